@@ -12,7 +12,7 @@ from PIL import Image
 from driftledger.collect.call_key import CallKey
 from driftledger.collect.call_result import Context, Cost, Finished, Result
 from driftledger.collect.call_store import CallStore
-from driftledger.components.remote.limits import Limits
+from driftledger.components.service import Limits
 from driftledger.core.errors import StoreError
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Outcome, PromptUsage

@@ -16,7 +16,7 @@ import pytest
 from driftledger.collect import claims
 from driftledger.collect.call_result import Context, Cost, Finished, Result, Spent
 from driftledger.collect.call_store import CallStore
-from driftledger.components.remote.limits import Limits
+from driftledger.components.service import Limits
 from driftledger.core.errors import BudgetError
 from driftledger.core.types import Outcome
 from tests.collect.test_call_store import key

@@ -16,9 +16,9 @@ from driftledger.collect.disk import Disk
 from driftledger.collect.scheduler import run_protocols
 from driftledger.collect.services import Services
 from driftledger.collect.steps import Ask, Draw, Steps, stored_in, walk
+from driftledger.components import service as patience
 from driftledger.components.base import Generator, Model
-from driftledger.components.remote import client as patience
-from driftledger.components.remote.limits import Limits, Prices
+from driftledger.components.service import Limits, Prices
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
 from driftledger.core.progress import Progress

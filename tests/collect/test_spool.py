@@ -12,7 +12,7 @@ from driftledger.collect.objects import object_path
 from driftledger.collect.shards import Shard
 from driftledger.collect.spool import Spool, spools_in
 from driftledger.collect.spool_lines import LINES, SpooledCall, parse_line
-from driftledger.components.remote.limits import Limits
+from driftledger.components.service import Limits
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import BudgetError, ConfigError, StoreError
 from driftledger.core.types import Outcome, PromptUsage

@@ -33,8 +33,7 @@ from driftledger.core.types import Outcome
 
 if TYPE_CHECKING:
     from driftledger.collect.steps import Call
-    from driftledger.components.remote.client import Admission
-    from driftledger.components.remote.limits import Limits
+    from driftledger.components.service import Admission, Limits
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (

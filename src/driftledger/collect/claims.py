@@ -23,8 +23,7 @@ from driftledger.collect.call_result import Finished, Result, Spent
 from driftledger.collect.database import connect, select_by_key, transaction
 
 if TYPE_CHECKING:
-    from driftledger.components.remote.client import Admission
-    from driftledger.components.remote.limits import Limits
+    from driftledger.components.service import Admission, Limits
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS spent (
@@ -222,7 +221,7 @@ class Claims:
         Raises:
             BudgetError: it does not fit into the budget, whatever becomes of what is under way.
         """
-        from driftledger.components.remote.client import Admission, check_budget  # which readers of a store do without
+        from driftledger.components.service import Admission, check_budget  # which readers of a store do without
 
         with transaction(self._db):
             [*owners] = self._db.execute("SELECT DISTINCT owner FROM attempts WHERE component = ?", (component,))

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from driftledger.collect.call_result import Finished, Result
 from driftledger.collect.claims import Store
-from driftledger.components.remote.client import Admission
-from driftledger.components.remote.component import RemoteComponent
+from driftledger.components.service import Admission, RemoteComponent
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -189,7 +188,7 @@ class Disk:
 
 class SharedBudget:
     """What all processes that use a store may spend on a component together: a
-    :class:`~driftledger.components.remote.client.Budget`."""
+    :class:`~driftledger.components.service.Budget`."""
 
     def __init__(self, disk: Disk, component: RemoteComponent) -> None:
         self._disk = disk

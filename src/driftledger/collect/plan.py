@@ -9,7 +9,7 @@ from driftledger.collect.call_result import Result, Spent
 from driftledger.collect.claims import Store
 from driftledger.collect.steps import Call, NotStoredError, walk_together
 from driftledger.components.base import Component
-from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
+from driftledger.components.service import RemoteComponent, RemoteGenerator, RemoteModel
 from driftledger.core.types import Conversation, Usage
 
 if TYPE_CHECKING:

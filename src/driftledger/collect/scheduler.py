@@ -15,8 +15,7 @@ from driftledger.collect.services import Services, called, is_remote
 from driftledger.collect.steps import Call, Steps
 from driftledger.collect.workers.base import InThisProcess, Workers
 from driftledger.components.base import Component
-from driftledger.components.remote.client import Answered
-from driftledger.components.remote.component import RemoteComponent
+from driftledger.components.service import Answered, RemoteComponent
 from driftledger.core.progress import Progress
 from driftledger.core.types import Generated, Reply
 

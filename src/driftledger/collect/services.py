@@ -11,8 +11,7 @@ from driftledger.collect.call_store import CallStore
 from driftledger.collect.disk import Disk
 from driftledger.collect.steps import Ask, Call, Draw, failed, result_of
 from driftledger.components.base import Component
-from driftledger.components.remote.client import Answered, ServiceClient
-from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
+from driftledger.components.service import Answered, RemoteComponent, RemoteGenerator, RemoteModel, ServiceClient
 from driftledger.core.types import Generated, Reply
 
 

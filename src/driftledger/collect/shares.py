@@ -9,7 +9,7 @@ from driftledger.collect.spool_lines import SpooledAttempts
 from driftledger.core.errors import BudgetError
 
 if TYPE_CHECKING:
-    from driftledger.components.remote.limits import Limits
+    from driftledger.components.service import Limits
 
 
 class Shares:
@@ -46,7 +46,7 @@ class Shares:
         return _sum(_sum(self._others[component], self._siblings[component]), self._own[component])
 
     def has_room(self, component: str, title: str, most: float, limits: "Limits") -> bool:
-        from driftledger.components.remote.client import check_budget
+        from driftledger.components.service import check_budget
 
         own, reserved = self._own[component], self._reserved(component)
         spent = own.cost - sum(reserved)

@@ -36,8 +36,7 @@ from driftledger.core.escaping import for_line
 from driftledger.core.types import Outcome
 
 if TYPE_CHECKING:
-    from driftledger.components.remote.client import Admission
-    from driftledger.components.remote.limits import Limits
+    from driftledger.components.service import Admission, Limits
 
 
 def spools_in(folder: Path) -> list[Path]:
@@ -218,7 +217,7 @@ class Spool:
             BudgetError: it does not fit into that share.
             StoreError: the disk is full or cannot be written.
         """
-        from driftledger.components.remote.client import Admission
+        from driftledger.components.service import Admission
 
         if not self._shares.has_room(component, title, most, limits):
             return None

@@ -33,14 +33,14 @@ OURS: dict[str, dict[str, str]] = {
         "rubric": "driftledger.demo.models.rubric:Rubric",
         "human": "driftledger.components.models.human:Human",
         "predictions": "driftledger.components.models.predictions.model:Predictions",
-        "openai": "driftledger.components.models.openai_chat:OpenAIChat",
+        "openai": "driftledger.components.openai:OpenAIChat",
         "transformers": "driftledger.components.models.transformers:Transformers",
         "vllm": "driftledger.components.models.vllm:VLLM",
     },
     "generators": {
         "painter": "driftledger.demo.generators.painter:Painter",
         "diffusers": "driftledger.components.generators.diffusers:Diffusers",
-        "openai_images": "driftledger.components.generators.openai_images:OpenAIImages",
+        "openai_images": "driftledger.components.openai:OpenAIImages",
     },
     "encoders": {
         "layout": "driftledger.demo.encoders.layout:LayoutEncoder",
