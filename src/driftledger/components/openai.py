@@ -143,9 +143,7 @@ class OpenAIComponent(RemoteComponent):
             if not fits or not self.base_url.isprintable() or " " in self.base_url:
                 raise ValueError("base_url must be an address that begins with http:// or https:// and names a host")
             if parts.username is not None or parts.query or parts.fragment:
-                raise ValueError(
-                    "base_url must hold no user, query or fragment; api_key_env names the key's variable"
-                )
+                raise ValueError("base_url must hold no user, query or fragment; api_key_env names the key's variable")
             if "api_key_env" not in self.model_fields_set:
                 raise ValueError("beside base_url, api_key_env must name the variable with its key, or be null")
         for name in sorted(self.extra.keys() & self.reserved):

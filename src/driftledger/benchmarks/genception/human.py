@@ -8,8 +8,7 @@ from driftledger.benchmarks.genception.runner import chain_request
 from driftledger.collect.call_result import Result
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.steps import Ask, Call, Draw, stored_in, walk
-from driftledger.components.models.human import SHEET, Human
-from driftledger.components.models.human_folder import Pending, write_sheet
+from driftledger.components.human import SHEET, Human, Pending, write_sheet
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Sample
 
