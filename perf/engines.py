@@ -27,8 +27,8 @@ sys.path.insert(0, str(ROOT))
 
 from _architectures import FULL, REDUCED, build_llava  # noqa: E402
 
-from driftledger.components.models.transformers import Transformers  # noqa: E402
-from driftledger.components.models.vllm import VLLM  # noqa: E402
+from driftledger.components.transformers import Transformers  # noqa: E402
+from driftledger.components.vllm import VLLM  # noqa: E402
 from driftledger.core.canonical import sha256_file  # noqa: E402
 from driftledger.core.types import Conversation, ImageFile  # noqa: E402
 

@@ -29,7 +29,7 @@ PLACE_ERRORS = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.EN
 """Something else lies where a file or a folder should; a sentence only if the error names the place."""
 
 RUNS_OWN_CODE = frozenset(
-    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset"} | {"batch-size", *command_groups()}
+    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset"} | command_groups()
 )
 """The commands that evaluate: what a project's params.yaml names of its own code is theirs to run. All others may be
 used to look at what strangers made."""
@@ -298,25 +298,6 @@ def merge(
     from driftledger.commands import shards
 
     typer.echo(for_terminal(shards.merge(context.obj, spools)))
-
-
-@app.command(name="batch-size", rich_help_panel=EVALUATE)
-def batch_size(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="An entry of models or generators, with weights of its own.")],
-    kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="model, generator or judge, where several have the name.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print it.")] = False,
-) -> None:
-    """Find the size of batch that fits into memory and is fast, and write it to params.yaml. Nothing is stored."""
-    from driftledger.commands import batch_size as sizing
-    from driftledger.core.terminal import lines, show
-
-    found = sizing.find(context.obj, name, kind)
-    show(found.as_table())
-    if not dry_run:
-        show(lines([sizing.write(context.obj, found)]))
 
 
 @app.command(rich_help_panel=EVALUATE)

@@ -14,7 +14,7 @@ from driftledger.components.remote.component import RemoteComponent
 
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.human import Human
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest

@@ -9,7 +9,7 @@ from driftledger.collect.workers.processes import Processes
 from driftledger.collect.workers.replicas import Replicas
 from driftledger.collect.workers.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import Component, Model
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.project.settings import Settings
 
 

@@ -16,8 +16,8 @@ from driftledger.collect.workers.replicas import Replica, ReplicaLostError, Repl
 from driftledger.collect.workers.settings import WorkerSettings
 from driftledger.collect.workers.work import Bench, Made, Recipe, Trouble, Work
 from driftledger.components.base import Model
-from driftledger.components.checkpoints.component import CheckpointComponent
-from driftledger.components.checkpoints.source import Source
+from driftledger.components.checkpoints import CheckpointComponent
+from driftledger.components.checkpoints import Source
 from driftledger.core.errors import BudgetError, ConfigError, MissingExtraError
 from driftledger.core.progress import Progress
 from driftledger.core.types import Conversation, Reply

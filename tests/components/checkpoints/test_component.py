@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from driftledger.components.checkpoints import component as module
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import MissingExtraError, OutOfMemoryError
 from driftledger.project.settings import parse_settings
 from tests.support.params import default_params

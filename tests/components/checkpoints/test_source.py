@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from driftledger.components.checkpoints import source as module
-from driftledger.components.checkpoints.source import find_source, hashed_anew, remembered_sha256
+from driftledger.components.checkpoints import find_source, hashed_anew, remembered_sha256
 from driftledger.core.errors import ConfigError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -2,11 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from driftledger.components.encoders.class_token import DINOv2, ViT
-from driftledger.components.encoders.clip import CLIP
-from driftledger.components.encoders.inception import FILE, Inception
-from driftledger.components.encoders.open_clip import OpenCLIP
-from driftledger.components.encoders.sentence import Sentence
+from driftledger.components.encoders import DINOv2, ViT
+from driftledger.components.encoders import CLIP
+from driftledger.components.encoders import FILE, Inception
+from driftledger.components.encoders import OpenCLIP
+from driftledger.components.encoders import Sentence
 
 
 class Provider(NamedTuple):

@@ -11,7 +11,7 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from driftledger.components.encoders.clip import CLIP
+from driftledger.components.encoders import CLIP
 from driftledger.core.types import PromptUsage
 from tests.components.encoders.conftest import LONG, TEXTS, change_json, refused, relative, tiny
 

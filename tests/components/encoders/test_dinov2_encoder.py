@@ -10,7 +10,7 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from driftledger.components.encoders.class_token import DINOv2
+from driftledger.components.encoders import DINOv2
 from tests.components.encoders.conftest import closest, relative, tiny
 from tests.support.checkpoints.encoders import IMAGE, SIDE
 from tests.support.checkpoints.weights import randomise, seeded

@@ -10,7 +10,7 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from driftledger.components.encoders.dreamsim import COLOURS, DreamSim
+from driftledger.components.encoders import COLOURS, DreamSim
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Float32
 from driftledger.metrics.drift import cosine_similarity

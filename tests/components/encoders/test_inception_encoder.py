@@ -13,7 +13,7 @@ fid = pytest.importorskip("cleanfid.fid")
 
 from cleanfid.inception_torchscript import InceptionV3W
 
-from driftledger.components.encoders.inception import FILE, Inception
+from driftledger.components.encoders import FILE, Inception
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from tests.components.encoders.conftest import refused, relative, tiny
@@ -44,7 +44,7 @@ def test_images_are_resized_as_clean_fid_does_and_not_as_pillow_does(folder: Pat
 
 
 def test_the_published_file_needs_no_consent(folder: Path, images: list[Image.Image], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("driftledger.components.encoders.inception.PUBLISHED", sha256_file(folder / FILE))
+    monkeypatch.setattr("driftledger.components.encoders.PUBLISHED", sha256_file(folder / FILE))
     assert encoder(folder, allow_pickle=False).encode_images(images).shape == (4, 2048)
 
 

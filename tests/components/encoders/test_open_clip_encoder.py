@@ -15,7 +15,7 @@ open_clip = pytest.importorskip("open_clip")
 
 from safetensors.torch import load_file
 
-from driftledger.components.encoders.open_clip import OpenCLIP
+from driftledger.components.encoders import OpenCLIP
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import PromptUsage
 from tests.components.encoders.conftest import LONG, TEXTS, change_json, refused, relative, tiny

@@ -13,7 +13,7 @@ sentence_transformers = pytest.importorskip("sentence_transformers")
 
 from safetensors.torch import load_file, save_file
 
-from driftledger.components.encoders.sentence import Sentence
+from driftledger.components.encoders import Sentence
 from driftledger.core.types import PromptUsage
 from tests.components.encoders.conftest import LONG, TEXTS, change_json, refused, relative, tiny
 from tests.support.checkpoints.weights import drop_one_weight

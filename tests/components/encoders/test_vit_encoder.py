@@ -13,7 +13,7 @@ transformers = pytest.importorskip("transformers")
 
 from safetensors.torch import load_file, save_file
 
-from driftledger.components.encoders.class_token import ViT
+from driftledger.components.encoders import ViT
 from driftledger.core.errors import OutOfMemoryError
 from tests.components.encoders.conftest import relative, tiny
 from tests.support.checkpoints.encoders import SIDE, build_vit_without_pooler

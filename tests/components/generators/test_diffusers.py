@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import normalizers
 from transformers import CLIPConfig, CLIPImageProcessor
 
-from driftledger.components.generators.diffusers import Diffusers
+from driftledger.components.diffusers import Diffusers
 from driftledger.components.generators.prompt_reading import PromptReader
 from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.registry import provider_class

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.components.models.transformers import Transformers
+from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn

@@ -15,7 +15,7 @@ pytest.importorskip("transformers")
 
 from safetensors.torch import load_file
 
-from driftledger.components.models.transformers import Transformers
+from driftledger.components.transformers import Transformers
 from driftledger.core.errors import MissingExtraError
 from driftledger.core.registry import provider_class
 from driftledger.core.types import Conversation
@@ -31,7 +31,7 @@ def test_the_registry_knows_it():
 
 def test_settings_are_checked_without_a_heavy_library():
     code = (
-        "import sys; from driftledger.components.models.transformers import Transformers; Transformers(path='x'); "
+        "import sys; from driftledger.components.transformers import Transformers; Transformers(path='x'); "
         "print(*{'torch', 'transformers', 'jinja2'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from driftledger.components.models.transformers import _Watch
+from driftledger.components.transformers import _Watch
 from driftledger.components.models.transformers_chat import Chat
 from driftledger.core.errors import OutOfMemoryError
 from driftledger.core.types import Conversation, ImageFile, Outcome

@@ -10,7 +10,7 @@ from PIL import Image
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import SCORE, Score
-from driftledger.components.models.unified import UnifiedModel
+from driftledger.components.base import UnifiedModel
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, Generated, Outcome, Reply
 from driftledger.project.project import Project

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from driftledger.components.models.vllm import _ENVIRONMENT, SWITCH, VLLM
+from driftledger.components.vllm import _ENVIRONMENT, SWITCH, VLLM
 from driftledger.core.errors import ConfigError, MissingExtraError, OutOfMemoryError
 from driftledger.core.registry import provider_class
 from driftledger.core.types import Conversation, ImageFile, Outcome
@@ -185,7 +185,7 @@ def test_batch_invariance_needs_a_version_and_a_gpu_that_have_it(
     assert "compute capability 8.0" in refused(built["llava"], asked[0], batch_invariant=True)
     monkeypatch.setattr(platform, "capability", 80)
     assert vllm(built["llava"], batch_invariant=True).respond(asked[:1])[0].outcome.goes_on
-    monkeypatch.setattr("driftledger.components.checkpoints.component.library_versions", lambda *_: {"vllm": "0.11.0"})
+    monkeypatch.setattr("driftledger.components.checkpoints.library_versions", lambda *_: {"vllm": "0.11.0"})
     assert "vLLM 0.11.0 has no batch_invariant" in refused(built["llava"], asked[0], batch_invariant=True)
 
 

@@ -21,7 +21,7 @@ from driftledger.collect.workers.base import Workers
 from driftledger.collect.workers.settings import WorkerSettings
 from driftledger.collect.workers.work import Made, Recipe, Work, packed
 from driftledger.components.base import Component
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.shortening import shortened
 

@@ -24,7 +24,7 @@ from driftledger.benchmarks.runner import Caller, RecordedCall
 from driftledger.collect.local import make_batch
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError

@@ -12,20 +12,19 @@ from PIL import Image
 from pydantic import Field
 
 from driftledger.components.base import Generator, Operational
-from driftledger.components.checkpoints.component import (
+from driftledger.components.checkpoints import (
     ADAPTER,
     CheckpointComponent,
+    Source,
     adapter_refused,
-    lacking_weights,
     memory_guard,
     quietly,
+    refuse_random,
 )
-from driftledger.components.checkpoints.source import Source
-from driftledger.components.generators.prompt_reading import PromptReader
-from driftledger.core.errors import ConfigError, first_few, unknown_name
+from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.extras import import_extra
 from driftledger.core.images import ENCODING
-from driftledger.core.types import Float32, Generated, Outcome, PromptUsage
+from driftledger.core.types import Generated, Outcome, PromptUsage
 
 _SETTINGS = ("guidance_scale", "height", "width", "negative_prompt")
 _ARGUMENTS = {"steps": "num_inference_steps"} | {name: name for name in _SETTINGS}
@@ -33,6 +32,83 @@ _ARGUMENTS = {"steps": "num_inference_steps"} | {name: name for name in _SETTING
 
 _LOUD = ("diffusers", "transformers")
 """They warn of what a record says: a prompt cut off, an image flagged."""
+
+
+class PromptReader:
+    """The tokenizers of a loaded pipeline: what is read of a prompt, and prompts that cannot command them.
+
+    A description is untrusted text. One that holds ``<|endoftext|>`` or ``</s>`` would be read as if it ended there,
+    since tokenizers take what looks like their control tokens for the tokens themselves.
+    """
+
+    def __init__(self, pipeline: Any) -> None:
+        base = import_extra("transformers").PreTrainedTokenizerBase
+        parts = [getattr(part, "tokenizer", part) for part in pipeline.components.values()]
+        self.tokenizers = [part for part in parts if isinstance(part, base)]
+        self.tower = None if hasattr(pipeline, "_text_preprocessing") else self._longest(pipeline)
+        """The tokenizer of the tower that reads the most, and how many of a prompt's own tokens it is given; None where
+        a pipeline rewrites prompts before it reads them (PixArt, Sana), or reads them by other means than CLIP and
+        T5."""
+
+    @staticmethod
+    def _longest(pipeline: Any) -> tuple[Any, int] | None:
+        transformers = import_extra("transformers")
+        asked = signature(pipeline.__call__).parameters.get("max_sequence_length")
+        towers = []
+        for name, tokenizer in pipeline.components.items():
+            encoder = name.replace("tokenizer", "text_encoder")
+            if encoder == name or tokenizer is None or getattr(pipeline, encoder, None) is None:
+                continue
+            if isinstance(tokenizer, transformers.CLIPTokenizer):
+                length = tokenizer.model_max_length
+            elif isinstance(tokenizer, transformers.T5Tokenizer) and asked is not None:
+                length = asked.default
+            else:
+                return None
+            towers.append((tokenizer, length - tokenizer.num_special_tokens_to_add()))
+        return max(towers, key=lambda tower: tower[1], default=None)
+
+    def reading(self, prompt: str) -> PromptUsage | None:
+        """Tokens of the prompt itself, without those that a tokenizer puts around it, and how many of them are read.
+
+        One tower stands for all, the same for every prompt: in FLUX and SD3, T5's, while CLIP reads the first 75.
+        """
+        if self.tower is None:
+            return None
+        tokenizer, limit = self.tower
+        tokens = len(tokenizer(prompt, add_special_tokens=False).input_ids)
+        return PromptUsage(tokens, min(tokens, limit))
+
+    def harmless(self, prompt: str) -> str:
+        """The prompt with a space inside whatever a tokenizer would take for a control token: ``< /s>``; a lone
+        surrogate, which no tokenizer takes, becomes a question mark.
+
+        A tokenizer that is not backed by the Rust library does not say where it found one, and is not asked.
+        """
+        prompt = prompt.encode("utf-8", "replace").decode()
+        for tokenizer in self.tokenizers:
+            if tokenizer.is_fast:
+                prompt = _broken_up(prompt, tokenizer)
+        return prompt
+
+
+def _broken_up(prompt: str, tokenizer: Any) -> str:
+    """Put a space after the first character of each control token. By tokens and not by characters, since a tokenizer
+    may normalise: T5's reads a full-width ``＜/s＞`` as its end too."""
+    unknown = {tokenizer.unk_token_id} - {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
+    control = set(tokenizer.all_special_ids) - unknown
+    for _ in range(8):  # one is enough but for tokens that overlap; hostile text must not keep a run busy for ever
+        read = tokenizer(prompt, add_special_tokens=False, return_offsets_mapping=True)
+        spots = set()
+        for number, (start, end) in zip(read.input_ids, read.offset_mapping, strict=True):
+            said = prompt[start:end].lstrip()
+            if number in control and len(said.rstrip()) > 1:  # SDXL's second tokenizer pads with "!"
+                spots.add(end - len(said) + 1)
+        for spot in sorted(spots, reverse=True):
+            prompt = f"{prompt[:spot]} {prompt[spot:]}"
+        if not spots:
+            break
+    return prompt
 
 
 class _Ready(NamedTuple):
@@ -91,11 +167,23 @@ class Diffusers(CheckpointComponent, Generator):
             drawn = self._draw(ready, texts, seeds)
         # DeepFloyd IF has a name of its own for it
         flags = getattr(drawn, "nsfw_content_detected", None) or getattr(drawn, "nsfw_detected", None)
-        made = zip(drawn.images, flags or [False] * len(texts), readings, prompts, texts, strict=True)
-        return [
-            self._generated(values, flagged, reading, None if text == prompt else text)
-            for values, flagged, reading, prompt, text in made
-        ]
+        made = []
+        for values, flagged, reading, prompt, text in zip(
+            drawn.images, flags or [False] * len(texts), readings, prompts, texts, strict=True
+        ):
+            image, outcome, error = None, Outcome.OK, None
+            if flagged:
+                outcome, error = Outcome.FILTERED, "flagged by the checkpoint's safety checker"
+            elif not np.isfinite(values).all():
+                outcome, error = (
+                    Outcome.FAILED,
+                    f"the image is not finite; {self.dtype} may overflow in this checkpoint",
+                )
+            else:  # H×W×3, from 0 to 1
+                image = Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8))
+            revised = None if text == prompt else text
+            made.append(Generated(image, outcome, error=error, reading=reading, revised_prompt=revised))
+        return made
 
     def _draw(self, ready: _Ready, texts: list[str], seeds: Sequence[int]) -> Any:
         torch = import_extra("torch")
@@ -113,17 +201,6 @@ class Diffusers(CheckpointComponent, Generator):
             name = type(ready.pipeline.scheduler).__name__
             raise ConfigError(f"{self.path!r:.200}: {name} draws noise that no seed reaches; set another scheduler")
         return drawn
-
-    def _generated(self, values: Float32, flagged: bool, reading: PromptUsage | None, revised: str | None) -> Generated:
-        """``values`` is H×W×3, from 0 to 1."""
-        image, outcome, error = None, Outcome.OK, None
-        if flagged:
-            outcome, error = Outcome.FILTERED, "flagged by the checkpoint's safety checker"
-        elif not np.isfinite(values).all():
-            outcome, error = Outcome.FAILED, f"the image is not finite; {self.dtype} may overflow in this checkpoint"
-        else:
-            image = Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8))
-        return Generated(image, outcome, error=error, reading=reading, revised_prompt=revised)
 
     def load(self, source: Source) -> _Ready:
         """Every part with all its weights, on the device.
@@ -164,9 +241,10 @@ class Diffusers(CheckpointComponent, Generator):
         if issubclass(found, transformers.PreTrainedModel):
             arguments["ignore_mismatched_sizes"] = True  # to read of them in the report
         part, report = found.from_pretrained(place, output_loading_info=True, **arguments)
-        if lacking := lacking_weights(report):
-            said = f"{name} lacks weights, or has them in another shape"
-            raise ConfigError(f"{self.path!r:.200} is damaged: {said}: {first_few(lacking)}; fetch it anew")
+        try:
+            refuse_random(report)
+        except ValueError as error:
+            raise ConfigError(f"{self.path!r:.200} is damaged: {name}: {error}; fetch it again") from None
         return part
 
     def _prepared(self, pipeline: Any) -> _Ready:

@@ -16,10 +16,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.base import Model, Operational
-from driftledger.components.checkpoints.component import CheckpointComponent, DType, memory_guard
-from driftledger.components.checkpoints.source import Source
-from driftledger.components.models.replies import failed, reply_of, whole
-from driftledger.components.models.transformers_chat import Chat, Prompt, UnfitError
+from driftledger.components.checkpoints import CheckpointComponent, DType, Source, memory_guard
+from driftledger.components.transformers import Chat, UnfitError, failed, reply_of, whole
 from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.escaping import for_line
 from driftledger.core.extras import import_extra
@@ -27,10 +25,6 @@ from driftledger.core.types import Conversation, Reply, Usage
 
 SWITCH = "VLLM_BATCH_INVARIANT"
 """vLLM reads it once in a process, and in those that it starts."""
-_FIRST_INVARIANT = (0, 11, 1)
-"""Earlier versions do not look at :data:`SWITCH`."""
-_INVARIANT_GPU = 80
-"""Ten times the compute capability: A100 and newer. Versions of 2025 ask for 90, H100."""
 _ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # torch may have looked for GPUs in this process, and then none can fork
@@ -47,6 +41,8 @@ class _Ready(NamedTuple):
     """The class of vLLM's sampling parameters."""
     dead: type[Exception]
     """What is raised once the engine's process has ended."""
+    refusals: tuple[type[Exception], ...]
+    """What is raised over a prompt that the engine does not take."""
 
 
 class VLLM(CheckpointComponent, Model):
@@ -61,7 +57,6 @@ class VLLM(CheckpointComponent, Model):
     version: ClassVar[str] = "1"
     libraries: ClassVar[tuple[str, ...]] = ("vllm", "torch", "torchvision", "transformers", "tokenizers", "pillow")
     extra: ClassVar[str] = "vllm"
-    fits_batches: ClassVar[bool] = True
 
     batch_size: int = Field(default=256, ge=1, le=4096)
     """How many conversations are handed over at once, and computed at once as far as memory allows."""
@@ -130,10 +125,30 @@ class VLLM(CheckpointComponent, Model):
         chat = Chat(f"{self.path!r:.200}", processor, {}, self.template_variables, self.today)
         _ = chat.template  # before minutes of loading
         vllm = self._library()
+        chosen = {
+            "max_model_len": self.max_model_len,
+            "limit_mm_per_prompt": self.limit_mm_per_prompt,
+            "mm_processor_kwargs": self.image_processor,
+            **dict.fromkeys(("revision", "tokenizer_revision", "code_revision"), source.commit),
+        }
         with _visible(self.device), self._full_or_not():
-            engine = vllm.LLM(**self._arguments(source))
+            engine = vllm.LLM(
+                model=source.location,
+                trust_remote_code=self.trust_remote_code,
+                load_format="auto" if self.allow_pickle else "safetensors",
+                dtype=self.dtype,
+                seed=0,
+                tensor_parallel_size=self.tensor_parallel_size,
+                gpu_memory_utilization=self.gpu_memory_utilization,
+                enforce_eager=self.enforce_eager,
+                max_num_seqs=self.batch_size,
+                enable_prefix_caching=self.prefix_caching,
+                **{name: value for name, value in chosen.items() if value},  # None and empty are vLLM's own defaults
+            )
         dead = import_module("vllm.v1.engine.exceptions").EngineDeadError
-        return _Ready(engine, chat, vllm.SamplingParams, dead)
+        # A prompt that the engine refuses: a ValueError up to 0.31.
+        client_error = getattr(import_module("vllm.exceptions"), "VLLMClientError", ValueError)
+        return _Ready(engine, chat, vllm.SamplingParams, dead, (ValueError, client_error))
 
     def _library(self) -> Any:
         """vLLM, imported under the environment that the settings ask for."""
@@ -149,52 +164,21 @@ class VLLM(CheckpointComponent, Model):
             os.environ.setdefault(name, value)
         vllm = import_module("vllm")
         platform = import_module("vllm.platforms").current_platform
-        self._check_device(platform)
-        if self.batch_invariant:
-            self._check_invariance(version, platform)
-        return vllm
-
-    def _check_device(self, platform: Any) -> None:
-        """vLLM is built for one kind of device, and cannot be told another."""
         kind, built_for = self.torch_device.partition(":")[0], platform.device_type
-        if kind != built_for:
+        if kind != built_for:  # vLLM is built for one kind of device, and cannot be given another
             raise ConfigError(
                 f"{self.path!r:.200}: the vLLM that is installed computes on {built_for or 'no device here'}, and "
-                f"device is {kind}; mend device, or install vLLM for {kind}"
+                f"device is {kind}; correct device, or install vLLM for {kind}"
             )
-
-    def _check_invariance(self, version: str, platform: Any) -> None:
-        if tuple(int(number) for number in re.findall(r"\d+", version)[:3]) < _FIRST_INVARIANT:
-            raise ConfigError(f"{self.path!r:.200}: vLLM {version} has no batch_invariant; take 0.11.1 or newer")
-        if not platform.has_device_capability(_INVARIANT_GPU):
-            raise ConfigError(
-                f"{self.path!r:.200}: batch_invariant needs a GPU of compute capability 8.0 or more (A100); take "
-                "another, or set it to false"
-            )
-
-    def _arguments(self, source: Source) -> dict[str, Any]:
-        """Of ``LLM``; what is None or empty there is vLLM's default."""
-        chosen = {
-            "max_model_len": self.max_model_len,
-            "limit_mm_per_prompt": self.limit_mm_per_prompt,
-            "mm_processor_kwargs": self.image_processor,
-            "revision": source.commit,
-            "tokenizer_revision": source.commit,
-            "code_revision": source.commit,
-        }
-        return {
-            "model": source.location,
-            "trust_remote_code": self.trust_remote_code,
-            "load_format": "auto" if self.allow_pickle else "safetensors",
-            "dtype": self.dtype,
-            "seed": 0,
-            "tensor_parallel_size": self.tensor_parallel_size,
-            "gpu_memory_utilization": self.gpu_memory_utilization,
-            "enforce_eager": self.enforce_eager,
-            "max_num_seqs": self.batch_size,
-            "enable_prefix_caching": self.prefix_caching,
-            **{name: value for name, value in chosen.items() if value},
-        }
+        if self.batch_invariant:
+            if tuple(int(number) for number in re.findall(r"\d+", version)[:3]) < (0, 11, 1):  # which ignore the switch
+                raise ConfigError(f"{self.path!r:.200}: vLLM {version} has no batch_invariant; take 0.11.1 or newer")
+            if not platform.has_device_capability(80):  # ten times; versions of 2025 ask for 90, H100
+                raise ConfigError(
+                    f"{self.path!r:.200}: batch_invariant needs a GPU of compute capability 8.0 or more (A100); take "
+                    "another, or set it to false"
+                )
+        return vllm
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer the last turn of each conversation, in order.
@@ -208,32 +192,29 @@ class VLLM(CheckpointComponent, Model):
         """
         ready = self.loaded
         replies: dict[int, Reply] = {}
-        askable: dict[int, Prompt] = {}
+        askable: dict[int, tuple[dict[str, Any], int]] = {}
         for index, conversation in enumerate(conversations):
+            asked = conversation.max_tokens
+            most = self.max_new_tokens if asked is None else min(asked, self.max_new_tokens)
             try:
-                askable[index] = ready.chat.prompt(conversation)
+                prompt = ready.chat.prompt(conversation)
             except UnfitError as error:
                 replies[index] = failed(str(error))
-        prompts = [_for_engine(ready.chat, prompt) for prompt in askable.values()]
-        limits = [self._most(conversations[index]) for index in askable]
-        with self._alive(ready), memory_guard(self.path), self._full_or_not():
-            replies |= dict(zip(askable, _answers(ready, prompts, limits), strict=True))
-        return [whole(each, replies[index]) for index, each in enumerate(conversations)]
-
-    def _most(self, conversation: Conversation) -> int:
-        asked = conversation.max_tokens
-        return self.max_new_tokens if asked is None else min(asked, self.max_new_tokens)
-
-    @contextmanager
-    def _alive(self, ready: _Ready) -> Iterator[None]:
+                continue
+            # A TokensPrompt; vLLM puts each image's own tokens into the place of its place-holder.
+            images = [image.open() for image in prompt.images]
+            shown = {"multi_modal_data": {"image": images}} if images else {}
+            askable[index] = {"prompt_token_ids": ready.chat.tokens(prompt), **shown}, most
         try:
-            yield
+            with memory_guard(self.path), self._full_or_not():
+                replies |= dict(zip(askable, _answers(ready, [*askable.values()]), strict=True))
         except ready.dead as error:
             self.release()
             raise ConfigError(
                 f"{self.path!r:.200}: vLLM's engine has died ({for_line(str(error)):.200}); it says above why: lower "
                 "gpu_memory_utilization or batch_size if it lacks memory, and run again; finished calls are stored"
             ) from None
+        return [whole(each, replies[index]) for index, each in enumerate(conversations)]
 
     @contextmanager
     def _full_or_not(self) -> Iterator[None]:
@@ -246,36 +227,30 @@ class VLLM(CheckpointComponent, Model):
             raise OutOfMemoryError(f"{self.path}: {for_line(str(error)):.300}") from None
 
 
-def _for_engine(chat: Chat, prompt: Prompt) -> dict[str, Any]:
-    """A ``TokensPrompt``; vLLM puts each image's own tokens into the place of its place-holder."""
-    images = [image.open() for image in prompt.images]
-    return {"prompt_token_ids": chat.tokens(prompt), **({"multi_modal_data": {"image": images}} if images else {})}
-
-
-def _answers(ready: _Ready, prompts: Sequence[Any], limits: Sequence[int]) -> list[Reply]:
-    """One reply per prompt; where the engine refuses one, each is asked for alone."""
-    if not prompts:
+def _answers(ready: _Ready, asked: Sequence[tuple[dict[str, Any], int]]) -> list[Reply]:
+    """One reply per prompt, of so many tokens at most; where the engine refuses one, each is asked for alone."""
+    if not asked:
         return []
-    sampling = [ready.sampling(temperature=0.0, max_tokens=most) for most in limits]
+    sampling = [ready.sampling(temperature=0.0, max_tokens=most) for _, most in asked]
     try:
-        return [_reply(output) for output in ready.engine.generate([*prompts], sampling, use_tqdm=False)]
-    except ValueError as error:
+        outputs = ready.engine.generate([prompt for prompt, _ in asked], sampling, use_tqdm=False)
+    except ready.refusals as error:
         if any(words in str(error) for words in _FULL):
             raise
-        if len(prompts) == 1:
+        if len(asked) == 1:
             return [failed(f"the engine refuses it: {for_line(str(error)):.300}")]
-    while ready.engine.llm_engine.has_unfinished_requests():  # early versions keep those before the refused one
-        ready.engine.llm_engine.step()
-    return [reply for prompt, most in zip(prompts, limits, strict=True) for reply in _answers(ready, [prompt], [most])]
-
-
-def _reply(output: Any) -> Reply:
-    """Of one ``RequestOutput``."""
-    answer = output.outputs[0]
-    usage = Usage(len(output.prompt_token_ids), len(answer.token_ids))
-    if answer.finish_reason not in ("stop", "length"):
-        return failed(f"the engine has given up (finish_reason: {answer.finish_reason})", usage)
-    return reply_of(answer.text.strip(), usage, ended=answer.finish_reason == "stop")
+        while ready.engine.llm_engine.has_unfinished_requests():  # early versions keep those before the refused one
+            ready.engine.llm_engine.step()
+        return [reply for each in asked for reply in _answers(ready, [each])]
+    replies = []
+    for output in outputs:
+        answer = output.outputs[0]
+        usage = Usage(len(output.prompt_token_ids), len(answer.token_ids))
+        if answer.finish_reason in ("stop", "length"):
+            replies.append(reply_of(answer.text.strip(), usage, ended=answer.finish_reason == "stop"))
+        else:
+            replies.append(failed(f"the engine has given up (finish_reason: {answer.finish_reason})", usage))
+    return replies
 
 
 @contextmanager
