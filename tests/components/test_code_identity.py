@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import ClassVar, cast
 
 import pytest
-from driftledger.components.models.openai_chat import OpenAIChat
-from driftledger.components.remote.component import RemoteComponent
 
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.human import Human
+from driftledger.components.openai import OpenAIChat
+from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
 from driftledger.core.registry import provider_class, providers

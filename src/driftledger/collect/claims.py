@@ -221,7 +221,8 @@ class Claims:
         Raises:
             BudgetError: it does not fit into the budget, whatever becomes of what is under way.
         """
-        from driftledger.components.service import Admission, check_budget  # which readers of a store do without
+        from driftledger.collect.shares import check_budget
+        from driftledger.components.service import Admission  # which readers of a store do without
 
         with transaction(self._db):
             [*owners] = self._db.execute("SELECT DISTINCT owner FROM attempts WHERE component = ?", (component,))

@@ -46,7 +46,6 @@ class Shares:
         return _sum(_sum(self._others[component], self._siblings[component]), self._own[component])
 
     def has_room(self, component: str, title: str, most: float, limits: "Limits") -> bool:
-        from driftledger.components.service import check_budget
 
         own, reserved = self._own[component], self._reserved(component)
         spent = own.cost - sum(reserved)
@@ -89,3 +88,33 @@ class Shares:
 
 def _sum(a: Spent, b: Spent) -> Spent:
     return Spent(a.attempts + b.attempts, a.cost + b.cost)
+
+
+def check_budget(
+    limits: "Limits", title: str, calls: int, cost: float, most: float, under_way: int, reserved: float
+) -> bool:
+    """Whether one more attempt fits into a budget now; False while what is under way may turn out cheaper.
+
+    Args:
+        title: whose budget it is.
+        calls: attempts so far, those under way included.
+        cost: of those that are over.
+        most: what the attempt may cost.
+        reserved: what those under way may cost.
+
+    Raises:
+        BudgetError: it will not fit.
+    """
+    if limits.max_calls is not None and calls >= limits.max_calls:
+        raise BudgetError(
+            f"{title}: limits.max_calls = {limits.max_calls} is used up; finished calls are stored: raise it in "
+            "params.yaml and run again"
+        )
+    if limits.max_cost is None or cost + reserved + most <= limits.max_cost:
+        return True
+    if not under_way:
+        raise BudgetError(
+            f"{title}: {cost:.4f} is spent and the next call may cost {most:.4f}: more than limits.max_cost = "
+            f"{limits.max_cost}; finished calls are stored: raise it in params.yaml and run again"
+        )
+    return False

@@ -12,23 +12,16 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from io import BytesIO
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 from PIL import Image
-from pydantic import (
-    BaseModel,
-    Field,
-    JsonValue,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-    model_validator,
-)
+from pydantic import Field, JsonValue, model_validator
+from pydantic_core import from_json
 
 from driftledger.components.base import Operational
 from driftledger.components.service import (
@@ -49,7 +42,7 @@ from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, 
 if TYPE_CHECKING:
     import openai
 
-A = TypeVar("A", bound=BaseModel)
+A = TypeVar("A")
 
 OFFICIAL = "https://api.openai.com/v1"
 
@@ -229,10 +222,6 @@ class Rejected(Exception):  # noqa: N818 - an answer, if an unwelcome one
         self.usage = usage
 
 
-class _Version(BaseModel):
-    version: str
-
-
 class Service:
     """An open client of one server: single attempts, and what their failures mean, without the key."""
 
@@ -243,8 +232,8 @@ class Service:
         self._key = key
         self._api_key_env = api_key_env
 
-    async def post(self, path: str, body: Mapping[str, Any], answer: type[A]) -> A:
-        """Make one request and read the JSON that answers it.
+    async def post(self, path: str, body: Mapping[str, Any], needed: str) -> Any:
+        """Make one request and read the JSON that answers it, an object with a list ``needed`` that holds an object.
 
         Raises:
             TransientError: there is no answer, or none that can be read, for a reason that may pass.
@@ -263,10 +252,11 @@ class Service:
         text = response.text
         if self._key and len(self._key) >= _SHORTEST_SECRET:
             text = text.replace(self._key, "***")
-        try:
-            return answer.model_validate_json(text)
-        except ValidationError:
-            raise self.useless(f"an answer that cannot be read: {text[:1000]}") from None
+        with suppress(ValueError):
+            answer = from_json(text)
+            if _found(answer, dict, needed, 0) is not None:
+                return answer
+        raise self.useless(f"an answer that cannot be read: {text[:1000]}")
 
     async def check_version(self, declared: str) -> None:
         """Ask the server's version at ``/version`` beside ``/v1``, as vLLM says it.
@@ -280,13 +270,13 @@ class Service:
         url = str(self._client.base_url).rstrip("/").removesuffix("/v1") + "/version"
         try:
             response = await self._client.get(url, cast_to=httpx2.Response, options={"timeout": 10.0})
-            version = _Version.model_validate_json(response.content).version
+            version = _found(from_json(response.content), str, "version")
         except openai.APIConnectionError as error:
             raise ServiceError(f"{self._who} does not answer ({self._lost(error)}); start it") from None
-        except (openai.APIStatusError, ValidationError):
-            raise ServiceError(
-                f"{self._who} does not say its version at /version; remove server_version and run again"
-            ) from None
+        except (openai.APIStatusError, ValueError):
+            version = None
+        if version is None:
+            raise ServiceError(f"{self._who} does not say its version at /version; remove server_version and run again")
         if version != declared:
             raise ServiceError(
                 f"{self._who} is version {self.say(version):.80}, and its entry says {declared}; start that version, "
@@ -359,26 +349,16 @@ def _bounded(most: int) -> Callable[[Any], Awaitable[None]]:
     """A hook that ends an answer at ``most`` bytes. A compressed one, which may hold gigabytes, was not asked for."""
     import httpx2
 
-    class AtMost(httpx2.AsyncByteStream):
-        def __init__(self, inner: httpx2.AsyncByteStream) -> None:
-            self.inner = inner
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            left = most
-            async for piece in self.inner:
-                left -= len(piece)
-                if left < 0:
-                    raise httpx2.DecodingError(f"it has more than {most:,} bytes")
-                yield piece
-
-        async def aclose(self) -> None:
-            await self.inner.aclose()
-
     async def hook(response: httpx2.Response) -> None:
         if (encoding := response.headers.get("content-encoding", "identity")) != "identity":
             raise httpx2.DecodingError(f"its encoding {encoding!r:.80} was not asked for")
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = AtMost(response.stream)
+        content = bytearray()
+        async for piece in response.stream:  # type: ignore[union-attr]
+            content += piece
+            if len(content) > most:
+                raise httpx2.DecodingError(f"it has more than {most:,} bytes")
+        await response.stream.aclose()  # type: ignore[union-attr]
+        response.stream = httpx2.ByteStream(bytes(content))
         response.encoding = "utf-8"  # some of Python's encodings give no text, or take minutes
 
     return hook
@@ -389,17 +369,20 @@ def tokens_of(text: str) -> int:
     return -(-len(text.encode()) // _BYTES_PER_TOKEN)
 
 
-def _or_none(value: object, read: ValidatorFunctionWrapHandler) -> Any:
-    try:
-        return read(value)
-    except ValidationError:
-        return None
+def _found(answer: Any, kind: type[A], *path: str | int) -> A | None:
+    """What lies in an answer at a path; None where it is not of that kind: the answer is paid for, and an odd figure
+    beside it is no reason to ask again."""
+    for step in path:
+        if isinstance(answer, dict) or (isinstance(answer, list) and step == 0 and answer):
+            answer = answer.get(step) if isinstance(answer, dict) else answer[0]
+        else:
+            return None
+    return answer if type(answer) is kind else None
 
 
-_OR_NONE = WrapValidator(_or_none)
-"""Of what a service says beside its answer: the answer is paid for, and an odd figure is no reason to ask again."""
-_TokenCount: TypeAlias = Annotated[Annotated[int, Field(ge=0, le=2**40)] | None, _OR_NONE]
-_Label: TypeAlias = Annotated[str | None, _OR_NONE]
+def _tokens(answer: Any, name: str) -> int | None:
+    count = _found(answer, int, "usage", name)
+    return count if count is not None and 0 <= count <= 2**40 else None
 
 
 class OpenAIChat(OpenAIComponent, RemoteModel):
@@ -441,7 +424,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
 
             async def reply(conversation: Conversation) -> Reply:
                 try:
-                    answer = await service.post("/chat/completions", self._body(conversation), _Completion)
+                    answer = await service.post("/chat/completions", self._body(conversation), "choices")
                 except Rejected as error:
                     return Reply("", error.outcome, error=str(error), usage=error.usage)
                 return self._reply(answer, service, conversation)
@@ -493,13 +476,19 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         image = {"url": f"data:image/png;base64,{content}"}
         return {"type": "image_url", "image_url": image | ({"detail": self.image_detail} if self.image_detail else {})}
 
-    def _reply(self, answer: "_Completion", service: Service, conversation: Conversation) -> Reply:
-        choice = answer.choices[0]
-        text, error = choice.message.text, None
-        reason = (choice.finish_reason or "").lower()
+    def _reply(self, answer: Any, service: Service, conversation: Conversation) -> Reply:
+        choice = answer["choices"][0]
+        message = _found(choice, dict, "message")
+        if message is None or not isinstance(message.get("content"), str | list | None):
+            raise service.useless(f"an answer that cannot be read: {answer}")
+        text = message.get("content") or ""
+        if isinstance(text, list):  # thoughts and text, as some models that think send them
+            text = "".join(_found(part, str, "text") or "" for part in text if _found(part, str, "type") == "text")
+        error = None
+        reason = (_found(choice, str, "finish_reason") or "").lower()
         outcome = FINISH_REASONS.get(reason.removeprefix("image_"))
-        if choice.message.refusal:
-            text, outcome = choice.message.refusal, Outcome.REFUSED
+        if refusal := _found(message, str, "refusal"):
+            text, outcome = refusal, Outcome.REFUSED
         elif reason.startswith("content_filter") or outcome is Outcome.FILTERED:
             outcome, error = Outcome.FILTERED, service.say(f"finish_reason: {reason}")
         elif outcome is Outcome.TRUNCATED and not text.strip():
@@ -510,47 +499,12 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         elif outcome is Outcome.OK and not text.strip():
             raise service.useless(f"an empty answer (finish_reason: {reason or 'stop'})")
         text = conversation.whole(text.strip()) if conversation.prefix and outcome.goes_on else text
-        return Reply(text, outcome, answer.model, error, answer.system_fingerprint, answer.used)
-
-
-class _Part(BaseModel):
-    type: str = "text"
-    text: str = ""
-
-
-class _Message(BaseModel):
-    content: str | list[_Part] | None = None
-    """A text, or as models that think send it, parts: thoughts and text."""
-    refusal: str | None = None
-
-    @property
-    def text(self) -> str:
-        if isinstance(self.content, list):
-            return "".join(part.text for part in self.content if part.type == "text")
-        return self.content or ""
-
-
-class _Choice(BaseModel):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _ChatTokens(BaseModel):
-    prompt_tokens: _TokenCount = None
-    completion_tokens: _TokenCount = None
-
-
-class _Completion(BaseModel):
-    """As much of a chat completion as is read."""
-
-    choices: list[_Choice] = Field(min_length=1)
-    model: _Label = None
-    system_fingerprint: _Label = None
-    usage: Annotated[_ChatTokens | None, _OR_NONE] = None
-
-    @property
-    def used(self) -> Usage | None:
-        return Usage(self.usage.prompt_tokens, self.usage.completion_tokens) if self.usage else None
+        usage = None
+        if _found(answer, dict, "usage") is not None:
+            usage = Usage(_tokens(answer, "prompt_tokens"), _tokens(answer, "completion_tokens"))
+        return Reply(
+            text, outcome, _found(answer, str, "model"), error, _found(answer, str, "system_fingerprint"), usage
+        )
 
 
 class OpenAIImages(OpenAIComponent, RemoteGenerator):
@@ -594,13 +548,13 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
 
             async def draw(prompt: str, seed: int) -> Generated:
                 try:
-                    answer = await service.post("/images/generations", self._body(prompt, seed), _Images)
+                    answer = await service.post("/images/generations", self._body(prompt, seed), "data")
                 except Rejected as error:
                     return Generated(None, error.outcome, error=str(error), usage=error.usage)
-                drawn, tokens = answer.data[0], answer.usage or _ImageTokens()
-                image = await self._decoded(drawn, service)
-                usage = Usage(tokens.input_tokens, tokens.output_tokens, images=1)
-                return Generated(image, served_model=answer.model, revised_prompt=drawn.revised_prompt, usage=usage)
+                image = await self._decoded(answer["data"][0], service)
+                usage = Usage(_tokens(answer, "input_tokens"), _tokens(answer, "output_tokens"), images=1)
+                revised = _found(answer, str, "data", 0, "revised_prompt")
+                return Generated(image, served_model=_found(answer, str, "model"), revised_prompt=revised, usage=usage)
 
             yield draw
 
@@ -618,16 +572,17 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         seeds = {self.seed_parameter: seed} if self.seed_parameter else {}
         return {"model": self.model, "prompt": prompt, "n": 1, **sent, **seeds, **self.extra}
 
-    async def _decoded(self, drawn: "_Image", service: Service) -> Image.Image:
-        if not drawn.b64_json:
-            if drawn.url and self.response_format is None:
+    async def _decoded(self, drawn: dict[str, Any], service: Service) -> Image.Image:
+        encoded = _found(drawn, str, "b64_json")
+        if not encoded:
+            if drawn.get("url") and self.response_format is None:
                 raise ServiceError(
                     f"{self.title} at {self.host} answers with the address of an image; set response_format: b64_json, "
                     "and run again"
                 )
             raise service.useless("an answer without an image")
         try:
-            data = base64.b64decode(drawn.b64_json.rpartition(",")[2], validate=True)  # some send a data URL
+            data = base64.b64decode(encoded.rpartition(",")[2], validate=True)  # some send a data URL
             return await asyncio.to_thread(_decode, data)
         except binascii.Error as error:
             raise service.useless(f"an image in broken base64: {error}") from None
@@ -647,22 +602,3 @@ def _decode(data: bytes) -> Image.Image:
     white = Image.new("RGB", image.size, "white")
     white.paste(image, mask=image)
     return white
-
-
-class _Image(BaseModel):
-    b64_json: str | None = None
-    url: str | None = None
-    revised_prompt: _Label = None
-
-
-class _ImageTokens(BaseModel):
-    input_tokens: _TokenCount = None
-    output_tokens: _TokenCount = None
-
-
-class _Images(BaseModel):
-    """As much of the answer as is read."""
-
-    data: list[_Image] = Field(min_length=1)
-    model: _Label = None
-    usage: Annotated[_ImageTokens | None, _OR_NONE] = None

@@ -104,51 +104,15 @@ class Admission(NamedTuple):
 
 
 class Budget(Protocol):
-    """Attempts and costs of one component against its limits; an attempt fits only if it does at its dearest."""
+    """Attempts and costs of one component against its limits; :class:`Meter` is one."""
 
-    async def admit(self, most: float) -> Admission:
-        """Count an attempt that costs ``most`` at the most; wait while calls under way may turn out cheaper.
+    async def admit(self, most: float) -> Admission: ...
 
-        Raises:
-            BudgetError: it does not fit into the budget.
-        """
-
-    async def settle(self, admission: Admission, cost: float | None) -> None:
-        """Count what an attempt has cost; None: it was not made after all."""
-
-
-def check_budget(
-    limits: Limits, title: str, calls: int, cost: float, most: float, under_way: int, reserved: float
-) -> bool:
-    """Whether one more attempt fits into a budget now; False while what is under way may turn out cheaper.
-
-    Args:
-        title: whose budget it is.
-        calls: attempts so far, those under way included.
-        cost: of those that are over.
-        most: what the attempt may cost.
-        reserved: what those under way may cost.
-
-    Raises:
-        BudgetError: it will not fit.
-    """
-    if limits.max_calls is not None and calls >= limits.max_calls:
-        raise BudgetError(
-            f"{title}: limits.max_calls = {limits.max_calls} is used up; finished calls are stored: raise it in "
-            "params.yaml and run again"
-        )
-    if limits.max_cost is None or cost + reserved + most <= limits.max_cost:
-        return True
-    if not under_way:
-        raise BudgetError(
-            f"{title}: {cost:.4f} is spent and the next call may cost {most:.4f}: more than limits.max_cost = "
-            f"{limits.max_cost}; finished calls are stored: raise it in params.yaml and run again"
-        )
-    return False
+    async def settle(self, admission: Admission, cost: float | None) -> None: ...
 
 
 class Meter:
-    """A :class:`Budget` that goes on from the ``calls`` and the ``cost`` of earlier runs; used in one event loop."""
+    """A budget that goes on from the ``calls`` and the ``cost`` of earlier runs; used in one event loop."""
 
     def __init__(self, limits: Limits, title: str, calls: int = 0, cost: float = 0.0) -> None:
         self.calls = calls
@@ -160,17 +124,35 @@ class Meter:
         self._settled = asyncio.Condition()
 
     async def admit(self, most: float) -> Admission:
+        """Count an attempt that costs ``most`` at its dearest.
+
+        Raises:
+            BudgetError: it does not fit.
+        """
         async with self._settled:
-            while not check_budget(
-                self._limits, self._title, self.calls, self.cost, most, self._under_way, self._reserved
-            ):
-                await self._settled.wait()
+            limits = self._limits
+            while True:
+                if limits.max_calls is not None and self.calls >= limits.max_calls:
+                    raise BudgetError(
+                        f"{self._title}: limits.max_calls = {limits.max_calls} is used up; finished calls are stored: "
+                        "raise it in params.yaml and run again"
+                    )
+                if limits.max_cost is None or self.cost + self._reserved + most <= limits.max_cost:
+                    break
+                if not self._under_way:
+                    raise BudgetError(
+                        f"{self._title}: {self.cost:.4f} is spent and the next call may cost {most:.4f}: more than "
+                        f"limits.max_cost = {limits.max_cost}; finished calls are stored: raise it in params.yaml and "
+                        "run again"
+                    )
+                await self._settled.wait()  # what is under way may turn out cheaper
             self.calls += 1
             self._reserved += most
             self._under_way += 1
         return Admission(most)
 
     async def settle(self, admission: Admission, cost: float | None) -> None:
+        """Count what an attempt has cost; None: it was not made after all."""
         async with self._settled:
             self._reserved -= admission.most
             self._under_way -= 1

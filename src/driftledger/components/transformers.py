@@ -195,14 +195,9 @@ class Chat:
 
     def _probe(self, turns: Sequence[Turn]) -> _Probe:
         """Find out with harmless texts, which span lines so that a list written out by mistake is noticed."""
-        number = count()
+        words = (f"word {number}\nword {number}" for number in count())
         harmless = [
-            Turn(
-                turn.role,
-                tuple(
-                    f"word {(n := next(number))}\nword {n}" if isinstance(part, str) else part for part in turn.parts
-                ),
-            )
+            Turn(turn.role, tuple(next(words) if isinstance(part, str) else part for part in turn.parts))
             for turn in turns
         ]
         said = ""
@@ -298,6 +293,29 @@ def whole(conversation: Conversation, reply: Reply) -> Reply:
     return replace(reply, text=conversation.whole(reply.text)) if reply.outcome.goes_on else reply
 
 
+class ChatCheckpoint(CheckpointComponent, Model):
+    """A vision-language checkpoint, whichever engine computes its answers."""
+
+    max_new_tokens: int = Field(default=1024, ge=1, le=131072)
+    """An answer that reaches it without an end is ``truncated``. Where a conversation allows fewer, it is that many."""
+    image_processor: dict[str, JsonValue] = Field(default_factory=dict)
+    """Settings of the checkpoint's image processor to change, e.g. ``do_image_splitting: false`` for SmolVLM or
+    ``size: {shortest_edge: 3136, longest_edge: 1003520}`` (pixels) for Qwen-VL."""
+    template_variables: dict[str, JsonValue] = Field(default_factory=dict)
+    """Variables of the checkpoint's chat template to set, e.g. ``enable_thinking: false``."""
+    today: date = date(2025, 1, 1)
+    """What a chat template that writes the date is given."""
+
+    @property
+    def continues(self) -> bool:
+        return True
+
+    def most(self, conversation: Conversation) -> int:
+        """How many tokens an answer may have."""
+        asked = conversation.max_tokens
+        return self.max_new_tokens if asked is None else min(asked, self.max_new_tokens)
+
+
 class _Ready(NamedTuple):
     model: Any
     chat: Chat
@@ -319,7 +337,7 @@ class _Part(NamedTuple):
     """Tokens of an answer."""
 
 
-class Transformers(CheckpointComponent, Model):
+class Transformers(ChatCheckpoint):
     """Answers with the most likely text: greedily, or by beam search.
 
     It does not sample: a conversation carries no seed, and equal calls must have equal replies. Of a checkpoint's own
@@ -330,8 +348,6 @@ class Transformers(CheckpointComponent, Model):
     version: ClassVar[str] = "1"
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers")
 
-    max_new_tokens: int = Field(default=1024, ge=1, le=131072)
-    """An answer that reaches it without an end is ``truncated``. Where a conversation allows fewer, it is that many."""
     beams: int = Field(default=1, ge=1, le=64)
     """How many candidates beam search follows; 1 is greedy."""
     length_penalty: float = Field(default=1.0, ge=-10, le=10)
@@ -345,13 +361,6 @@ class Transformers(CheckpointComponent, Model):
     """PyTorch's fused kernels, or matrix products one by one for checkpoints that support nothing else."""
     image_backend: Literal["pil", "torchvision"] = "pil"
     """What resizes images; the two differ by about a grey level. Pillow's arithmetic is the same on every processor."""
-    image_processor: dict[str, JsonValue] = Field(default_factory=dict)
-    """Settings of the checkpoint's image processor to change, e.g. ``do_image_splitting: false`` for SmolVLM or
-    ``size: {shortest_edge: 3136, longest_edge: 1003520}`` (pixels) for Qwen-VL."""
-    template_variables: dict[str, JsonValue] = Field(default_factory=dict)
-    """Variables of the checkpoint's chat template to set, e.g. ``enable_thinking: false``."""
-    today: date = date(2025, 1, 1)
-    """What a chat template that writes the date is told."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -374,10 +383,6 @@ class Transformers(CheckpointComponent, Model):
         if self.batch_size > 1 and self.quantization is not None:
             return f"in {self.quantization}, the company in its batches of {self.batch_size} changes what comes out"
         return super().unrepeatable
-
-    @property
-    def continues(self) -> bool:
-        return True
 
     def load(self, source: Source) -> _Ready:
         """The model with all its weights, and the processor with the chat template.
@@ -466,10 +471,8 @@ class Transformers(CheckpointComponent, Model):
         refused: dict[int, Reply] = {}
         askable: dict[int, dict[int, Prompt]] = defaultdict(dict)
         for index, conversation in enumerate(conversations):
-            asked = conversation.max_tokens
-            most = self.max_new_tokens if asked is None else min(asked, self.max_new_tokens)
             try:
-                askable[most][index] = ready.chat.prompt(conversation)
+                askable[self.most(conversation)][index] = ready.chat.prompt(conversation)
             except UnfitError as error:
                 refused[index] = failed(str(error))
         parts = []
@@ -485,13 +488,24 @@ class Transformers(CheckpointComponent, Model):
         if not askable:
             return None, {}
         unfit: dict[int, str] = {}
+        limit = "max_new_tokens" if most == self.max_new_tokens else "max_tokens"
+
+        def fitting(indices: Iterable[int], prompts: Sequence[Prompt]) -> Any:
+            encoded = ready.chat.encode(prompts)
+            for index, length in zip(indices, encoded["attention_mask"].sum(dim=1).tolist(), strict=True):
+                if ready.context is not None and length + most > ready.context:
+                    unfit[index] = (
+                        f"{length} tokens and up to {most} to answer ({limit}) do not fit into the model's context of "
+                        f"{ready.context}"
+                    )
+            return encoded
+
         try:
-            inputs = ready.chat.encode([*askable.values()])
-            unfit = self._too_long(ready, askable, inputs, most)
+            inputs = fitting(askable, [*askable.values()])
         except ValueError:
             for index, prompt in askable.items():
                 try:
-                    unfit |= self._too_long(ready, [index], ready.chat.encode([prompt]), most)
+                    fitting([index], [prompt])
                 except ValueError as error:
                     unfit[index] = f"the checkpoint's processor refuses it: {for_line(str(error)):.300}"
             if not unfit:
@@ -499,16 +513,6 @@ class Transformers(CheckpointComponent, Model):
         if unfit:
             inputs, _ = self._encode(ready, {index: askable[index] for index in askable if index not in unfit}, most)
         return inputs, unfit
-
-    def _too_long(self, ready: _Ready, indices: Iterable[int], inputs: Any, most: int) -> dict[int, str]:
-        limit = "max_new_tokens" if most == self.max_new_tokens else "max_tokens"
-        lengths = inputs["attention_mask"].sum(dim=1).tolist()
-        return {
-            index: f"{length} tokens and up to {most} to answer ({limit}) do not fit into the "
-            f"model's context of {ready.context}"
-            for index, length in zip(indices, lengths, strict=True)
-            if ready.context is not None and length + most > ready.context
-        }
 
     def _answer(self, ready: _Ready, part: _Part) -> list[Reply]:
         inputs = part.inputs.to(self.torch_device, self.torch_dtype)

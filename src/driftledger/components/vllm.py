@@ -9,15 +9,14 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, model_validator
 
-from driftledger.components.base import Model, Operational
-from driftledger.components.checkpoints import CheckpointComponent, DType, Source, memory_guard
-from driftledger.components.transformers import Chat, UnfitError, failed, reply_of, whole
+from driftledger.components.base import Operational
+from driftledger.components.checkpoints import DType, Source, memory_guard
+from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, failed, reply_of, whole
 from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.escaping import for_line
 from driftledger.core.extras import import_extra
@@ -45,7 +44,7 @@ class _Ready(NamedTuple):
     """What is raised over a prompt that the engine does not take."""
 
 
-class VLLM(CheckpointComponent, Model):
+class VLLM(ChatCheckpoint):
     """Answers with the most likely text, greedily; of a checkpoint's own generation settings only the tokens that end
     an answer are used.
 
@@ -61,8 +60,6 @@ class VLLM(CheckpointComponent, Model):
     batch_size: int = Field(default=256, ge=1, le=4096)
     """How many conversations are handed over at once, and computed at once as far as memory allows."""
     dtype: DType = "bfloat16"
-    max_new_tokens: int = Field(default=1024, ge=1, le=131072)
-    """An answer that reaches it without an end is ``truncated``. Where a conversation allows fewer, it is that many."""
     batch_invariant: bool = False
     """Whether vLLM computes every answer as if it were alone, which costs about a third of its speed. vLLM has it from
     0.11.1 on, for GPUs of compute capability 8.0 or more (9.0 at first), and has tried it with some models only."""
@@ -79,19 +76,15 @@ class VLLM(CheckpointComponent, Model):
     """The share of a GPU's memory that the engine takes for itself."""
     limit_mm_per_prompt: Operational[dict[str, int]] = Field(default_factory=dict)
     """The most images of a conversation, e.g. ``image: 1``, for which memory is kept free; more are refused."""
-    image_processor: dict[str, JsonValue] = Field(default_factory=dict)
-    """Settings of the checkpoint's image processor to change, as for ``transformers``."""
-    template_variables: dict[str, JsonValue] = Field(default_factory=dict)
-    """Variables of the checkpoint's chat template to set, e.g. ``enable_thinking: false``."""
-    today: date = date(2025, 1, 1)
-    """What a chat template that writes the date is told."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.device == "mps":
             raise ValueError("vLLM does not run on mps; remove device, or take the provider transformers")
-        if self.tensor_parallel_size > 1 and self.device.startswith("cuda:"):
-            raise ValueError("tensor_parallel_size takes the first GPUs that are visible; leave device at auto or cuda")
+        if self.device.startswith("cuda:"):
+            raise ValueError(
+                "vLLM takes the first GPUs that are visible: leave device at auto or cuda, and set CUDA_VISIBLE_DEVICES"
+            )
         return self
 
     def identity(self) -> dict[str, Any]:
@@ -104,10 +97,6 @@ class VLLM(CheckpointComponent, Model):
         if self.batch_invariant or self.batch_size == 1:
             return None
         return "without batch_invariant, vLLM's answers depend on which calls happen to be computed beside them"
-
-    @property
-    def continues(self) -> bool:
-        return True
 
     def load(self, source: Source) -> _Ready:
         """The engine, and the processor with the chat template.
@@ -131,7 +120,7 @@ class VLLM(CheckpointComponent, Model):
             "mm_processor_kwargs": self.image_processor,
             **dict.fromkeys(("revision", "tokenizer_revision", "code_revision"), source.commit),
         }
-        with _visible(self.device), self._full_or_not():
+        with self._full_or_not():
             engine = vllm.LLM(
                 model=source.location,
                 trust_remote_code=self.trust_remote_code,
@@ -147,7 +136,7 @@ class VLLM(CheckpointComponent, Model):
             )
         dead = import_module("vllm.v1.engine.exceptions").EngineDeadError
         # A prompt that the engine refuses: a ValueError up to 0.31.
-        client_error = getattr(import_module("vllm.exceptions"), "VLLMClientError", ValueError)
+        client_error = getattr(sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError)
         return _Ready(engine, chat, vllm.SamplingParams, dead, (ValueError, client_error))
 
     def _library(self) -> Any:
@@ -194,8 +183,6 @@ class VLLM(CheckpointComponent, Model):
         replies: dict[int, Reply] = {}
         askable: dict[int, tuple[dict[str, Any], int]] = {}
         for index, conversation in enumerate(conversations):
-            asked = conversation.max_tokens
-            most = self.max_new_tokens if asked is None else min(asked, self.max_new_tokens)
             try:
                 prompt = ready.chat.prompt(conversation)
             except UnfitError as error:
@@ -204,7 +191,7 @@ class VLLM(CheckpointComponent, Model):
             # A TokensPrompt; vLLM puts each image's own tokens into the place of its place-holder.
             images = [image.open() for image in prompt.images]
             shown = {"multi_modal_data": {"image": images}} if images else {}
-            askable[index] = {"prompt_token_ids": ready.chat.tokens(prompt), **shown}, most
+            askable[index] = {"prompt_token_ids": ready.chat.tokens(prompt), **shown}, self.most(conversation)
         try:
             with memory_guard(self.path), self._full_or_not():
                 replies |= dict(zip(askable, _answers(ready, [*askable.values()]), strict=True))
@@ -251,20 +238,3 @@ def _answers(ready: _Ready, asked: Sequence[tuple[dict[str, Any], int]]) -> list
         else:
             replies.append(failed(f"the engine has given up (finish_reason: {answer.finish_reason})", usage))
     return replies
-
-
-@contextmanager
-def _visible(device: str) -> Iterator[None]:
-    """Let the engine's processes, which know no other way, see only the GPU that ``cuda:N`` names."""
-    _, _, number = device.partition(":")
-    before = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if number:
-        seen = before.split(",") if before else []
-        os.environ["CUDA_VISIBLE_DEVICES"] = seen[int(number)] if int(number) < len(seen) else number
-    try:
-        yield
-    finally:
-        if number and before is None:
-            del os.environ["CUDA_VISIBLE_DEVICES"]
-        elif number:
-            os.environ["CUDA_VISIBLE_DEVICES"] = str(before)

@@ -9,8 +9,8 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from driftledger.core.types import Conversation, ImageFile, Turn
-from tests.components.models.conftest import change_json, failure, model, refused, says, texts, write_template
 from tests.conftest import draw
+from tests.extras.chatting import change_json, failure, model, refused, says, texts, write_template
 
 pytestmark = pytest.mark.neural
 
@@ -51,24 +51,6 @@ def test_a_control_token_put_together_from_two_parts_is_refused(
         refusal, neighbour = one.respond([halves, asked[1]])
         assert "control tokens" in failure(refusal)
         assert [neighbour] == one.respond(asked[1:2])
-
-
-def test_turns_of_one_shape_are_tried_with_harmless_texts_once(
-    llava: Path, images: list[ImageFile], monkeypatch: pytest.MonkeyPatch
-):
-    chat = model(llava).loaded.chat
-    apply, calls = chat.processor.apply_chat_template, []
-    monkeypatch.setattr(
-        chat.processor, "apply_chat_template", lambda *given, **how: calls.append(given) or apply(*given, **how)
-    )
-
-    def rendered(*parts: str | ImageFile) -> int:
-        before = len(calls)
-        chat.prompt(says(("user", parts)))
-        return len(calls) - before
-
-    assert rendered("One.", images[0]) > rendered("Two.", images[1]) == 1
-    assert rendered("One.", images[0], "Two.") > 1
 
 
 def test_a_control_token_that_the_tokenizer_puts_together_is_refused(llava: Path, images: list[ImageFile]):

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from driftledger.components.encoders import Sentence
 from driftledger.core.types import PromptUsage
-from tests.components.encoders.conftest import LONG, TEXTS, change_json, refused, relative, tiny
+from tests.extras.encoding import LONG, TEXTS, change_json, refused, relative, tiny
 from tests.support.checkpoints.weights import drop_one_weight
 
 pytestmark = pytest.mark.neural
@@ -48,12 +48,6 @@ def add_dense(folder: Path) -> dict[str, object]:
 def test_it_is_what_the_library_gives(folder: Path):
     model = sentence_transformers.SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     assert relative(encoder(folder).encode_texts([*TEXTS, LONG]), model.encode([*TEXTS, LONG])) < 1e-5
-
-
-def test_it_is_normalised_where_the_model_says_so(folder: Path):
-    assert np.abs(np.linalg.norm(encoder(folder).encode_texts(TEXTS), axis=1) - 1).min() > 0.1
-    add_module(folder, "Normalize")
-    assert np.linalg.norm(encoder(folder).encode_texts(TEXTS), axis=1) == pytest.approx(1, abs=1e-5)
 
 
 def test_it_is_prompted_where_the_model_says_so(folder: Path):
@@ -107,10 +101,3 @@ def test_a_plain_transformer_is_refused(folder: Path):
     """The library would pool it as nobody trained it."""
     (folder / "modules.json").unlink()
     refused(encoder(folder), r"no modules\.json")
-
-
-def test_code_from_the_checkpoint_does_not_run(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(folder.parent)
-    (folder / "foreign.py").write_text("raise SystemExit('it ran')")
-    change_json(folder / "modules.json", lambda modules: modules[1].update(type="foreign.Pooling"))
-    refused(encoder(Path(folder.name)), "third-party code")

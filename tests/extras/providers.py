@@ -2,11 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from driftledger.components.encoders import DINOv2, ViT
-from driftledger.components.encoders import CLIP
-from driftledger.components.encoders import FILE, Inception
-from driftledger.components.encoders import OpenCLIP
-from driftledger.components.encoders import Sentence
+from driftledger.components.encoders import CLIP, INCEPTION_FILE, DINOv2, Inception, OpenCLIP, Sentence, ViT
 
 
 class Provider(NamedTuple):
@@ -55,8 +51,8 @@ PROVIDERS = {
         "fid",
         2048,
         None,
-        file=FILE,
-        pickled=FILE,
+        file=INCEPTION_FILE,
+        pickled=INCEPTION_FILE,
         refusal="not the published file.*allow_pickle",
         allow_pickle=True,
     ),

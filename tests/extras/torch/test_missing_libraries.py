@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.components.checkpoints import component as module
+from driftledger.components import checkpoints as module
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import MissingExtraError, OutOfMemoryError
 from driftledger.project.settings import parse_settings

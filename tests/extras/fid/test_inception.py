@@ -1,6 +1,5 @@
 """The FID's network: clean-fid's own features, from the published file or from one that the user vouches for."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,10 +12,10 @@ fid = pytest.importorskip("cleanfid.fid")
 
 from cleanfid.inception_torchscript import InceptionV3W
 
-from driftledger.components.encoders import FILE, Inception
+from driftledger.components.encoders import INCEPTION_FILE, Inception
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from tests.components.encoders.conftest import refused, relative, tiny
+from tests.extras.encoding import refused, relative, tiny
 
 pytestmark = [pytest.mark.neural, pytest.mark.filterwarnings("ignore:.torch.jit:FutureWarning")]
 
@@ -44,14 +43,14 @@ def test_images_are_resized_as_clean_fid_does_and_not_as_pillow_does(folder: Pat
 
 
 def test_the_published_file_needs_no_consent(folder: Path, images: list[Image.Image], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("driftledger.components.encoders.PUBLISHED", sha256_file(folder / FILE))
+    monkeypatch.setattr("driftledger.components.encoders.INCEPTION_SHA256", sha256_file(folder / INCEPTION_FILE))
     assert encoder(folder, allow_pickle=False).encode_images(images).shape == (4, 2048)
 
 
 def test_a_folder_without_the_file_is_one_sentence(tmp_path: Path):
     (tmp_path / "other.pt").write_bytes(b"")
-    refused(encoder(tmp_path), f"holds no {FILE}")
-    with pytest.raises(ConfigError, match=f"holds no {FILE}"):
+    refused(encoder(tmp_path), f"holds no {INCEPTION_FILE}")
+    with pytest.raises(ConfigError, match=f"holds no {INCEPTION_FILE}"):
         encoder(tmp_path).identity()
 
 
@@ -59,13 +58,3 @@ def test_what_lies_beside_the_file_is_not_in_the_fingerprint(folder: Path):
     before = encoder(folder).fingerprint
     (folder / "beside").write_bytes(b"it")
     assert encoder(folder).fingerprint == before
-
-
-def test_torch_does_not_complain_of_the_format(folder: Path):
-    with warnings.catch_warnings(action="error", category=FutureWarning):
-        assert encoder(folder).loaded
-
-
-def test_reduced_precision_is_no_fid(folder: Path):
-    with pytest.raises(ValueError, match="float32"):
-        encoder(folder, dtype="bfloat16")

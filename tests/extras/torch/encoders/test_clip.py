@@ -13,7 +13,7 @@ transformers = pytest.importorskip("transformers")
 
 from driftledger.components.encoders import CLIP
 from driftledger.core.types import PromptUsage
-from tests.components.encoders.conftest import LONG, TEXTS, change_json, refused, relative, tiny
+from tests.extras.encoding import LONG, TEXTS, change_json, refused, relative, tiny
 
 pytestmark = pytest.mark.neural
 

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from driftledger.components.encoders import OpenCLIP
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import PromptUsage
-from tests.components.encoders.conftest import LONG, TEXTS, change_json, refused, relative, tiny
+from tests.extras.encoding import LONG, TEXTS, change_json, refused, relative, tiny
 from tests.support.checkpoints.text import bert_tokenizer
 
 pytestmark = pytest.mark.neural
@@ -75,24 +75,6 @@ def test_a_special_token_in_a_text_does_not_end_it(folder: Path):
         assert reading.tokens > 3
 
 
-def test_a_word_without_end_is_not_read_at_one_go(folder: Path):
-    """Which would take time by the square of its length."""
-    clip = encoder(folder)
-    tokenizer = clip.loaded.tokenizer
-    lengths, bpe = [], tokenizer.bpe
-
-    def counted(word: str) -> str:
-        lengths.append(len(word))
-        return bpe(word)
-
-    tokenizer.bpe = counted
-    letters = np.random.default_rng(0).integers(97, 123, 4500, dtype=np.uint8).tobytes().decode()
-    [reading] = clip.read_texts([letters])
-    assert lengths == [1000, 1000, 1000, 1000, 500]
-    assert reading.tokens > 1000
-    assert reading.read == 75
-
-
 def test_a_tokenizer_of_transformers_in_the_folder(with_bert: Path):
     clip = encoder(with_bert)
     assert clip.read_texts(["a red cat", "", LONG, "a [SEP] cat", "a &amp; cat"]) == [
@@ -131,16 +113,6 @@ def test_an_architecture_and_a_file_of_weights(folder: Path, images: list[Image.
     assert (by_name.encode_images(images) == seen).all()
     assert (by_name.encode_texts(TEXTS) == read).all()
     assert by_name.spec["settings"]["architecture"] == name
-
-
-@pytest.mark.parametrize("settings", [{"architecture": "ViT-B-32"}, {"weights": WEIGHTS}])
-def test_architecture_and_weights_belong_together(folder: Path, settings: dict[str, str]):
-    with pytest.raises(ValueError, match="belong together"):
-        encoder(folder, **settings)
-
-
-def test_an_unknown_architecture_is_one_sentence(folder: Path):
-    refused(encoder(folder, architecture="ViT-B-33", weights=WEIGHTS), "ViT-B-33")
 
 
 def test_a_tokenizer_at_no_fixed_version_is_not_fetched(folder: Path, images: list[Image.Image]):

@@ -7,21 +7,16 @@ from typing import ClassVar
 import yaml
 from PIL import Image
 
-from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.score import SCORE, Score
 from driftledger.components.base import UnifiedModel
-from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, Generated, Outcome, Reply
 from driftledger.project.project import Project
-from tests.support.evaluation import build, evaluate
 from tests.support.params import default_params
 
 
 class Mirror(UnifiedModel):
     """Tells the mean grey of an image, coarsely, and draws an image of the grey that it is told."""
 
-    provider: ClassVar[str] = "tests.components.models.test_unified:Mirror"
+    provider: ClassVar[str] = "tests.components.test_unified:Mirror"
     version: ClassVar[str] = "1"
     steps: int = 8
 
@@ -53,17 +48,3 @@ def test_both_entries_are_one_component_with_one_fingerprint(tmp_path: Path) -> 
     model, generator = project.model("mirror"), project.generator("mirror")
     assert model is generator
     assert project.generator("painter") is not generator
-
-
-def test_it_describes_and_draws_and_its_scores_say_so(tmp_path: Path) -> None:
-    project = project_of(tmp_path, ["mirror"], ["mirror"])
-    build(project)
-    evaluate(project)
-    folder = tmp_path / "data/chains/drawn/mirror/mirror"
-    cards = read_json(folder / CARD, CollectedCard).components
-    assert cards["model"].fingerprint == cards["generator"].fingerprint == Mirror(steps=4).fingerprint
-    said = [each.description for each in read_jsonl(folder / RECORDS, ChainRecord)]
-    assert said[0] == said[1]  # what it draws is what it reads
-    for name in ("genception", "fidelity"):
-        score = read_json(tmp_path / f"reports/scores/{name}/drawn/mirror/mirror/layout" / SCORE, Score)
-        assert "mirror describes and draws: one model of one fingerprint, whose drift is that of both" in score.flags

@@ -10,11 +10,10 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from driftledger.components.transformers import _Watch
-from driftledger.components.models.transformers_chat import Chat
+from driftledger.components.transformers import Chat, _Watch
 from driftledger.core.errors import OutOfMemoryError
 from driftledger.core.types import Conversation, ImageFile, Outcome
-from tests.components.models.conftest import change_json, change_weights, failure, model, says, texts
+from tests.extras.chatting import change_json, failure, model, texts
 
 pytestmark = pytest.mark.neural
 
@@ -69,25 +68,6 @@ def test_images_change_what_it_says(checkpoint: Path, images: list[ImageFile]):
     assert len(set(texts(replies))) == len(images)
 
 
-def test_earlier_turns_and_the_order_of_images_count(checkpoint: Path, images: list[ImageFile]):
-    first, second, *_ = images
-    plain = Conversation.ask("Describe it.", first)
-    example = ("user", (second, "Describe it.")), ("assistant", "a red cat")
-    conversations = [
-        plain,
-        says(*example, ("user", (first, "Describe it."))),
-        says(("user", (first, "Describe it.")), ("assistant", "a red cat"), ("user", (second, "Describe it."))),
-        says(("user", (first, "or", second, "?"))),
-        says(("user", (second, "or", first, "?"))),
-        says(("system", "the small boat"), ("user", (first, "Describe it."))),
-        says(("user", "Describe it.")),
-    ]
-    one = model(checkpoint)
-    together = one.respond(conversations)
-    assert len(set(texts(together))) == len(conversations)
-    assert together == [one.respond([conversation])[0] for conversation in conversations]
-
-
 def test_beams_and_their_length_penalty_change_what_it_says(llava: Path, asked: list[Conversation]):
     greedy, short, long = (
         texts(model(llava, **settings).respond(asked))
@@ -95,56 +75,6 @@ def test_beams_and_their_length_penalty_change_what_it_says(llava: Path, asked: 
     )
     assert greedy != long
     assert len(" ".join(short)) < len(" ".join(long))
-
-
-@pytest.mark.parametrize("layout", ["llava", "qwen2_5_vl"])
-def test_a_static_cache_changes_nothing_but_bits(built: dict[str, Path], asked: list[Conversation], layout: str):
-    """Also of conversations with limits of their own, and whatever was asked before."""
-    mixed = [limited(each, most) for each, most in zip(asked, (3, None, 40, 3), strict=True)]
-    one, static = (model(built[layout], cache_implementation=each) for each in ("dynamic", "static"))
-    for conversations in (asked, asked[:1], mixed, asked):
-        assert static.respond(conversations) == one.respond(conversations)
-
-
-def compiles(one: Any, **more: Any) -> list[Any]:
-    """Let it compile as on CUDA, with a compiler that takes the graph as it is; where each graph is noted."""
-    generate: Callable[..., Any] = one.loaded.model.generate
-    compiled: list[Any] = []
-
-    def compiler(graph: Any, inputs: Any) -> Any:
-        compiled.append(graph)
-        return graph.forward
-
-    def on_any_device(**given: Any) -> Any:
-        config = transformers.CompileConfig(dynamic=False, backend=compiler, mode=None, **more)
-        config._compile_all_devices = True
-        given["generation_config"].compile_config = config
-        return generate(**given)
-
-    one.loaded.model.generate = on_any_device
-    return compiled
-
-
-@pytest.mark.parametrize("layout", ["llava", "qwen2_5_vl"])
-def test_a_static_cache_is_compiled_for_once_a_shape(built: dict[str, Path], asked: list[Conversation], layout: str):
-    """Prompts of any length share what is compiled."""
-    one = model(built[layout], cache_implementation="static")
-    expected = [*one.respond(asked), *one.respond(asked[:1]), *one.respond(asked[3:])]
-    compiled = compiles(one, fullgraph=True)
-    assert [*one.respond(asked), *one.respond(asked[:1]), *one.respond(asked[3:])] == expected
-    assert len(compiled) == 2
-
-
-def test_torch_compiles_for_every_shape_and_stops_at_no_number_of_them(llava: Path, asked: list[Conversation]):
-    """Beyond its limit it would compute without what it compiles, and so round otherwise."""
-    one = model(llava, cache_implementation="static", max_new_tokens=3)
-    compiled = compiles(one)
-    limits = {"recompile_limit": 1, "accumulated_recompile_limit": 1}
-    with torch._dynamo.config.patch(limits):
-        for size in (1, 2, 3, 1):
-            one.respond(asked[:size])
-        assert {name: getattr(torch._dynamo.config, name) for name in limits} == limits
-    assert len(compiled) == 3
 
 
 def test_a_tokenizer_saved_with_padding_on_the_right_changes_nothing(llava: Path, asked: list[Conversation]):
@@ -177,11 +107,6 @@ def test_an_empty_answer_has_failed(llava: Path, asked: list[Conversation], monk
     ends = torch.full((len(asked), 1), 354)
     monkeypatch.setattr(one.loaded.model, "generate", lambda **inputs: torch.cat([inputs["input_ids"], ends], dim=1))
     assert ["empty" in failure(reply) for reply in one.respond(asked)] == [True] * len(asked)
-
-
-def test_scores_that_are_no_numbers_have_failed(llava: Path, asked: list[Conversation]):
-    change_weights(llava, lambda weights: weights["language_model.model.norm.weight"].fill_(float("nan")))
-    assert ["float32" in failure(reply) for reply in model(llava).respond(asked)] == [True] * len(asked)
 
 
 @pytest.mark.parametrize("beams", [1, 3])
@@ -277,40 +202,3 @@ def test_what_was_prepared_is_used_and_changes_nothing(
     assert (one.respond(asked[:2]), one.respond(asked[2:])) == expected
     assert len(threads) == 2
     assert threading.current_thread().name not in threads
-
-
-def test_it_is_prepared_while_the_device_computes(llava: Path, asked: list[Conversation]):
-    one = model(llava)
-    expected = one.respond(asked[:2]), one.respond(asked[2:])
-    generate: Callable[..., Any] = one.loaded.model.generate
-    begun: list[bool] = []
-
-    def computing(**inputs: Any) -> Any:
-        if not begun:
-            one.prepare(asked[2:])
-            [future] = one._ahead._begun.values()
-            begun.append(bool(future.result(60)))
-        return generate(**inputs)
-
-    one.loaded.model.generate = computing
-    assert (one.respond(asked[:2]), one.respond(asked[2:])) == expected
-    assert begun == [True]
-
-
-def test_what_cannot_be_prepared_is_said_when_it_is_asked(llava: Path, asked: list[Conversation], tmp_path: Path):
-    one = model(llava)
-    one.respond(asked)
-    gone = Conversation.ask("Describe it.", ImageFile(tmp_path / "gone.png", "0" * 64))
-    one.prepare([gone])
-    with pytest.raises(FileNotFoundError):
-        one.respond([gone])
-    assert one.respond(asked[:1])
-
-
-def test_what_was_prepared_goes_with_the_weights(llava: Path, asked: list[Conversation]):
-    one = model(llava)
-    before = one.respond(asked)
-    one.prepare(asked)
-    one.release()
-    assert not {"loaded", "_ahead"} & set(vars(one))
-    assert one.respond(asked) == before

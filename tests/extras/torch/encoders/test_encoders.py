@@ -15,10 +15,9 @@ pytest.importorskip("transformers")
 
 from safetensors.torch import load_file, save_file
 
-from driftledger.core.registry import provider_class
 from driftledger.core.types import Float32, PromptUsage
-from tests.components.encoders.conftest import LONG, TEXTS, closest, refused, relative, tiny
-from tests.components.encoders.providers import ONE_TOWER, PROVIDERS, READING, SAFETENSORS, SEEING, Provider
+from tests.extras.encoding import LONG, TEXTS, closest, refused, relative, tiny
+from tests.extras.providers import ONE_TOWER, PROVIDERS, READING, SAFETENSORS, SEEING, Provider
 from tests.support.checkpoints.inception import build_inception
 from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
 
@@ -57,11 +56,6 @@ def towers(
 
 def features(provider: Provider, encoder: Any, images: list[Image.Image]) -> Float32:
     return np.concatenate([encode(inputs) for encode, inputs in towers(provider, encoder, images)])
-
-
-def test_the_registry_knows_it(name: str, provider: Provider):
-    assert provider_class("encoders", name) is provider.kind
-    assert getattr(provider.kind, "frechet_name", None) == provider.frechet
 
 
 def test_a_batch_is_as_one_by_one_and_inputs_differ(provider: Provider, encoder, images: list[Image.Image]):
