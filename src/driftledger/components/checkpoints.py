@@ -66,11 +66,7 @@ class Source(NamedTuple):
         return {"files": len(files), "sha256": sha256_of(files)}
 
     def has(self, name: str) -> bool:
-        """Whether a file of that name stands at the top; of the hub, without a network, whether its local cache has it.
-
-        Raises:
-            OSError: the hub does not say.
-        """
+        """Whether a file of that name stands at the top; of the hub, offline, whether its local cache has it."""
         if self.folder is not None:
             return (self.folder / name).is_file()
         hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")

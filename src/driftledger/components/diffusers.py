@@ -26,10 +26,6 @@ from driftledger.core.extras import import_extra
 from driftledger.core.images import ENCODING
 from driftledger.core.types import Generated, Outcome, PromptUsage
 
-_SETTINGS = ("guidance_scale", "height", "width", "negative_prompt")
-_ARGUMENTS = {"steps": "num_inference_steps"} | {name: name for name in _SETTINGS}
-"""Setting → what pipelines call it."""
-
 _LOUD = ("diffusers", "transformers")
 """They warn of what a record says: a prompt cut off, an image flagged."""
 
@@ -148,14 +144,13 @@ class Diffusers(CheckpointComponent, Generator):
         return super().identity() | {
             "encoding": ENCODING,
             "scheduler": self._scheduler_identity(),
-            "safety_checker": "safety_checker" in self._parts,
+            "safety_checker": "safety_checker" in self._index and "safety_checker" not in self._without,
         }
 
     @property
     def unrepeatable(self) -> str | None:
         # Last bits depend on a batch's size, in float32 too: of 16 images drawn in fours, 2 differ when drawn alone.
-        several = f"the company in its batches of {self.batch_size} changes pixels"
-        return several if self.batch_size > 1 else None
+        return f"the company in its batches of {self.batch_size} changes pixels" if self.batch_size > 1 else None
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         if not prompts:
@@ -175,10 +170,8 @@ class Diffusers(CheckpointComponent, Generator):
             if flagged:
                 outcome, error = Outcome.FILTERED, "flagged by the checkpoint's safety checker"
             elif not np.isfinite(values).all():
-                outcome, error = (
-                    Outcome.FAILED,
-                    f"the image is not finite; {self.dtype} may overflow in this checkpoint",
-                )
+                outcome = Outcome.FAILED
+                error = f"the image is not finite; {self.dtype} may overflow in this checkpoint"
             else:  # H×W×3, from 0 to 1
                 image = Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8))
             revised = None if text == prompt else text
@@ -191,24 +184,22 @@ class Diffusers(CheckpointComponent, Generator):
         if "negative_prompt" in arguments:
             arguments["negative_prompt"] = [self.negative_prompt] * len(texts)  # one for all is refused
         generators = [torch.Generator("cpu").manual_seed(seed) for seed in seeds]
-        before = _global_noise(self.torch_device)
+
+        def global_noise() -> list[Any]:
+            return [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
+
+        before = global_noise()
         try:
             with torch.inference_mode(self.offload == "none"):  # weights that move meanwhile would stay in that mode
                 drawn = ready.pipeline(prompt=texts, generator=generators, output_type="np", **arguments)
         except ValueError as error:  # how pipelines refuse sizes and schedulers
             raise ConfigError(f"{self.path!r:.200} cannot draw: {' '.join(str(error).split()):.400}") from error
-        if _global_noise(self.torch_device) != before:
+        if not all(map(torch.equal, before, global_noise())):
             name = type(ready.pipeline.scheduler).__name__
             raise ConfigError(f"{self.path!r:.200}: {name} draws noise that no seed reaches; set another scheduler")
         return drawn
 
     def load(self, source: Source) -> _Ready:
-        """Every part with all its weights, on the device.
-
-        Raises:
-            ConfigError: weights are missing or are pickles, no text-to-image pipeline is named, or a setting is not
-                one of its own.
-        """
         if self.offload != "none" and self.torch_device == "cpu":
             raise ConfigError(f"{self.path!r:.200}: offload is for a device beside the CPU; remove it, or set device")
         diffusers = import_extra("diffusers")
@@ -218,7 +209,7 @@ class Diffusers(CheckpointComponent, Generator):
             diffusers.DiffusionPipeline.download(source.repository, revision=revision, **arguments, **self._without)
         )
         with quietly(*_LOUD):
-            parts = {name: self._whole(folder, name, *where) for name, where in self._parts.items()}
+            parts = {name: self._whole(folder, name, *where) for name, where in self._index.items() if where[0]}
             given = {name: part for name, part in parts.items() if part is not None} | self._without
             pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(folder, **arguments, **given)
             return self._prepared(pipeline)
@@ -229,8 +220,7 @@ class Diffusers(CheckpointComponent, Generator):
         homes = {"diffusers": diffusers, "transformers": transformers}
         home = homes.get(library) or getattr(diffusers.pipelines, library, None)
         found: Any = getattr(home, class_name, None)
-        with_weights = isclass(found) and issubclass(found, (diffusers.ModelMixin, transformers.PreTrainedModel))
-        if not with_weights:
+        if not isclass(found) or not issubclass(found, (diffusers.ModelMixin, transformers.PreTrainedModel)):
             return None  # without weights, or for the pipeline to refuse
         place = folder / name if (folder / name).is_dir() else folder
         if (place / ADAPTER).is_file():
@@ -240,7 +230,8 @@ class Diffusers(CheckpointComponent, Generator):
             arguments["variant"] = self.variant
         if issubclass(found, transformers.PreTrainedModel):
             arguments["ignore_mismatched_sizes"] = True  # to read of them in the report
-        part, report = found.from_pretrained(place, output_loading_info=True, **arguments)
+        loader: Any = found
+        part, report = loader.from_pretrained(place, output_loading_info=True, **arguments)
         try:
             refuse_random(report)
         except ValueError as error:
@@ -271,8 +262,8 @@ class Diffusers(CheckpointComponent, Generator):
     def _arguments(self, pipeline: Any) -> dict[str, Any]:
         taken = signature(pipeline.__call__).parameters
         arguments = {}
-        for setting, argument in _ARGUMENTS.items():
-            value = getattr(self, setting)
+        for setting in ("steps", "guidance_scale", "height", "width", "negative_prompt"):
+            value, argument = getattr(self, setting), "num_inference_steps" if setting == "steps" else setting
             if value is None:
                 continue
             unread = setting == "negative_prompt" and "true_cfg_scale" in taken and taken["true_cfg_scale"].default <= 1
@@ -285,20 +276,19 @@ class Diffusers(CheckpointComponent, Generator):
 
     @cached_property
     def _index(self) -> dict[str, list[Any]]:
-        """The name of each part → its library and its class, or None twice where the checkpoint has no such part."""
+        """The name of each part → its library and its class; None twice where the checkpoint has no such part, or where
+        it is a safety checker that is not wanted."""
         index = self._json("model_index.json")
-        pairs = {name: part for name, part in index.items() if isinstance(part, list) and len(part) == 2}
-        return {name: part for name, part in pairs.items() if not name.startswith("_")}
-
-    @property
-    def _parts(self) -> dict[str, list[Any]]:
-        return {name: part for name, part in self._index.items() if name not in self._without}
+        unwanted = "" if self.safety_checker else "safety_checker"
+        return {
+            name: [None, None] if name == unwanted else part
+            for name, part in index.items()
+            if isinstance(part, list) and len(part) == 2 and not name.startswith("_")
+        }
 
     @property
     def _without(self) -> dict[str, None]:
-        """The parts that the checkpoint comes without, and the safety checker where it is not wanted."""
-        unwanted = "" if self.safety_checker else "safety_checker"
-        return {name: None for name, part in self._index.items() if part[0] is None or name == unwanted}
+        return {name: None for name, part in self._index.items() if part[0] is None}
 
     def _scheduler_identity(self) -> dict[str, Any]:
         name, config = self._scheduler_config
@@ -311,9 +301,10 @@ class Diffusers(CheckpointComponent, Generator):
     @cached_property
     def _scheduler_config(self) -> tuple[str, dict[str, Any]]:
         """The class of the checkpoint's own, and what it is built from, read without loading anything."""
-        if "scheduler" not in self._parts:
+        name = self._index.get("scheduler", [None, None])[1]
+        if name is None:
             raise ConfigError(f"{self.path!r:.200} names no scheduler in model_index.json; use another checkpoint")
-        return self._parts["scheduler"][1], self._json("scheduler/scheduler_config.json")
+        return name, self._json("scheduler/scheduler_config.json")
 
     def _other_scheduler(self) -> Any:
         """One that the settings ask for, from the configuration of the checkpoint's own."""
@@ -328,28 +319,12 @@ class Diffusers(CheckpointComponent, Generator):
 
     def _json(self, name: str) -> dict[str, Any]:
         """A small file of the checkpoint, from the folder, the hub's cache or the hub."""
-        source = self.source
         try:
-            if source.folder is None:
-                hub = import_extra("huggingface_hub")
-                file = Path(hub.hf_hub_download(source.repository, name, revision=source.commit))
-            else:
-                file = source.folder / name
+            file = self.source.local([name]) / name
             found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
             if not isinstance(found, dict):
-                raise ValueError("it is no object")
+                raise ValueError("it is not an object")
             return found
         except (OSError, ValueError) as error:
             said = f"{name} cannot be read ({' '.join(str(error).split()):.300})"
-            raise ConfigError(f"{self.path!r:.200} is no checkpoint of diffusers: {said}") from None
-
-
-def _global_noise(device: str) -> list[bytes]:
-    """The state of the generators that a pipeline falls back on where it forgets ours."""
-    torch = import_extra("torch")
-    states = [torch.get_rng_state()]
-    if device.startswith("cuda"):
-        states.append(torch.cuda.get_rng_state(device))
-    elif device == "mps":
-        states.append(torch.mps.get_rng_state())
-    return [state.numpy().tobytes() for state in states]
+            raise ConfigError(f"{self.path!r:.200} is not a checkpoint of diffusers: {said}") from None

@@ -44,11 +44,7 @@ class TorchEncoder(CheckpointComponent, Encoder):
 
     @contextmanager
     def forward_pass(self, given: Sequence[Any]) -> Iterator[None]:
-        """Without gradients; running out of memory is an :class:`OutOfMemoryError`.
-
-        Raises:
-            ValueError: nothing is given, which libraries refuse each in its own way.
-        """
+        """Without gradients; running out of memory is an :class:`OutOfMemoryError`."""
         if not given:
             raise ValueError("there is nothing to encode")
         with memory_guard(self.path), import_extra("torch").inference_mode():
@@ -64,17 +60,11 @@ class TorchEncoder(CheckpointComponent, Encoder):
 
 
 def as_features(vectors: Any) -> Float32:
-    """A tensor of vectors as an n×d matrix on the host.
-
-    Raises:
-        ValueError: a vector holds what is not finite, or nothing but zeros.
-    """
+    """A tensor of vectors as an n×d matrix on the host; a vector that is all zero or not finite is a ValueError."""
     features: Float32 = vectors.float().cpu().numpy()
-    for row, vector in enumerate(features):
-        if not np.isfinite(vector).all():
-            raise ValueError(f"the encoder's features of input {row} of {len(features)} are not finite")
-        if not vector.any():
-            raise ValueError(f"the encoder's features of input {row} of {len(features)} are all zero")
+    for problem, rows in (("not finite", ~np.isfinite(features).all(axis=1)), ("all zero", ~features.any(axis=1))):
+        if rows.any():
+            raise ValueError(f"the encoder's features of input {rows.argmax()} of {len(features)} are {problem}")
     return features
 
 
@@ -236,14 +226,12 @@ class OpenCLIP(TorchEncoder):
         files = [self.weights] if self.weights else [*_SAFE, *pickled]
         with quietly():
             folder = source.local(["*.json", "*.txt", "*.model", *files])
-            if self.weights:
-                pickles = [] if self.weights.endswith(".safetensors") else [self.weights]
-            elif any((folder / name).is_file() for name in _SAFE):
-                pickles = []
-            else:  # open_clip itself decides what it loads, and takes a pickle where one is all that there is
-                pickles = [file.name for pattern in ("*.bin", "*.pth") for file in folder.glob(pattern)]
-            for name in pickles:
-                self.refuse_pickle(name, _SAFE[0])
+            # open_clip itself decides what it loads, and takes a pickle where one is all that there is.
+            is_safe = any((folder / name).is_file() for name in _SAFE)
+            loadable = [self.weights] if self.weights else [] if is_safe else [file.name for file in folder.iterdir()]
+            for name in loadable:
+                if (name == self.weights and not name.endswith(".safetensors")) or name.endswith((".bin", ".pth")):
+                    self.refuse_pickle(name, _SAFE[0])
             architecture = self.architecture or f"local-dir:{folder}"
             model, process = open_clip.create_model_from_pretrained(
                 architecture,

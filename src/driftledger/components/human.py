@@ -21,7 +21,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, DataError, may_be_missing
 from driftledger.core.files import write_bytes
 from driftledger.core.names import ID_RULE, is_id, leads_out
-from driftledger.core.sheets import cleaned, column_names, read_table, table_text
+from driftledger.core.sheets import SheetTable, cleaned, column_names, read_table, table_text
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject
 
 SHEET = "sheet.csv"
@@ -39,23 +39,14 @@ class SheetEntry(NamedTuple):
     text: str
 
 
-class Sheet(NamedTuple):
-    """A sheet's cells, without quoting, each row as long as ``head``; and the entry of each row."""
-
-    head: list[str]
-    rows: list[list[str]]
-    entries: list[SheetEntry]
-    separator: str = ","
-
-
 def picture_of(image: ImageFile) -> str:
     """The first 12 hex digits of the SHA-256 of size and pixels: equal for one picture in two encodings."""
     picture = image.open()
     return hashlib.sha256(b"%dx%d:" % picture.size + picture.tobytes()).hexdigest()[:12]
 
 
-def read_sheet(path: Path) -> Sheet:
-    """Read a sheet as spreadsheets save it; see :mod:`driftledger.core.sheets`.
+def read_sheet(path: Path) -> tuple[SheetTable, list[SheetEntry]]:
+    """Read a sheet as spreadsheets save it, and the entry of each row; see :mod:`driftledger.core.sheets`.
 
     Raises:
         ConfigError: it is missing, is no CSV file with the :data:`REQUIRED` columns, or a row cannot be understood.
@@ -71,7 +62,7 @@ def read_sheet(path: Path) -> Sheet:
         named = re.fullmatch(rf"images/{re.escape(sample)}-{int(t)}-([0-9a-f]{{12}})\.png", cells.get("image", ""))
         picture = named[1] if named else ""
         entries.append(SheetEntry(Subject(sample, int(t)), picture, cells["annotator"], cells["text"]))
-    return Sheet(table.head, table.rows, entries, table.separator)
+    return table, entries
 
 
 Annotator = Annotated[str, AfterValidator(lambda text: cleaned(text).strip()), Field(min_length=1, max_length=100)]
@@ -157,7 +148,7 @@ class Human(Model):
         """The chosen rows that have a text. Read once, so that the answers are what the fingerprint stands for."""
         found: dict[Subject, list[SheetEntry]] = defaultdict(list)
         with may_be_missing(self.path):
-            entries = read_sheet(self.sheet).entries
+            _, entries = read_sheet(self.sheet)
         for entry in entries:
             if not entry.text or self.annotator not in (None, entry.annotator):
                 continue
@@ -214,9 +205,9 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
         if not is_id(subject.sample):
             raise DataError(f"the sample id {subject.sample!r:.200} is no safe file name; {ID_RULE}")
     path = folder / SHEET
-    sheet = read_sheet(path) if path.exists() else Sheet(list(COLUMNS), [], [])
+    sheet, entries = read_sheet(path) if path.exists() else (SheetTable(list(COLUMNS), [], []), [])
     annotator = None if annotator is None else cleaned(annotator).strip()
-    mine = [entry for entry in sheet.entries if annotator in (None, entry.annotator)]
+    mine = [entry for entry in entries if annotator in (None, entry.annotator)]
     described = {(entry.subject, entry.picture) for entry in mine if entry.text}
     asked = {(entry.subject, entry.picture) for entry in mine}
     shown = {(each.subject, picture_of(each.image)): each for each in pending}
@@ -272,13 +263,6 @@ into the column "text" of the row with that sample and t. The task is the one th
 """
 
 
-_STYLE = """\
-body { font: 16px/1.5 sans-serif; max-width: 60rem; margin: 2rem auto }
-pre { white-space: pre-wrap; font: inherit; background: #eee; padding: 1rem }
-figure { margin: 3rem 0 }
-img { max-width: 100%; max-height: 90vh }"""
-
-
 def _page(waiting: dict[str, Subject], prompt: str) -> str:
     figures = "\n".join(
         f"<figure><figcaption><b>{html.escape(subject.sample)}</b>, t = {subject.t}</figcaption>"
@@ -288,9 +272,7 @@ def _page(waiting: dict[str, Subject], prompt: str) -> str:
     return f"""\
 <!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Images to describe</title>
-<style>
-{_STYLE}
-</style>
+<style>img {{ max-width: 100%; max-height: 90vh }} pre {{ white-space: pre-wrap }}</style>
 <h1>Images to describe: {len(waiting)}</h1>
 <p>Write into {SHEET}, as instructions.txt says:</p>
 <pre>{html.escape(prompt)}</pre>

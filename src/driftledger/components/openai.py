@@ -170,13 +170,7 @@ class OpenAIComponent(RemoteComponent):
 
     @asynccontextmanager
     async def service(self) -> "AsyncIterator[Service]":
-        """A client of the server, open for as long as the context lasts.
-
-        Raises:
-            ConfigError: there is no key, or the address is none.
-            MissingExtraError: the library is not installed.
-            ServiceError: the server is not of the declared version.
-        """
+        """A client of the server, open for as long as the context lasts."""
         openai = import_extra("openai")
         import httpx2
 
@@ -259,22 +253,18 @@ class Service:
         raise self.useless(f"an answer that cannot be read: {text[:1000]}")
 
     async def check_version(self, declared: str) -> None:
-        """Ask the server's version at ``/version`` beside ``/v1``, as vLLM says it.
-
-        Raises:
-            ServiceError: it is another, is not said, or the server cannot be reached.
-        """
+        """Hold the server to the version that it says at ``/version`` beside ``/v1``, as vLLM does."""
         import httpx2
         import openai
 
         url = str(self._client.base_url).rstrip("/").removesuffix("/v1") + "/version"
+        version = None
         try:
-            response = await self._client.get(url, cast_to=httpx2.Response, options={"timeout": 10.0})
-            version = _found(from_json(response.content), str, "version")
+            with suppress(openai.APIStatusError, ValueError):
+                response = await self._client.get(url, cast_to=httpx2.Response, options={"timeout": 10.0})
+                version = _found(from_json(response.content), str, "version")
         except openai.APIConnectionError as error:
             raise ServiceError(f"{self._who} does not answer ({self._lost(error)}); start it") from None
-        except (openai.APIStatusError, ValueError):
-            version = None
         if version is None:
             raise ServiceError(f"{self._who} does not say its version at /version; remove server_version and run again")
         if version != declared:

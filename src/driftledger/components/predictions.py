@@ -47,8 +47,6 @@ class PredictionRow(NamedTuple):
 
     place: str
     """For people: ``line 3``."""
-    cells: Mapping[str, Any]
-    """By name, everything that an id may be made of."""
     text: str
     trouble: str
     """Why there is no text, where there is none."""
@@ -111,7 +109,8 @@ class Predictions(Model):
         if len(missing) == len(sought):
             raise ConfigError(
                 f"{where}: none of its {len(rows)} predictions is about any of the {len(missing)} that are asked for: "
-                f"their ids are such as {few(spare)} and those asked for {few(missing)}; {_hint(rows, set(sought))}"
+                f"their ids are such as {few(spare)} and those asked for {few(missing)}; set id to the column that "
+                "holds those, or to a rule such as 'v1_{index}'"
             )
         parts = []
         if missing:
@@ -121,37 +120,37 @@ class Predictions(Model):
         return f"{where}: {', and '.join(parts)}" if parts else None
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [self._reply(conversation) for conversation in conversations]
+        replies = []
+        for conversation in conversations:
+            text, trouble = self._answer(conversation)
+            failed = Reply("", Outcome.FAILED, error=f"{trouble} ({self.path.name!r:.200})")
+            replies.append(failed if trouble else Reply(text))
+        return replies
 
-    def _reply(self, conversation: Conversation) -> Reply:
-        row = self._row(conversation)
-        if isinstance(row, PredictionRow):
-            text = carried_over(row.text, row.options, conversation.options) if conversation.options else row.text
-            if text is not None:
-                return Reply(text)
-            row = f"the prediction of {row.place} names an option by its place in another order than the one shown"
-        return Reply("", Outcome.FAILED, error=f"{row} ({self.path.name!r:.200})")
-
-    def _row(self, conversation: Conversation) -> PredictionRow | str:
-        """The prediction, or why there is none."""
+    def _answer(self, conversation: Conversation) -> tuple[str, str]:
+        """The text of a prediction, or why there is none."""
         subject = conversation.subject
         if subject is None:
-            return "predictions are found by the id of a question or a sample, and this call is about neither"
+            return "", "predictions are found by the id of a question or a sample, and this call is about neither"
         about = f"{subject.sample!r:.200}"
         if any(turn.role == "assistant" for turn in conversation.turns):
-            return f"{about} is asked after examples, which the predictions were not made with as far as is known"
+            return "", f"{about} is asked after examples, which the predictions were not made with as far as is known"
         if subject.t > 1 and not conversation.options:
-            return f"what is asked about {about} at t={subject.t} is an image that was drawn here; ask for t=1 alone"
+            return (
+                "",
+                f"what is asked about {about} at t={subject.t} is an image that was drawn here; ask for t=1 alone",
+            )
         row = self._content[1].get(subject.sample)
-        if row is None:
-            return f"there is no prediction for {about}"
-        if row.trouble:
-            return row.trouble
+        if row is None or row.trouble:
+            return "", row.trouble if row else f"there is no prediction for {about}"
         asked = " ".join(part for part in conversation.turns[-1].parts if isinstance(part, str))
         if self.same_question and f" {_words(row.question)} " not in f" {_words(asked)} " and _words(row.question):
             other = f"{row.place} answers another question than {about}: {row.question!r:.200}"
-            return f"{other}; set same_question: false if it is the same in other words"
-        return row
+            return "", f"{other}; set same_question: false if it is the same in other words"
+        text = carried_over(row.text, row.options, conversation.options) if conversation.options else row.text
+        if text is None:
+            return "", f"the prediction of {row.place} names an option by its place in another order than the one shown"
+        return text, ""
 
     @cached_property
     def _content(self) -> tuple[str, dict[str, PredictionRow]]:
@@ -182,33 +181,25 @@ class Predictions(Model):
         rule, answers = PRESETS[self.format] if self.format else ("id", ("answer",))
         rule, answers = self.id or rule, (self.answer,) if self.answer else answers
         found: dict[str, PredictionRow] = {}
-        nameless, contradicted = [], {}
         for place, cells in records:
-            names = ", ".join(repr(name)[:50] for name in _names(cells)[:20]) if isinstance(cells, dict) else ""
+            names = ", ".join(repr(name)[:50] for name in [*cells][:20]) if isinstance(cells, dict) else ""
             column = next((each for each in answers if _cell(cells, each, _MISSING) is not _MISSING), None)
             if column is None:
                 raise ConfigError(f"{where}, {place} has no {answers[0]!r:.100}; set answer to what holds it: {names}")
+            name = id_of(cells, rule)
+            if name is None:
+                raise ConfigError(f"{where}, {place} has no id by {rule!r:.100}; set id to what holds it: {names}")
             text, trouble = _text(_cell(cells, column), place, self.path.suffix.lower() == ".xlsx")
             asked = _cell(cells, "question") or _cell(cells, "doc.question")
             options = [str(each) for each in takewhile(_is_filled, map(cells.get, string.ascii_uppercase))]
-            row = PredictionRow(place, cells, text, trouble, asked if isinstance(asked, str) else "", options)
-            name = id_of(cells, rule)
-            if name is None:
-                nameless.append(place)
-            elif name not in found or (found[name].trouble and not trouble):
+            row = PredictionRow(place, text, trouble, asked if isinstance(asked, str) else "", options)
+            if name not in found or (found[name].trouble and not trouble):
                 found[name] = row
-            elif not trouble and row._replace(place=found[name].place, cells=found[name].cells) != found[name]:
-                contradicted[name] = f"{name!r:.100} in {found[name].place} and {place}"
-        if nameless:
-            raise ConfigError(
-                f"{where}: {len(nameless)} predictions have no id by {rule!r:.100} ({first_few(nameless)}); set id to "
-                f"what holds it: {names}"
-            )
-        if contradicted:
-            raise ConfigError(
-                f"{where}: {len(contradicted)} ids have several predictions that differ "
-                f"({first_few([*contradicted.values()])}); keep one of each, or set id to what tells them apart"
-            )
+            elif not trouble and row[1:] != found[name][1:]:
+                raise ConfigError(
+                    f"{where}: {name!r:.100} has different predictions in {found[name].place} and {place}; keep one, "
+                    "or set id to what tells them apart"
+                )
         return found
 
 
@@ -311,25 +302,6 @@ def _responses(value: Any) -> Iterator[str | None]:
     else:
         for each in value:
             yield from _responses(each)
-
-
-def _names(cells: Mapping[str, Any]) -> list[str]:
-    """The columns, and those one level inside of others as ``doc.question_id``."""
-    return [
-        each
-        for name, value in cells.items()
-        for each in ([f"{name}.{inner}" for inner in value] if isinstance(value, Mapping) else [name])
-    ]
-
-
-def _hint(rows: Mapping[str, PredictionRow], asked: set[str]) -> str:
-    """Which other column holds the ids that are asked for."""
-    cells, width = [row.cells for row in rows.values()][:1000], max(map(len, asked))
-    for name in _names(cells[0]):
-        for rule in (name, f"{{{name}:0{width}}}"):
-            if asked & {id_of(each, rule) for each in cells}:
-                return f"set id to {rule!r:.100}, which gives those"
-    return "set id to the column that holds those, or to a rule such as 'v1_{index}'"
 
 
 def _words(text: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from itertools import count
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from PIL import Image
 from pydantic import Field, JsonValue, model_validator
@@ -26,9 +26,6 @@ from driftledger.core.escaping import for_line
 from driftledger.core.extras import import_extra
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
 
-_Shape: TypeAlias = tuple[tuple[str, tuple[bool, ...]], ...]
-"""The role of each turn, and whether each of its parts is a text; else it is an image."""
-
 
 class UnfitError(Exception):
     """One conversation cannot be put to the model as it is; the text says why."""
@@ -39,15 +36,6 @@ class Prompt(NamedTuple):
 
     text: str
     images: tuple[ImageFile, ...]
-
-
-class _Probe(NamedTuple):
-    """How a chat template takes turns of certain roles and parts."""
-
-    as_string: bool
-    """Whether turns without images, and not the user's, must be a string and not a list of parts."""
-    control: tuple[list[str], list[int]]
-    """The control tokens that it writes around texts without any, in order: spelled out, and as numbers."""
 
 
 def load_processor(location: str, image_backend: str, arguments: Mapping[str, Any]) -> Any:
@@ -142,22 +130,25 @@ class Chat:
         """What the template makes of a conversation, with a space inside what its texts share with the format.
 
         Raises:
-            ConfigError: the template cannot show turns of these roles and parts, whatever they say.
+            ConfigError: the template cannot show turns of these roles and parts, whatever they hold.
             UnfitError: it cannot show these texts, or something in them would be read as part of the format.
         """
         turns = conversation.turns
-        shape = tuple((turn.role, tuple(isinstance(part, str) for part in turn.parts)) for turn in turns)
-        if (probe := self._probes.get(shape)) is None:
-            probe = self._probes[shape] = self._probe(turns)
+        shape = tuple((turn.role, *(isinstance(part, str) for part in turn.parts)) for turn in turns)
+        if shape not in self._as_string:
+            self._as_string[shape] = self._takes_strings(turns)
+        for text in (_text(turn, self._disarmed) for turn in turns):
+            ids = self.processor.tokenizer(text, add_special_tokens=False, verbose=False).input_ids
+            if self.control_tokens.search(text) or not self._control_ids.isdisjoint(ids):
+                raise UnfitError("its text would be read as control tokens of the chat format")
         try:
-            rendered = self._render([_message(turn, self._disarmed, probe.as_string) for turn in turns])
+            rendered = self._render(turns, self._disarmed, self._as_string[shape])
         except _template_errors() as error:
             raise UnfitError(f"the chat template refuses it: {for_line(str(error)):.200}") from None
-        if any(text.strip() not in rendered for text in _texts(turns, self._disarmed)):
+        parts = [part for turn in turns for part in turn.parts]
+        if any(self._disarmed(part).strip() not in rendered for part in parts if isinstance(part, str)):
             raise UnfitError("the chat template leaves out a part of its text")
-        if self._control(rendered) != probe.control:
-            raise UnfitError("its text would be read as control tokens of the chat format")
-        return Prompt(rendered, tuple(part for turn in turns for part in turn.parts if isinstance(part, ImageFile)))
+        return Prompt(rendered, tuple(part for part in parts if isinstance(part, ImageFile)))
 
     def tokens(self, prompt: Prompt) -> list[int]:
         """A prompt as numbers, with one place-holder for each image."""
@@ -189,55 +180,59 @@ class Chat:
         return bool(begin) and prompt.text.startswith(begin)
 
     @cached_property
-    def _probes(self) -> dict[_Shape, _Probe]:
-        """What is known of turns of certain roles and parts, since it is the same whatever they hold."""
+    def _as_string(self) -> dict[tuple[Any, ...], bool]:
+        """For turns of certain roles and parts: whether those without images, and not the user's, must be a string and
+        not a list of parts."""
         return {}
 
-    def _probe(self, turns: Sequence[Turn]) -> _Probe:
-        """Find out with harmless texts, which span lines so that a list written out by mistake is noticed."""
+    def _takes_strings(self, turns: Sequence[Turn]) -> bool:
+        """Try harmless texts, which span lines so that a list written out by mistake is noticed; of several images,
+        each must make a difference, or the processor would put one turn's image into the place of another's."""
         words = (f"word {number}\nword {number}" for number in count())
         harmless = [
             Turn(turn.role, tuple(next(words) if isinstance(part, str) else part for part in turn.parts))
             for turn in turns
         ]
-        said = ""
-        for as_string in (False, True):
-            try:
-                rendered = self._render([_message(turn, str, as_string) for turn in harmless])
-                left_out = self._left_out(harmless, as_string, rendered)
-            except _template_errors() as error:
-                said = said or for_line(str(error))
-                continue
-            if not left_out:
-                return _Probe(as_string, self._control(rendered))
-            said = said or left_out
-        roles = ", ".join(turn.role for turn in turns)
-        raise ConfigError(f"{self.title}: its chat template cannot show these turns ({roles}): {said:.200}")
-
-    def _left_out(self, turns: Sequence[Turn], as_string: bool, rendered: str) -> str:
-        """What of harmless turns ``rendered`` does not show; of several images, each must make a difference.
-
-        Otherwise the processor would put one turn's image into the place of another's.
-        """
-        for turn in turns:
-            if any(text not in rendered for text in _texts([turn], str)):
-                return f"it leaves out what the {turn.role} says"
         without = [
-            [*turns[:at], Turn(turn.role, turn.parts[:place] + turn.parts[place + 1 :]), *turns[at + 1 :]]
-            for at, turn in enumerate(turns)
+            [*harmless[:at], Turn(turn.role, turn.parts[:place] + turn.parts[place + 1 :]), *harmless[at + 1 :]]
+            for at, turn in enumerate(harmless)
             for place, part in enumerate(turn.parts)
             if isinstance(part, ImageFile)
         ]
-        for number, fewer in enumerate(without if len(without) > 1 else (), 1):
-            with suppress(*_template_errors()):  # one that cannot do without the image shows it
-                if self._render([_message(turn, str, as_string) for turn in fewer]) == rendered:
-                    return f"it leaves out image {number} of {len(without)}; show it one image, without examples"
-        return ""
+        said = []
+        for as_string in (False, True):
+            try:
+                rendered = self._render(harmless, str, as_string)
+            except _template_errors() as error:
+                said.append(for_line(str(error)))
+                continue
+            shown = [(turn.role, part in rendered) for turn in harmless for part in turn.parts if isinstance(part, str)]
+            problems = [f"it leaves out what the {role} says" for role, is_shown in shown if not is_shown]
+            for number, fewer in enumerate(without if len(without) > 1 else (), 1):
+                with suppress(*_template_errors()):  # one that cannot do without the image shows it
+                    if self._render(fewer, str, as_string) == rendered:
+                        problems.append(
+                            f"it leaves out image {number} of {len(without)}; show it one image, without examples"
+                        )
+            if not problems:
+                return as_string
+            said.append(problems[0])
+        roles = ", ".join(turn.role for turn in turns)
+        raise ConfigError(f"{self.title}: its chat template cannot show these turns ({roles}): {said[0]:.200}")
 
-    def _render(self, messages: Sequence[dict[str, Any]]) -> str:
-        begun = messages[-1]["role"] == "assistant"
+    def _render(self, turns: Sequence[Turn], written: Callable[[str], str], as_string: bool) -> str:
+        messages: list[dict[str, Any]] = []
+        for turn in turns:
+            content: Any = [
+                {"type": "text", "text": written(part)} if isinstance(part, str) else {"type": "image"}
+                for part in turn.parts
+            ]
+            if as_string and turn.role != "user" and all(isinstance(part, str) for part in turn.parts):
+                content = _text(turn, written)
+            messages.append({"role": turn.role, "content": content})
+        begun = turns[-1].role == "assistant"
         rendered: str = self.processor.apply_chat_template(
-            list(messages),
+            messages,
             chat_template=self.template,
             add_generation_prompt=not begun,
             continue_final_message=begun,
@@ -246,28 +241,14 @@ class Chat:
         )
         return rendered
 
-    def _control(self, rendered: str) -> tuple[list[str], list[int]]:
-        ids = self.processor.tokenizer(rendered, add_special_tokens=False, verbose=False).input_ids
-        return self.control_tokens.findall(rendered), [number for number in ids if number in self._control_ids]
-
     def _disarmed(self, text: str) -> str:
         """As UTF-8 can hold it, and with a space after the first character of each control token."""
         text = text.encode("utf-8", "replace").decode()
         return self.control_tokens.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
 
 
-def _message(turn: Turn, written: Callable[[str], str], as_string: bool) -> dict[str, Any]:
-    texts = [part for part in turn.parts if isinstance(part, str)]
-    if as_string and turn.role != "user" and len(texts) == len(turn.parts):
-        return {"role": turn.role, "content": "".join(map(written, texts))}
-    parts = [
-        {"type": "text", "text": written(part)} if isinstance(part, str) else {"type": "image"} for part in turn.parts
-    ]
-    return {"role": turn.role, "content": parts}
-
-
-def _texts(turns: Sequence[Turn], written: Callable[[str], str]) -> list[str]:
-    return [written(part) for turn in turns for part in turn.parts if isinstance(part, str)]
+def _text(turn: Turn, written: Callable[[str], str]) -> str:
+    return "".join(written(part) for part in turn.parts if isinstance(part, str))
 
 
 def _template_errors() -> tuple[type[Exception], ...]:
@@ -385,21 +366,21 @@ class Transformers(ChatCheckpoint):
         return super().unrepeatable
 
     def load(self, source: Source) -> _Ready:
-        """The model with all its weights, and the processor with the chat template.
-
-        Raises:
-            ValueError: weights are missing or of another shape, or there is no processor for images and text.
-            ConfigError: the checkpoint cannot do what a setting asks for.
-        """
         transformers = import_extra("transformers")
         processor = load_processor(source.location, self.image_backend, self.hub_arguments)
         chat = Chat(f"{self.path!r:.200}", processor, self.image_processor, self.template_variables, self.today)
         import_extra("accelerate")  # which puts weights on devices
+        quantization = None
+        if self.quantization is not None:
+            import_extra("bitsandbytes")
+            four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": self.torch_dtype}
+            more = four if self.quantization == "4bit" else {}
+            quantization = transformers.BitsAndBytesConfig(**{f"load_in_{self.quantization}": True}, **more)
         model, report = transformers.AutoModelForImageTextToText.from_pretrained(
             source.location,
             attn_implementation=self.attention,
             device_map=self.device_map or {"": self.torch_device},
-            quantization_config=self._quantization_config(),
+            quantization_config=quantization,
             **REPORTING,
             **self.weight_arguments,
         )
@@ -412,15 +393,6 @@ class Transformers(ChatCheckpoint):
         model.generation_config = transformers.GenerationConfig()  # what a call leaves open is taken from here
         context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         return _Ready(model, chat, deepcopy(processor.tokenizer), ends, context)
-
-    def _quantization_config(self) -> Any:
-        if self.quantization is None:
-            return None
-        import_extra("bitsandbytes")
-        config = import_extra("transformers").BitsAndBytesConfig
-        if self.quantization == "8bit":
-            return config(load_in_8bit=True)
-        return config(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=self.torch_dtype)
 
     def prepare(self, conversations: Sequence[Conversation]) -> None:
         """Begin to write the prompts and to resize the images of the next batch, beside what is computed now.

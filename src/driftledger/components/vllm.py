@@ -99,14 +99,6 @@ class VLLM(ChatCheckpoint):
         return "without batch_invariant, vLLM's answers depend on which calls happen to be computed beside them"
 
     def load(self, source: Source) -> _Ready:
-        """The engine, and the processor with the chat template.
-
-        Raises:
-            ValueError, RuntimeError: vLLM does not take the checkpoint, or there is no processor for images and text.
-            ConfigError: batch invariance cannot be had here, vLLM computes on another kind of device than the
-                identity says, or a setting does not fit the checkpoint.
-            OutOfMemoryError: the weights or a single conversation do not fit.
-        """
         arguments = self.hub_arguments
         processor = import_extra("transformers").AutoProcessor.from_pretrained(source.location, **arguments)
         if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
