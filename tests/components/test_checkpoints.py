@@ -1,6 +1,5 @@
 """Which bytes a checkpoint's name stands for."""
 
-import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -44,26 +43,6 @@ def test_a_large_file_is_read_once(folder: Path, reads: list[str]) -> None:
     file = folder / "unet" / "model.safetensors"
     assert len({remembered_sha256(file) for _ in range(3)}) == 1
     assert reads == ["model.safetensors"]
-
-
-def test_other_bytes_of_the_same_length_and_time_are_seen(folder: Path, reads: list[str]) -> None:
-    file = folder / "unet" / "model.safetensors"
-    before, times = remembered_sha256(file), file.stat()
-    file.write_bytes(b"WEIGHTS")
-    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert remembered_sha256(file) != before
-    assert len(reads) == 2
-
-
-def test_without_a_cache_folder_files_are_read_each_time(
-    folder: Path, reads: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    blocked = tmp_path / "blocked"
-    blocked.write_text("a file where a folder should be")
-    monkeypatch.setattr(module, "user_cache_path", lambda name: blocked / name)
-    file = folder / "config.json"
-    assert remembered_sha256(file) == remembered_sha256(file)
-    assert reads == ["config.json"] * 2
 
 
 def test_a_folder_is_what_its_loadable_files_hold(folder: Path, tmp_path: Path) -> None:
@@ -129,19 +108,6 @@ def test_a_name_that_stands_for_nothing_is_one_sentence(
         find_source(path, revision)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_what_a_source_has(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("huggingface_hub")
-    source = find_source(str(folder), None)
-    assert [source.has(name) for name in ("config.json", "adapter_config.json", "unet")] == [True, False, False]
-    kept = tmp_path / "hub" / "models--someone--something" / "snapshots" / COMMIT
-    kept.mkdir(parents=True)
-    (kept / "adapter_config.json").write_text("{}")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    source = find_source("someone/something", COMMIT)
-    assert [source.has(name) for name in ("adapter_config.json", "config.json")] == [True, False]
 
 
 def test_a_check_believes_no_memory_and_a_broken_one_stops_nothing(folder: Path, tmp_path: Path) -> None:

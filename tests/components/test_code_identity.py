@@ -92,18 +92,6 @@ def test_a_component_that_comes_with_driftledger_has_a_version_and_no_digest(tmp
         assert card.fingerprint == sha256_of(component.spec)
 
 
-def test_the_card_of_an_embedded_component_has_its_code_in_the_identity() -> None:
-    card = ComponentCard.of("painter", Painter())
-    assert card.identity["code"] == card.code_digest == code_digest("driftledger.demo.generators.painter:Painter")
-    assert card.fingerprint == sha256_of(card.model_dump(include={"provider", "version", "settings", "identity"}))
-
-
-def test_a_record_that_names_no_code_is_read() -> None:
-    card = ComponentCard.of("painter", Painter())
-    assert card.model_copy(update={"identity": {}}).code_digest is None
-    assert card.model_copy(update={"identity": {"code": ["unread"]}}).code_digest is None
-
-
 class InheritingPainter(Painter):
     """Of a distribution of its own, as a user's is."""
 

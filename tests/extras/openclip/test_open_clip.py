@@ -58,13 +58,6 @@ def test_both_towers_are_those_of_the_library(folder: Path, images: list[Image.I
     assert np.abs(np.linalg.norm(seen, axis=1) - 1).min() > 0.1
 
 
-def test_nothing_is_dropped_as_in_training(folder: Path, images: list[Image.Image]):
-    """open_clip hands models out in training mode."""
-    whole = encoder(folder).encode_images(images)
-    configure(folder, "vision_cfg", patch_dropout=0.5)
-    assert relative(encoder(folder).encode_images(images), whole) < 1e-5
-
-
 def test_a_special_token_in_a_text_does_not_end_it(folder: Path):
     """Texts are lower-cased and HTML is undone before special tokens are looked for."""
     clip = encoder(folder)
@@ -89,11 +82,6 @@ def test_a_tokenizer_of_transformers_in_the_folder(with_bert: Path):
     with torch.inference_mode():
         expected = clip.loaded.model.encode_text(padded).numpy()
     assert relative(clip.encode_texts(["a  red cat"]), expected) < 1e-5
-
-
-def test_a_tokenizer_that_drops_words_at_random_is_refused(folder: Path):
-    configure(folder, "text_cfg", tokenizer_kwargs={"reduction_mask": "random"})
-    refused(encoder(folder), "at random")
 
 
 def architecture(folder: Path) -> str:
@@ -124,11 +112,6 @@ def test_a_tokenizer_at_no_fixed_version_is_not_fetched(folder: Path, images: li
             method(TEXTS)
 
 
-def test_no_weights_at_all_are_refused(folder: Path):
-    (folder / WEIGHTS).unlink()
-    refused(encoder(folder), "cannot be loaded.*pretrained weights")
-
-
 def test_a_pickle_that_is_asked_for_is_loaded_only_where_it_is_allowed(folder: Path, images: list[Image.Image]):
     safe = encoder(folder).encode_images(images)
     torch.save(load_file(folder / WEIGHTS), folder / PICKLE)
@@ -136,13 +119,6 @@ def test_a_pickle_that_is_asked_for_is_loaded_only_where_it_is_allowed(folder: P
     asked = partial(encoder, folder, architecture=architecture(folder), weights=PICKLE)
     refused(asked(), rf"{PICKLE}.*allow_pickle")
     assert (asked(allow_pickle=True).encode_images(images) == safe).all()
-
-
-def test_a_pickle_is_not_preferred_to_safe_weights_of_another_name(folder: Path):
-    """open_clip would take it."""
-    torch.save(load_file(folder / WEIGHTS), folder / PICKLE)
-    (folder / WEIGHTS).rename(folder / "model.safetensors")
-    refused(encoder(folder), rf"{PICKLE}.*allow_pickle")
 
 
 def test_a_repository_of_the_hub_at_its_commit(

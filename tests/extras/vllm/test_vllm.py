@@ -175,17 +175,6 @@ def test_it_computes_on_the_kind_of_device_that_the_identity_says_or_not_at_all(
     assert len(engine.ENGINES) == 1
 
 
-@pytest.mark.neural
-def test_after_release_a_new_engine_starts(
-    engine: ModuleType, built: dict[str, Path], asked: list[Conversation]
-) -> None:
-    one = vllm(built["llava"])
-    before = one.respond(asked)
-    one.release()
-    assert one.respond(asked) == before
-    assert len(engine.ENGINES) == 2
-
-
 # which version
 
 
@@ -206,15 +195,6 @@ def test_the_fingerprint_follows_what_shapes_the_answer(
     assert identity["libraries"]["vllm"] == "0.28.0"
     assert identity["device"] == "cuda"
     assert not engine.ENGINES
-
-
-def test_why_a_call_made_again_may_give_other_bytes(tmp_path: Path) -> None:
-    assert "calls happen to be computed beside them" in str(vllm(tmp_path).unrepeatable)
-    assert vllm(tmp_path, batch_invariant=True).unrepeatable is None
-    assert vllm(tmp_path, batch_size=1).unrepeatable is None
-    for settings in ({}, {"batch_size": 1}, {"batch_invariant": True}):
-        assert "what it was asked before" in str(vllm(tmp_path, prefix_caching=True, **settings).unrepeatable)
-    assert vllm(tmp_path).continues
 
 
 # what goes wrong

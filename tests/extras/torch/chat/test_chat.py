@@ -1,7 +1,6 @@
 """What vision-language checkpoints are asked: their own chat format, in which texts stay texts."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -9,8 +8,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from driftledger.core.types import Conversation, ImageFile, Turn
-from tests.conftest import draw
-from tests.extras.chatting import change_json, failure, model, refused, says, texts, write_template
+from tests.extras.chatting import failure, model, refused, says, texts, write_template
 
 pytestmark = pytest.mark.neural
 
@@ -53,42 +51,6 @@ def test_a_control_token_put_together_from_two_parts_is_refused(
         assert [neighbour] == one.respond(asked[1:2])
 
 
-def test_a_control_token_that_the_tokenizer_puts_together_is_refused(llava: Path, images: list[ImageFile]):
-    def normalise(config: dict[str, Any]) -> None:
-        config["normalizer"] = {"type": "NFKC"}
-        for token in config["added_tokens"]:
-            token["normalized"] = True
-
-    change_json(llava / "tokenizer.json", normalise)
-    refusal, fine = model(llava).respond([Conversation.ask(text, images[0]) for text in ("＜image＞", "＜imag＞")])
-    assert "control tokens" in failure(refusal)
-    assert fine.outcome.goes_on
-
-
-@pytest.mark.parametrize("who", ["the tokenizer", "the template"])
-def test_a_beginning_is_written_once(llava: Path, asked: list[Conversation], who: str):
-    begin, rest = {"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}
-    writes = {
-        "type": "TemplateProcessing",
-        "single": [begin, rest],
-        "pair": [begin, rest, {"Sequence": {"id": "B", "type_id": 0}}],
-        "special_tokens": {"<s>": {"id": "<s>", "ids": [356], "tokens": ["<s>"]}},
-    }
-    change_json(llava / "tokenizer.json", lambda config: config.update(post_processor=writes))
-    change_json(llava / "tokenizer_config.json", lambda config: config.update(bos_token="<s>"))
-    if who == "the template":
-        write_template(llava, "{{ bos_token }}" + (llava / "chat_template.jinja").read_text(encoding="utf-8"))
-    chat = model(llava).loaded.chat
-    inputs = chat.encode([chat.prompt(conversation) for conversation in asked])
-    for ids, mask in zip(inputs["input_ids"].tolist(), inputs["attention_mask"].tolist(), strict=True):
-        assert [place for place, number in enumerate(ids) if number == 356] == [mask.index(1)]
-
-
-def test_a_lone_surrogate_is_a_question_mark(llava: Path, images: list[ImageFile]):
-    one = model(llava)
-    assert one.respond([Conversation.ask("a \ud800", images[0])]) == one.respond([Conversation.ask("a ?", images[0])])
-
-
 def test_what_does_not_fit_the_context_is_not_cut(checkpoint: Path, images: list[ImageFile], asked: list[Conversation]):
     long = Conversation.ask("red " * 5000, images[0])
     one = model(checkpoint)
@@ -96,16 +58,6 @@ def test_what_does_not_fit_the_context_is_not_cut(checkpoint: Path, images: list
     assert "context of 4096" in failure(refusal)
     assert others == one.respond(asked)
     assert one.respond([long])[0] == refusal
-
-
-def test_an_image_that_the_processor_refuses_fails_alone(
-    built: dict[str, Path], tmp_path: Path, asked: list[Conversation]
-):
-    thin = draw(tmp_path / "thin.png", 0, (600, 2))
-    one = model(built["qwen2_5_vl"])
-    refusal, *others = one.respond([Conversation.ask("a", ImageFile(thin, "")), *asked])
-    assert "aspect ratio" in failure(refusal)
-    assert others == one.respond(asked)
 
 
 USER_ONLY = (
@@ -137,13 +89,6 @@ def test_a_template_may_want_strings(llava: Path, images: list[ImageFile]):
         for said in ("red", ("red", " cat"), "")
     ]
     assert prompts == ["<image>a red. b ", "<image>a red cat. b ", "<image>a . b "]
-
-
-def test_a_text_that_a_template_cuts_has_failed(llava: Path, images: list[ImageFile]):
-    write_template(llava, USER_ONLY.replace("part['text']", "part['text'].split('</think>')[-1]"))
-    cut, whole = model(llava).respond([Conversation.ask(text, images[0]) for text in ("a </think> b", "a think b")])
-    assert "leaves out" in failure(cut)
-    assert whole.outcome.goes_on
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from safetensors.torch import load_file
 
 from driftledger.core.errors import MissingExtraError
 from driftledger.core.types import Conversation
-from tests.extras.chatting import change_json, change_weights, model, refused
+from tests.extras.chatting import model, refused
 from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
 
 pytestmark = pytest.mark.neural
@@ -43,14 +42,6 @@ def test_the_fingerprint_follows_the_weights_and_what_shapes_the_answer(llava: P
     assert model(moved).fingerprint != before
 
 
-def test_the_libraries_behind_an_answer_are_in_the_identity(llava: Path):
-    def libraries(**settings: Any) -> set[str]:
-        return set(model(llava, **settings).identity()["libraries"])
-
-    assert libraries() == {"torch", "transformers", "tokenizers", "pillow"}
-    assert libraries(image_backend="torchvision") == {"torch", "transformers", "tokenizers", "torchvision"}
-
-
 def test_both_image_backends_and_reduced_precision_answer(checkpoint: Path, asked: list[Conversation]):
     for settings in ({"image_backend": "torchvision"}, {"dtype": "bfloat16"}, {"attention": "eager"}):
         one = model(checkpoint, **settings)
@@ -72,28 +63,6 @@ def test_after_release_it_loads_again_and_says_the_same(checkpoint: Path, asked:
 def test_missing_weights_are_refused(llava: Path, asked: list[Conversation]):
     drop_one_weight(llava)
     assert "lack the weights lm_head.weight" in refused(llava, asked[0])
-
-
-def test_weights_of_another_shape_are_refused(llava: Path, asked: list[Conversation]):
-    change_json(llava / "config.json", lambda config: config["text_config"].update(intermediate_size=80))
-    assert "mlp" in refused(llava, asked[0])
-
-
-def test_tied_weights_are_not_missing(llava: Path, asked: list[Conversation]):
-    def tie(config: dict[str, Any]) -> None:
-        config["tie_word_embeddings"] = config["text_config"]["tie_word_embeddings"] = True
-
-    change_json(llava / "config.json", tie)
-    change_weights(llava, lambda weights: weights.pop("language_model.lm_head.weight"))
-    assert model(llava).respond(asked)
-
-
-def test_broken_files_are_one_sentence(llava: Path, asked: list[Conversation]):
-    content = (llava / "model.safetensors").read_bytes()
-    (llava / "model.safetensors").write_bytes(content[: len(content) // 2])
-    assert "cannot be loaded" in refused(llava, asked[0])
-    change_json(llava / "config.json", lambda config: config["text_config"].update(hidden_size="wide"))
-    assert "hidden_size" in refused(llava, asked[0])
 
 
 def test_an_adapter_is_refused(llava: Path, asked: list[Conversation]):

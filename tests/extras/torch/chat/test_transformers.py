@@ -63,11 +63,6 @@ def test_it_says_what_the_library_says(checkpoint: Path, images: list[ImageFile]
     assert texts(one.respond([Conversation.ask("Describe it.", image) for image in images])) == expected
 
 
-def test_images_change_what_it_says(checkpoint: Path, images: list[ImageFile]):
-    replies = model(checkpoint).respond([Conversation.ask("Describe it.", image) for image in images])
-    assert len(set(texts(replies))) == len(images)
-
-
 def test_beams_and_their_length_penalty_change_what_it_says(llava: Path, asked: list[Conversation]):
     greedy, short, long = (
         texts(model(llava, **settings).respond(asked))
@@ -124,21 +119,6 @@ def test_scores_that_are_no_numbers_are_told_of_the_row_that_has_them(beams: int
     assert watch.broken([3, 1]) == [False, False]
 
 
-def test_what_is_computed_after_an_answers_end_says_nothing_of_it(llava: Path, images: list[ImageFile]):
-    """A batch goes on with padding for the answers that have ended; here, no number comes of padding."""
-    alike = [Conversation.ask("Describe it.", image) for image in images]  # so that none is padded in front
-    one = model(llava)
-    answers = [text.split() for text in texts(one.respond(alike))]
-    word = next(word for word in answers[0][1:] if not all(word in answer for answer in answers))
-    end, padding = one.loaded.words.convert_tokens_to_ids(f"Ġ{word}"), one.loaded.words.pad_token_id
-    with torch.no_grad():
-        one.loaded.model.get_input_embeddings().weight[padding] = torch.nan
-    one.__dict__["loaded"] = one.loaded._replace(ends=frozenset([end]))
-    alone = [one.respond([each])[0] for each in alike]
-    assert {reply.outcome for reply in alone} == {Outcome.OK, Outcome.TRUNCATED}
-    assert one.respond(alike) == alone
-
-
 def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(
     llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
 ):
@@ -169,14 +149,6 @@ def test_a_conversation_may_allow_fewer_tokens(checkpoint: Path, asked: list[Con
         assert reply.usage is not None
         assert reply.usage.output_tokens <= most
     assert together[0].outcome is Outcome.TRUNCATED
-
-
-def test_what_fits_the_context_hangs_on_the_conversations_limit(llava: Path, images: list[ImageFile]):
-    one = model(llava, max_new_tokens=4000)
-    long = Conversation.ask("red " * 1000, images[0])
-    whole, short = one.respond([long, limited(long, 2)])
-    assert "up to 4000 to answer (max_new_tokens)" in failure(whole)
-    assert short.outcome is Outcome.TRUNCATED
 
 
 # prepared ahead

@@ -14,9 +14,8 @@ transformers = pytest.importorskip("transformers")
 from safetensors.torch import load_file, save_file
 
 from driftledger.components.encoders import ViT
-from driftledger.core.errors import OutOfMemoryError
 from tests.extras.encoding import relative, tiny
-from tests.support.checkpoints.encoders import SIDE, build_vit_without_pooler
+from tests.support.checkpoints.encoders import SIDE
 
 pytestmark = pytest.mark.neural
 
@@ -51,11 +50,6 @@ def test_the_class_token_after_the_layer_norm_of_images_prepared_as_the_checkpoi
     assert relative(found, seen.pooler_output.numpy()) > 0.1
 
 
-def test_a_checkpoint_without_a_pooler_is_complete(tmp_path: Path, images: list[Image.Image]):
-    folder = build_vit_without_pooler(tmp_path / "vit")
-    assert (encoder(folder).encode_images(images) == encoder(folder).encode_images(images)).all()
-
-
 def test_what_resizes_is_a_setting_and_in_the_fingerprint(folder: Path, images: list[Image.Image]):
     pillow, torchvision = encoder(folder, image_backend="pil"), encoder(folder, image_backend="torchvision")
     assert encoder(folder).fingerprint == pillow.fingerprint != torchvision.fingerprint
@@ -69,14 +63,3 @@ def test_features_without_a_direction_are_an_error(folder: Path, images: list[Im
     set_weights(folder, value)
     with pytest.raises(ValueError, match=said):
         encoder(folder).encode_images(images)
-
-
-def test_running_out_of_memory_is_said_so(folder: Path, images: list[Image.Image]):
-    vit = encoder(folder)
-
-    def full(**_: object) -> None:
-        raise torch.OutOfMemoryError("no room for 3 GiB")
-
-    vit.loaded.model.forward = full
-    with pytest.raises(OutOfMemoryError, match="no room for 3 GiB"):
-        vit.encode_images(images)
