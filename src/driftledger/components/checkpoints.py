@@ -220,9 +220,7 @@ class CheckpointComponent(Component):
         if self.device != "auto":
             return self.devices[0]
         torch = import_extra("torch")
-        if torch.cuda.is_available():
-            return "cuda"
-        return "mps" if torch.backends.mps.is_available() else "cpu"
+        return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
     @property
     def torch_dtype(self) -> Any:
@@ -335,6 +333,10 @@ def quietly(*libraries: str) -> Iterator[None]:
                 logging.enable_progress_bar()
 
 
+FULL = ("out of memory", "not enough memory", "can't allocate memory", "No available memory", "Free memory on device")
+"""How libraries word it, in errors that are no error of their own for it."""
+
+
 @contextmanager
 def memory_guard(what: str) -> Iterator[None]:
     """Let running out of memory, on a device or on the host, be an :class:`OutOfMemoryError`."""
@@ -342,14 +344,12 @@ def memory_guard(what: str) -> Iterator[None]:
     try:
         yield
         return
-    except (torch.OutOfMemoryError, MemoryError) as error:
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError, ValueError) as error:
         said = for_line(str(error))
-    except RuntimeError as error:
-        if "not enough memory" not in str(error) and "can't allocate memory" not in str(error):
+        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not any(words in said for words in FULL):
             raise
-        said = for_line(str(error))
     _free()  # after the exception, whose traceback holds the tensors
-    raise OutOfMemoryError(f"{what}: out of memory ({said:.200})")
+    raise OutOfMemoryError(f"{what}: out of memory ({said:.300})")
 
 
 def _free() -> None:

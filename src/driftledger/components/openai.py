@@ -46,8 +46,6 @@ A = TypeVar("A")
 
 OFFICIAL = "https://api.openai.com/v1"
 
-_BYTES_PER_TOKEN = 3
-"""Of UTF-8. English has about four, Chinese about three, so that the estimate is rather too high."""
 _LONGEST_MESSAGE = 300
 _SHORTEST_SECRET = 16
 """A shorter key is a placeholder such as EMPTY or lm-studio, and such a word may stand in an answer."""
@@ -355,8 +353,8 @@ def _bounded(most: int) -> Callable[[Any], Awaitable[None]]:
 
 
 def tokens_of(text: str) -> int:
-    """About how many tokens ``text`` has, rather more than fewer."""
-    return -(-len(text.encode()) // _BYTES_PER_TOKEN)
+    """About how many tokens ``text`` has, rather too many: a token has three bytes in Chinese, four in English."""
+    return -(-len(text.encode()) // 3)
 
 
 def _found(answer: Any, kind: type[A], *path: str | int) -> A | None:
@@ -552,13 +550,9 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         return Usage(tokens_of(prompt), self.image_tokens, images=1)
 
     def _body(self, prompt: str, seed: int) -> dict[str, Any]:
-        settings = {
-            "size": self.image_size,
-            "quality": self.quality,
-            "style": self.style,
-            "response_format": self.response_format,
-        }
-        sent = {name: value for name, value in settings.items() if value is not None}
+        settings = {"size": self.image_size, "quality": self.quality, "style": self.style}
+        settings |= {"response_format": self.response_format}
+        sent: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
         seeds = {self.seed_parameter: seed} if self.seed_parameter else {}
         return {"model": self.model, "prompt": prompt, "n": 1, **sent, **seeds, **self.extra}
 

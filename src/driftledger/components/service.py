@@ -78,11 +78,10 @@ class TransientError(Exception):
 
 @dataclass
 class Bill:
-    """What one call took, its failed attempts included."""
+    """What one call took, its failed attempts included; ``seconds`` is of the last attempt."""
 
     attempts: int = 0
     seconds: float = 0.0
-    """Of the last attempt."""
     cost: float = 0.0
 
 
@@ -96,10 +95,9 @@ class Answered(Generic[R]):
 
 
 class Admission(NamedTuple):
-    """An attempt that a budget has room for."""
+    """An attempt that a budget has room for, and ``most`` that it may cost."""
 
     most: float
-    """What it may cost."""
     number: int = 0
 
 

@@ -7,17 +7,16 @@ Conversations are written by the checkpoint's chat template as for ``transformer
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
 from driftledger.components.base import Operational
-from driftledger.components.checkpoints import DType, Source, memory_guard
+from driftledger.components.checkpoints import FULL, DType, Source, memory_guard
 from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, failed, reply_of, whole
-from driftledger.core.errors import ConfigError, OutOfMemoryError
+from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
 from driftledger.core.extras import import_extra
 from driftledger.core.types import Conversation, Reply, Usage
@@ -30,7 +29,6 @@ _ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "WARNING",
 }
 """Unless the environment says otherwise."""
-_FULL = ("out of memory", "No available memory", "Free memory on device")
 
 
 class _Ready(NamedTuple):
@@ -112,20 +110,19 @@ class VLLM(ChatCheckpoint):
             "mm_processor_kwargs": self.image_processor,
             **dict.fromkeys(("revision", "tokenizer_revision", "code_revision"), source.commit),
         }
-        with self._full_or_not():
-            engine = vllm.LLM(
-                model=source.location,
-                trust_remote_code=self.trust_remote_code,
-                load_format="auto" if self.allow_pickle else "safetensors",
-                dtype=self.dtype,
-                seed=0,
-                tensor_parallel_size=self.tensor_parallel_size,
-                gpu_memory_utilization=self.gpu_memory_utilization,
-                enforce_eager=self.enforce_eager,
-                max_num_seqs=self.batch_size,
-                enable_prefix_caching=self.prefix_caching,
-                **{name: value for name, value in chosen.items() if value},  # None and empty are vLLM's own defaults
-            )
+        engine = vllm.LLM(
+            model=source.location,
+            trust_remote_code=self.trust_remote_code,
+            load_format="auto" if self.allow_pickle else "safetensors",
+            dtype=self.dtype,
+            seed=0,
+            tensor_parallel_size=self.tensor_parallel_size,
+            gpu_memory_utilization=self.gpu_memory_utilization,
+            enforce_eager=self.enforce_eager,
+            max_num_seqs=self.batch_size,
+            enable_prefix_caching=self.prefix_caching,
+            **{name: value for name, value in chosen.items() if value},  # None and empty are vLLM's own defaults
+        )
         dead = import_module("vllm.v1.engine.exceptions").EngineDeadError
         # A prompt that the engine refuses: a ValueError up to 0.31.
         client_error = getattr(sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError)
@@ -137,8 +134,8 @@ class VLLM(ChatCheckpoint):
         wanted = str(int(self.batch_invariant))
         if "vllm" in sys.modules and os.environ.get(SWITCH, "0") != wanted:
             raise ConfigError(
-                f"{self.path!r:.200}: vLLM runs in this process with another batch_invariant; give all entries of vllm "
-                "the same, or collect one model at a time (driftledger collect --model)"
+                f"{self.path!r:.200}: vLLM runs in this process with another batch_invariant; collect one model at a "
+                "time (driftledger collect --model)"
             )
         os.environ[SWITCH] = wanted
         for name, value in _ENVIRONMENT.items():
@@ -162,15 +159,7 @@ class VLLM(ChatCheckpoint):
         return vllm
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        """Answer the last turn of each conversation, in order.
-
-        An empty answer is ``failed``, and so is a conversation that the checkpoint or the engine cannot take.
-
-        Raises:
-            ConfigError: the checkpoint cannot be loaded, or its chat template cannot show such turns; or the engine
-                has died.
-            OutOfMemoryError: it does not fit.
-        """
+        """Answer as :class:`Transformers` does, in whole batches; a :class:`ConfigError` where the engine has died."""
         ready = self.loaded
         replies: dict[int, Reply] = {}
         askable: dict[int, tuple[dict[str, Any], int]] = {}
@@ -185,7 +174,7 @@ class VLLM(ChatCheckpoint):
             shown = {"multi_modal_data": {"image": images}} if images else {}
             askable[index] = {"prompt_token_ids": ready.chat.tokens(prompt), **shown}, self.most(conversation)
         try:
-            with memory_guard(self.path), self._full_or_not():
+            with memory_guard(self.path):
                 replies |= dict(zip(askable, _answers(ready, [*askable.values()]), strict=True))
         except ready.dead as error:
             self.release()
@@ -194,16 +183,6 @@ class VLLM(ChatCheckpoint):
                 "gpu_memory_utilization or batch_size if it lacks memory, and run again; finished calls are stored"
             ) from None
         return [whole(each, replies[index]) for index, each in enumerate(conversations)]
-
-    @contextmanager
-    def _full_or_not(self) -> Iterator[None]:
-        """vLLM checks its memory itself, and then raises what is no error of torch."""
-        try:
-            yield
-        except (RuntimeError, ValueError) as error:
-            if not any(words in str(error) for words in _FULL):
-                raise
-            raise OutOfMemoryError(f"{self.path}: {for_line(str(error)):.300}") from None
 
 
 def _answers(ready: _Ready, asked: Sequence[tuple[dict[str, Any], int]]) -> list[Reply]:
@@ -214,7 +193,7 @@ def _answers(ready: _Ready, asked: Sequence[tuple[dict[str, Any], int]]) -> list
     try:
         outputs = ready.engine.generate([prompt for prompt, _ in asked], sampling, use_tqdm=False)
     except ready.refusals as error:
-        if any(words in str(error) for words in _FULL):
+        if any(words in str(error) for words in FULL):
             raise
         if len(asked) == 1:
             return [failed(f"the engine refuses it: {for_line(str(error)):.300}")]
