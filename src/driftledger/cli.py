@@ -29,7 +29,7 @@ PLACE_ERRORS = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.EN
 """Something else lies where a file or a folder should; a sentence only if the error names the place."""
 
 RUNS_OWN_CODE = frozenset(
-    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset"} | command_groups()
+    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset", *command_groups()}
 )
 """The commands that evaluate: what a project's params.yaml names of its own code is theirs to run. All others may be
 used to look at what strangers made."""

@@ -27,7 +27,8 @@ class OpenAIServer:
     before ``together`` of them have been under way at once. ``reply`` makes the answer to a chat request; like all
     functions handed in, it runs in the server's thread, and what it raises is raised again when the server stops.
     ``drawn`` makes the PNG for a prompt and a size, in any thread. ``served_models`` are the versions behind every
-    model name: each one gives ``switch_after`` answers, the last one all others. Images have the size a request asks for, or else
+    model name: each one gives ``switch_after`` answers, the last one all others.
+    Images have the size a request asks for, or else
     ``image_size``. ``version`` is what it says at ``/version``, as vLLM does.
     """
 
