@@ -28,7 +28,7 @@ from driftledger.collect.store import CallStore
 from driftledger.commands.resolve import inputs_of, keys_of
 from driftledger.commands.stages import ask, refuse_failures
 from driftledger.components.base import Component
-from driftledger.components.remote.component import RemoteComponent
+from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
 from driftledger.core.files import read_json
 from driftledger.core.made import INPUTS, files_digest, is_made, keep_only, made_from, make

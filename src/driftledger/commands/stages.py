@@ -173,7 +173,7 @@ def ask(collecting: "Collecting[T]", store: "CallStore", collector: "Collector |
         collector: None: one of its own.
     """
     from driftledger.collect.run import Collector, called
-    from driftledger.components.remote.component import RemoteComponent
+    from driftledger.components.service import RemoteComponent
 
     if not collecting.calls:
         return collecting.run(_run_nothing)
