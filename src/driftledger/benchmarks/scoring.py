@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
+from pydantic import BaseModel
+
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.score import HIGH, LOW, Inputs, Row, Score
 from driftledger.benchmarks.settings import Scoring
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from driftledger.components.base import Encoder
 
 R = TypeVar("R", bound=CollectedRecord)
+M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,10 @@ class FromDataset(Generic[R]):
         self.card = read_json(self.folder / CARD, CollectedCard)
         self.records: list[R] = read_jsonl(self.folder / RECORDS, record)
         self._given, self._stage, self._role = given, stage, role
+
+    def asked(self, protocol: type[M]) -> M:
+        """Return how it was asked."""
+        return protocol.model_validate(self.card.protocol)
 
     def origin(
         self,
@@ -150,8 +158,10 @@ class Ends(NamedTuple):
 
 
 def interval(key: str, values: Float64, groups: Sequence[str], scoring: Scoring) -> Ends:
-    """The interval of a mean over groups."""
-    return Ends.of(key, mean_interval(values, groups, scoring.confidence))
+    """The interval of a mean over groups; NaN is left out."""
+    known = np.isfinite(values)
+    members = [group for group, is_known in zip(groups, known, strict=True) if is_known]
+    return Ends.of(key, mean_interval(values[known], members, scoring.confidence))
 
 
 def outcomes(records: Iterable[CollectedRecord]) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """The records of chains: every iteration of every sample, what was asked of all of them, and what they drew."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby, takewhile
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from driftledger.benchmarks.records import CalledRecord, CollectedCard, Linked
 from driftledger.core.names import Id, RelativePath
 from driftledger.core.seeds import derive_seed
-from driftledger.core.types import ImageFile, PromptUsage, Sample
+from driftledger.core.types import ImageFile, PromptUsage
 
 FRECHET_DIGITS = 6
 """Singular values differ in their last bits between processors; stored distances must not."""
@@ -100,15 +100,6 @@ def image_path(sample: str, t: int, repeat: int = 0) -> str:
     return f"{f'repeats/{repeat}' if repeat else 'images'}/{sample}/{t}.png"
 
 
-def by_repeat(records: Sequence[ChainRecord], repeats: int) -> list[list[ChainRecord]]:
-    """The records of each repeat, as they would stand there alone; without those of a repeat that was not asked for."""
-    found: list[list[ChainRecord]] = [[] for _ in range(repeats)]
-    for record in records:
-        if record.repeat < repeats:
-            found[record.repeat].append(record)
-    return found
-
-
 def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
     """Which asking of the same question it is when a model describes an image for a repeat; None where one reply does
     for all repeats.
@@ -151,25 +142,10 @@ def check_chains(records: Sequence[ChainRecord], card: CollectedCard, parents: M
             parent = record.image_sha256
 
 
-def drawn_images(folder: Path, records: Sequence[ChainRecord]) -> Drawn:
-    """What the chains in ``folder`` drew, given the records of one repeat."""
+def drawn_images(folder: Path, records: Sequence[ChainRecord], repeat: int) -> Drawn:
+    """Return what the chains of a repeat in ``folder`` drew."""
     return {
         (record.sample, record.t): ImageFile(folder / record.image, record.image_sha256 or "")
         for record in records
-        if record.image is not None
+        if record.image is not None and record.repeat == repeat
     }
-
-
-def shown_images(samples: Sequence[Sample], drawn: Drawn, iterations: int) -> list[list[ImageFile]]:
-    """What an encoder looks at: the originals, then what each iteration drew."""
-    drawings = [
-        [drawn[samples[index].id, t] for index in places]
-        for t, places in enumerate(places_reached(samples, drawn, iterations), 1)
-    ]
-    return [[sample.image for sample in samples], *drawings]
-
-
-def places_reached(samples: Sequence[Sample], drawn: Drawn, iterations: int) -> list[list[int]]:
-    """For t = 1 … T, as far as any chain got, the places of the samples whose chain got there."""
-    all_t = ([i for i, sample in enumerate(samples) if (sample.id, t) in drawn] for t in range(1, iterations + 1))
-    return list(takewhile(len, all_t))
