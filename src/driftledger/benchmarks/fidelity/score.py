@@ -76,7 +76,7 @@ def score(given: ToScore) -> Scored:
     drawn = [drawn_images(data.folder, data.records, repeat) for repeat in repeats]
     images = [[some.get((sample.id, 1)) for sample in samples] for some in drawn]
     lost = [
-        f"{sample.id}{of_repeat(repeat)}: {of[repeat, sample.id].outcome if (repeat, sample.id) in of else 'no record'}"
+        f"{sample.id}{of_repeat(repeat)}: {of[repeat, sample.id].outcome}"
         for repeat in repeats
         for sample, image in zip(samples, images[repeat], strict=True)
         if image is None
@@ -84,13 +84,13 @@ def score(given: ToScore) -> Scored:
     total = len(repeats) * len(samples)
     reached = total - len(lost)
     check_coverage(reached, total, "images were redrawn", "fidelity", given.min_coverage, lost)
-    texts = [[_text(of.get((repeat, sample.id))) for sample in samples] for repeat in repeats]
+    said = [[of[repeat, sample.id].description for sample in samples] for repeat in repeats]
     alone = [
-        _measured(samples, images[repeat], texts[repeat], encoder, scoring.ssim_side, given.features)
+        _measured(samples, images[repeat], said[repeat], encoder, scoring.ssim_side, given.features)
         for repeat in repeats
     ]
     whole = _mean_of(alone)
-    rated = _rated(given, {sample.id: text for sample, text in zip(samples, texts[0], strict=True)})
+    rated = _rated(given, {sample.id: text or None for sample, text in zip(samples, said[0], strict=True)})
     if rated.means:
         whole.columns["human"] = np.array([rated.means.get(sample.id, np.nan) for sample in samples])
     by_itself = [each.numbers for each in alone] if len(alone) > 1 else []
@@ -128,14 +128,10 @@ def score(given: ToScore) -> Scored:
     return Scored(scored, rows(named, ended, tables[0], tables[1:], sparse=True))
 
 
-def _text(record: ChainRecord | None) -> str | None:
-    return None if record is None else record.description or None
-
-
 def _measured(
     samples: Sequence[Sample],
     images: Sequence[ImageFile | None],
-    texts: Sequence[str | None],
+    said: Sequence[str | None],
     encoder: Encoder,
     ssim_side: int,
     features: FeatureStore | None,
@@ -155,13 +151,13 @@ def _measured(
     if len(pairs) > 1:
         found = round_significant(frechet_distance(originals, redrawn), FRECHET_DIGITS)
         distance = {encoder.frechet_name: found, "images": len(pairs)}
-    described = {at: text for at, text in enumerate(texts) if text is not None} if encoder.reads else {}
+    described = {at: text for at, text in enumerate(said) if text} if encoder.reads else {}
     if encoder.reads:  # CLIP-S, of everything that was described, whether it could be drawn or not
         seen = encode_images(encoder, [samples[at].image for at in described], features)
         read = encode_texts(encoder, [*described.values()], features)
         put("clip_s", [*described], cosine_similarity(seen, read))
         cut = sum(each.cut for each in read_texts(encoder, [*described.values()], features))
-    words = [len(text.split()) for text in texts if text is not None]
+    words = [len(text.split()) for text in said if text is not None]
     return Measured(columns, distance, words, cut, len(described))
 
 
