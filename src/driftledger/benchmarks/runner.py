@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.records import RECORDS, CalledRecord, CollectedCard, CollectedRecord
+from driftledger.benchmarks.records import CARD, RECORDS, CalledRecord, CollectedCard, CollectedRecord
 from driftledger.collect.call import Call, Planned, Result, RunSteps, Uncounted
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import StoreError
-from driftledger.core.files import read_json, write_jsonl
+from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.types import ImageFile, Outcome, Sample
 from driftledger.data.records import DatasetCard, read_samples
 
@@ -155,6 +155,12 @@ class Collecting(ABC, Generic[T]):
     def uncounted(self) -> "Sequence[Uncounted]":
         """What would be asked at most, where calls are only counted and an earlier stage is not complete."""
         return ()
+
+
+def write_collected(target: Path, collecting: Collecting[T], collected: T) -> None:
+    """Write what came of a collect stage as the folder ``target``, whole or not at all."""
+    with new_folder(target) as folder:
+        write_json(folder / CARD, collecting.write(folder, collected))
 
 
 class RecordedCall(NamedTuple):

@@ -13,18 +13,19 @@ import numpy as np
 from pydantic import BaseModel
 
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
-from driftledger.benchmarks.score import HIGH, LOW, Inputs, Row, Score
+from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Row, Score
 from driftledger.benchmarks.settings import Scoring
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few
-from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.files import new_folder, read_json, read_jsonl, write_json, write_jsonl
 from driftledger.core.types import Float64
 from driftledger.data.records import DatasetCard, read_samples
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.intervals import DIGITS, ConfidenceInterval, Estimate, mean_interval
 
 if TYPE_CHECKING:
+    from driftledger.benchmarks.base import Benchmark
     from driftledger.collect.features import FeatureStore
     from driftledger.components.base import Encoder
 
@@ -55,6 +56,14 @@ class Scored(NamedTuple):
 
     score: Score
     rows: list[Row]
+
+
+def write_score(target: Path, spec: "Benchmark", scored: Scored) -> None:
+    """Write a score as the folder ``target``, whole or not at all: with the version of the scoring, and its rows."""
+    inputs = scored.score.inputs.model_copy(update={"version": spec.scores.version})
+    with new_folder(target) as folder:
+        write_json(folder / SCORE, scored.score.model_copy(update={"inputs": inputs}))
+        write_jsonl(folder / ROWS, scored.rows)
 
 
 class FromDataset(Generic[R]):

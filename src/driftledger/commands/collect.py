@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
 from driftledger.benchmarks.records import CARD, CollectedCard
 from driftledger.benchmarks.registry import benchmark_names, runner
-from driftledger.benchmarks.writing import write_collected
+from driftledger.benchmarks.runner import write_collected
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.observations import write_observations
 from driftledger.collect.plan import Plan, PlannedCalls

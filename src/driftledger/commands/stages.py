@@ -54,7 +54,7 @@ def score(project: Project, model: str) -> None:
     Raises:
         CoverageError: too little of a benchmark could be scored; the other scores are written.
     """
-    from driftledger.benchmarks.writing import write_score
+    from driftledger.benchmarks.scoring import write_score
     from driftledger.commands.resolve import inputs_of, keys_of
     from driftledger.project.inputs import to_score
 

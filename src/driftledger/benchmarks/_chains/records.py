@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftledger.benchmarks.records import CalledRecord, CollectedCard, Linked
-from driftledger.core.names import Id, RelativePath
+from driftledger.benchmarks.records import CollectedCard, DescribedRecord, Linked
+from driftledger.core.names import RelativePath
 from driftledger.core.seeds import derive_seed
 from driftledger.core.types import ImageFile, PromptUsage
 
@@ -51,14 +51,12 @@ class ChainRequest(Iterations):
     """How many chains each sample has, from seeds of their own."""
 
 
-class ChainRecord(CalledRecord):
+class ChainRecord(DescribedRecord):
     """One sample's iteration ``t``, describe and generate together."""
 
-    sample: Id
     repeat: int = Field(default=0, ge=0, exclude_if=lambda repeat: repeat == 0)
     """Which of the sample's chains; the first one has the number 0, which is not written out."""
     t: int = Field(ge=1)
-    description: str | None = None
     image: RelativePath | None = None
     image_sha256: str | None = None
     parent_sha256: str
@@ -68,10 +66,6 @@ class ChainRecord(CalledRecord):
     generator_system_fingerprint: str | None = None
     prompt_reading: PromptUsage | None = None
     """How much of the prompt the generator's text encoder read, where that is known."""
-
-    @property
-    def unit(self) -> str:
-        return self.sample
 
     @property
     def place(self) -> str:
