@@ -16,14 +16,13 @@ from pydantic import ValidationError
 from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.collect import Chains as Collected
 from driftledger.benchmarks._chains.records import ChainRequest
-from driftledger.benchmarks._chains.traces import traces_in
+from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.registry import benchmark, runner
+from driftledger.benchmarks.runner import write_collected
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.store import CallStore
-from driftledger.commands.stages import ask
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError, CoverageError, LedgerError, first_few, unknown_name
 from driftledger.core.escaping import for_line
@@ -35,6 +34,7 @@ from driftledger.core.yaml_text import load_yaml
 from driftledger.data.records import read_samples
 from driftledger.notebook.chains import ChainLine, Chains
 from driftledger.notebook.images import GivenImages, build_images
+from driftledger.project.asking import ask
 from driftledger.project.catalogue import CatalogueEntry, catalogue
 from driftledger.project.scaffold import SECTION, brought
 
@@ -108,7 +108,7 @@ class FirstLook:
         name = self._worst if sample is None else sample
         if name not in by_name:
             raise LedgerError(unknown_name("sample", name, by_name))
-        [trace] = traces_in(
+        [trace] = traces(
             self._folders["chain"], self._folders["dataset"], benchmark(SPEC), self.score, [by_name[name]], "chain", ""
         )
         line = ChainLine.of(self.score.model, self.score.keys["generator"], {self.score.keys["encoder"]: trace})

@@ -1,12 +1,18 @@
-"""What a reader of a score must know about the calls behind it."""
+"""What scores of chains have in common: rows, and what a reader must know about the calls behind them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.records import CollectedCard
+from driftledger.benchmarks.score import RepeatRow, Row
 from driftledger.benchmarks.scoring import noted
 from driftledger.collect.call import changed_versions, count_versions, version
-from driftledger.metrics.exact import exact_mean
+from driftledger.core.types import Float64, Outcome
+
+Tables = Mapping[str, Float64]
+"""Key of rows → a row of values per sample; NaN where there is none."""
 
 ENOUGH = 2048
 """As many images as Inception has features: with fewer, their covariances are not of full rank."""
@@ -27,12 +33,6 @@ def served_versions(records: Sequence[ChainRecord]) -> dict[str, dict[str, int]]
             ),
         }
     )
-
-
-def mean_words(records: Sequence[ChainRecord]) -> dict[str, float]:
-    """Of the descriptions, by the metric's name; nothing where there are none."""
-    words = [len(each.description.split()) for each in records if each.description is not None]
-    return {"words": exact_mean(words)} if words else {}
 
 
 def flags(records: Sequence[ChainRecord]) -> list[str]:
@@ -76,3 +76,44 @@ def _cut(records: Sequence[ChainRecord]) -> Iterator[str]:
             f"the generator's text encoder cut off {len(cut)} of {len(readings)} descriptions: "
             f"{unread} of {tokens} tokens were not read"
         )
+
+
+def rows(
+    samples: Sequence[tuple[str, str, Mapping[str, str]]],
+    ended: Sequence[Sequence[Outcome]],
+    whole: Tables,
+    alone: Sequence[Tables],
+    *,
+    sparse: bool = False,
+) -> list[Row]:
+    """Return a row per sample; of several repeats, with what each alone is worth.
+
+    Args:
+        samples: the id, the group and what else a reader is told of each.
+        ended: with which outcomes its chains ended, a repeat each.
+        alone: the tables of each repeat.
+        sparse: whether a row lacks what it has no value of.
+    """
+    found = []
+    for index, (sample, group, extra) in enumerate(samples):
+        repeats = [
+            RepeatRow(outcome=outcome, values=_values(tables, index, sparse))
+            for outcome, tables in zip(ended[index], alone, strict=True)
+        ]
+        found.append(
+            Row(
+                unit=sample,
+                group=group,
+                cluster=sample,
+                outcome=next((outcome for outcome in ended[index] if outcome is not Outcome.OK), Outcome.OK),
+                values=_values(whole, index, sparse),
+                repeats=repeats if len(repeats) > 1 else [],
+                extra=dict(extra),
+            )
+        )
+    return found
+
+
+def _values(tables: Tables, index: int, sparse: bool) -> dict[str, list[float | None]]:
+    known = {key: table[index] for key, table in tables.items() if not sparse or np.isfinite(table[index]).any()}
+    return {key: [float(each) if np.isfinite(each) else None for each in row] for key, row in known.items()}
