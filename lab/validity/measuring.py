@@ -11,8 +11,8 @@ from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.records import ChainRequest, generation_prompt
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.registry import runner
+from driftledger.benchmarks.runner import write_collected
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.features import encode_images, encode_texts
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Encoder, Generator, Model

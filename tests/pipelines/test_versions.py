@@ -19,9 +19,9 @@ from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.records import CARD
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.commands import stages
-from driftledger.project import resolve
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.files import INPUTS
+from driftledger.project import resolve
 from driftledger.project.project import Project
 from tests.conftest import draw
 from tests.support.own_code import write_module

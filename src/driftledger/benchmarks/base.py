@@ -14,8 +14,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel
-
 from driftledger.benchmarks.coverage import comparable, difference, range_of
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.benchmarks.score import RepeatRow, Row, Score, base_key
@@ -362,8 +360,6 @@ class Benchmark(ABC):
     """The word that stages, modules, params and MLflow use."""
     title: ClassVar[str]
     """For people: ``MM-SAP``."""
-    topic: ClassVar[str] = ""
-    """For people who do not know the title, what it measures; empty where the title says it."""
     data: ClassVar[Stage]
     """:data:`DATASET` or :data:`QUESTION_SET`."""
     questions: ClassVar[QuestionRules | None] = None
@@ -375,8 +371,6 @@ class Benchmark(ABC):
     """Headlines first, in the order in which a reader wants them."""
     settings: ClassVar[type[Section]]
     """Its section of ``params.yaml``."""
-    protocol: ClassVar[type[BaseModel]]
-    """What ``inputs.protocol`` holds."""
     scoring: ClassVar[type[Scoring]]
     """What ``inputs.settings`` holds: all that the scoring depends on, but coverage, which may only refuse."""
     runner: ClassVar[str]
@@ -481,7 +475,7 @@ class Benchmark(ABC):
         """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""
         facts = dict(score.inputs.protocol)
         for name, value in score.inputs.settings.items():
-            if name not in ("confidence", "bootstrap"):  # the latter in older files
+            if name != "confidence":
                 facts[name] = value if facts.get(name, value) == value else [facts[name], value]
         return facts
 

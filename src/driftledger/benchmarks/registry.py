@@ -28,8 +28,6 @@ BENCHMARKS = {
 ENTRY_POINTS = "driftledger.benchmarks"
 """The group under which an installed distribution names further ones."""
 
-LOCK = "dvc.lock"
-
 
 @cache
 def benchmark_names() -> tuple[str, ...]:
@@ -47,8 +45,7 @@ def benchmark(name: str) -> "Benchmark":
     table = _table()
     if name not in table:
         raise ConfigError(unknown_name("benchmark", name, table))
-    found = imported(table[name])
-    return cast("type[Benchmark]", found)()
+    return cast("type[Benchmark]", _imported(table[name]))()
 
 
 def benchmarks() -> tuple["Benchmark", ...]:
@@ -60,7 +57,7 @@ def benchmarks() -> tuple["Benchmark", ...]:
 def runner(name: str) -> "Runner":
     """What runs the benchmark of that name; imports components' base classes, and no component."""
     spec = benchmark(name)
-    return cast("type[Runner]", imported(spec.runner))(spec)
+    return cast("type[Runner]", _imported(spec.runner))(spec)
 
 
 def question_rules(provider: "QuestionProvider") -> "QuestionRules":
@@ -99,7 +96,7 @@ def _table() -> dict[str, str]:
     return BENCHMARKS | {found.name: found.value for found in entry_points(ENTRY_POINTS)}
 
 
-def imported(place: str) -> Any:
+def _imported(place: str) -> Any:
     """What ``module:name`` is the place of."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

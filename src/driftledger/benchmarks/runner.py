@@ -8,16 +8,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.records import CollectedCard, CollectedRecord
+from driftledger.benchmarks.records import CARD, RECORDS, CalledRecord, CollectedCard, CollectedRecord
 from driftledger.collect.call import Call, Planned, Result, RunSteps, Uncounted
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import StoreError
-from driftledger.core.files import read_json
-from driftledger.core.types import ImageFile, Sample
+from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
+from driftledger.core.types import ImageFile, Outcome, Sample
 from driftledger.data.records import DatasetCard, read_samples
 
 if TYPE_CHECKING:
@@ -87,6 +87,9 @@ class Collecting(ABC, Generic[T]):
     stage: str
     keys: Mapping[str, str]
 
+    things: ClassVar[str] = "descriptions"
+    """What its records are, for people."""
+
     @property
     def title(self) -> str:
         """For whoever watches: ``photos · blind · painter``."""
@@ -106,13 +109,25 @@ class Collecting(ABC, Generic[T]):
     def run(self, run: RunSteps) -> T:
         """Ask, by ``run``; errors as in :class:`RunSteps`."""
 
-    @abstractmethod
-    def failures(self, collected: T) -> FailedCalls:
-        """Which failed calls there were."""
+    def records(self, collected: T) -> Sequence[CalledRecord]:
+        """Return the records of what came of it; by default, that is a list of them."""
+        return cast(Sequence[CalledRecord], collected)
 
-    @abstractmethod
+    def failures(self, collected: T) -> FailedCalls:
+        """Return which failed calls there were."""
+        records = self.records(collected)
+        failed = [each for each in records if each.outcome is Outcome.FAILED]
+        phrases = [f"{each.place}: {each.error or 'no reason given'}" for each in failed]
+        return FailedCalls(phrases, len(records), self.things)
+
     def write(self, folder: Path, collected: T) -> CollectedCard:
         """Write ``records.jsonl``, and what belongs to it, into ``folder``; the driver adds the card."""
+        write_jsonl(folder / RECORDS, self.records(collected))
+        return self.about()
+
+    def about(self) -> CollectedCard:
+        """Return the card that stands beside the records."""
+        raise NotImplementedError
 
     def card(
         self,
@@ -140,6 +155,12 @@ class Collecting(ABC, Generic[T]):
     def uncounted(self) -> "Sequence[Uncounted]":
         """What would be asked at most, where calls are only counted and an earlier stage is not complete."""
         return ()
+
+
+def write_collected(target: Path, collecting: Collecting[T], collected: T) -> None:
+    """Write what came of a collect stage as the folder ``target``, whole or not at all."""
+    with new_folder(target) as folder:
+        write_json(folder / CARD, collecting.write(folder, collected))
 
 
 class RecordedCall(NamedTuple):

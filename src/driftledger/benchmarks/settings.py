@@ -1,8 +1,8 @@
 """What the sections of ``params.yaml`` that tell how a benchmark goes have in common."""
 
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
 from driftledger.core.strict import Strict
 
@@ -34,13 +34,6 @@ class Section(Strict):
     min_coverage: Coverage
     confidence: Confidence
 
-    @model_validator(mode="before")
-    @classmethod
-    def _no_longer_resampled(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "bootstrap" in given and "confidence" not in given:
-            raise ValueError("intervals are no longer resampled: write confidence: 0.95 in the place of bootstrap")
-        return given
-
 
 class RepeatedSection(Section):
     """The section of a benchmark that asks for every sample several times."""
@@ -56,15 +49,6 @@ class Scoring(BaseModel):
 
     confidence: Confidence
     seed: int
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_a_time_of_resampling(cls, given: Any) -> Any:
-        """A score from before intervals were formulas keeps the confidence beside how often it resampled."""
-        if isinstance(given, dict) and isinstance(given.get("bootstrap"), dict) and "confidence" not in given:
-            rest = {name: value for name, value in given.items() if name != "bootstrap"}
-            return rest | {"confidence": given["bootstrap"].get("confidence")}
-        return given
 
 
 def has_once(prompt: str, name: str | None, *places: str) -> str:

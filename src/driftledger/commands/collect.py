@@ -20,8 +20,7 @@ from pydantic import ValidationError
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
 from driftledger.benchmarks.records import CARD, CollectedCard
 from driftledger.benchmarks.registry import benchmark_names, runner
-from driftledger.benchmarks.runner import Collecting
-from driftledger.benchmarks.writing import write_collected
+from driftledger.benchmarks.runner import Collecting, write_collected
 from driftledger.collect.call import NotStoredError, Planned
 from driftledger.collect.observations import write_observations
 from driftledger.collect.plan import Plan, PlannedCalls
@@ -30,7 +29,7 @@ from driftledger.collect.settings import CollectSettings
 from driftledger.collect.shards import Shard, block_of, part_of, stores_in
 from driftledger.collect.store import DATABASE, CallStore, Merged
 from driftledger.components.base import Component
-from driftledger.components.remote.component import RemoteComponent
+from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
 from driftledger.core.files import INPUTS, files_digest, is_made, keep_only, made_from, make, read_json
 from driftledger.core.strict import explain

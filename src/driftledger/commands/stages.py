@@ -59,7 +59,7 @@ def score(project: Project, model: str) -> None:
     Raises:
         CoverageError: too little of a benchmark could be scored; the other scores are written.
     """
-    from driftledger.benchmarks.writing import write_score
+    from driftledger.benchmarks.scoring import write_score
     from driftledger.project.inputs import to_score
     from driftledger.project.resolve import inputs_of, keys_of
 

@@ -23,7 +23,6 @@ from rich.table import Table
 from rich.text import Text
 
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.registry import LOCK
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import write_bytes, write_text
@@ -32,6 +31,7 @@ from driftledger.core.strict import is_relative_path
 from driftledger.core.terminal import HEAD, QUIET, line, table
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
+from driftledger.ledger.lock import LOCK
 from driftledger.project.catalogue import SECTIONS, catalogue
 from driftledger.project.presets import Images, first_params, name_of, presets_in_words
 from driftledger.project.project import Project

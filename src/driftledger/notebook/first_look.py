@@ -19,9 +19,9 @@ from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.registry import benchmark, runner
+from driftledger.benchmarks.runner import write_collected
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError, CoverageError, LedgerError, first_few, unknown_name

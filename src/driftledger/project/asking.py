@@ -13,7 +13,7 @@ from driftledger.collect.run import Collector, called
 from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Model
-from driftledger.components.remote.component import RemoteComponent
+from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.terminal import Progress
 from driftledger.project.settings import Settings

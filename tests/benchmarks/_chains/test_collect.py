@@ -8,7 +8,7 @@ import pytest
 from driftledger.benchmarks._chains.collect import Iteration
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.writing import write_collected
+from driftledger.benchmarks.runner import write_collected
 from driftledger.collect.call import Result
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.errors import CoverageError

@@ -6,7 +6,7 @@ from driftledger.benchmarks._chains.collect import CollectChains
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
-from driftledger.components.remote.limits import Limits, Prices
+from driftledger.components.service import Limits, Prices
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import BudgetError
 from driftledger.core.types import ImageFile, Sample

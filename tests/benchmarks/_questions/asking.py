@@ -8,10 +8,9 @@ from typing import Any, ClassVar, cast
 
 from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.registry import benchmark, runner
-from driftledger.benchmarks.runner import Collecting
-from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.runner import Collecting, write_collected
+from driftledger.benchmarks.scoring import Scored, ToScore, write_score
 from driftledger.benchmarks.settings import Section
-from driftledger.benchmarks.writing import write_collected, write_score
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_file

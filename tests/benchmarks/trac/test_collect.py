@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
+from driftledger.benchmarks.trac.examples import Examples
 
 from driftledger.benchmarks.descriptions import Description, check_prefix, describe_key
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.runner import write_collected
 from driftledger.benchmarks.trac.collect import CollectDescriptions, DescribeProtocol, check_splits
-from driftledger.benchmarks.trac.examples import Examples
 from driftledger.benchmarks.trac.records import DescriptionRecord
-from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.call import CallKey, NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, check_chains
+from driftledger.benchmarks._chains.records import ChainRecord, check_chains
 from driftledger.benchmarks.base import DATASET, Artifacts, Benchmark, Input, Metric, Rule, Stage
 from driftledger.benchmarks.records import RECORDS, CollectedCard, Linked
 from driftledger.benchmarks.score import Score
@@ -47,7 +47,6 @@ class ChainBenchmark(Benchmark):
     """Collects chains of describe → generate over a dataset, in one stage."""
 
     data: ClassVar[Stage] = DATASET
-    protocol: ClassVar[type[ChainRequest]] = ChainRequest
 
     def links(
         self, stage: str, records: Sequence[ChainRecord], card: CollectedCard, parents: Mapping[str, str]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks._questions.settings import (
     UNREAD,
-    QuestionProtocol,
     QuestionScoring,
     QuestionSection,
     unread_in,
@@ -63,7 +62,6 @@ class QuestionBenchmark(Benchmark):
     data: ClassVar[Stage] = QUESTION_SET
     questions: ClassVar[QuestionRules]
     settings: ClassVar[type[QuestionSection]] = QuestionSection
-    protocol: ClassVar[type[QuestionProtocol]] = QuestionProtocol
     scoring: ClassVar[type[QuestionScoring]] = QuestionScoring
 
     unfair: ClassVar[tuple[Rule, ...]] = (

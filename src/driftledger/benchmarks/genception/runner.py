@@ -1,7 +1,7 @@
 """Runs GenCeption: chains and their scores."""
 
+from driftledger.benchmarks._chains.collect import ChainRunner
 from driftledger.benchmarks._chains.records import ChainRequest
-from driftledger.benchmarks._chains.runner import ChainRunner
 from driftledger.benchmarks.genception.score import score
 from driftledger.benchmarks.genception.settings import GenCeptionSettings
 from driftledger.benchmarks.runner import StageInputs

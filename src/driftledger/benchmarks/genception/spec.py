@@ -39,7 +39,6 @@ class GenCeption(ChainBenchmark):
 
     name: ClassVar[str] = "genception"
     title: ClassVar[str] = "GenCeption"
-    topic: ClassVar[str] = "Drift"
     collects: ClassVar[tuple[Stage, ...]] = (
         Stage(
             "chain",

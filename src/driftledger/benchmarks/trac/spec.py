@@ -126,7 +126,6 @@ class Trac(Benchmark):
         _count("max_tokens", "longest description, in tokens"),
     )
     settings: ClassVar[type[TracSettings]] = TracSettings
-    protocol: ClassVar[type[TracProtocol]] = TracProtocol
     scoring: ClassVar[type[TracScoring]] = TracScoring
     runner: ClassVar[str] = "driftledger.benchmarks.trac.runner:TracRunner"
     unfair: ClassVar[tuple[Rule, ...]] = (
