@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.conftest import REPOSITORY
 
 TESTS = REPOSITORY / "tests"
-OF_THEIR_OWN = ("acceptance", "support", "cases", "pipelines", "lab", "perf", "words", "demo/golden", "hostile")
+OF_THEIR_OWN = ("acceptance", "support", "cases", "pipelines", "lab", "perf", "words", "demo/golden", "hostile", "extras")
 """The net under all rooms, what tests share, whole runs, what is beside the package, a benchmark of the tests' own,
 and attacks on readers."""
 
