@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -12,7 +11,6 @@ from PIL import Image
 
 from driftledger.benchmarks._chains.collect import CollectChains
 from driftledger.benchmarks._chains.records import ChainRecord, asked_again, check_chains
-from driftledger.benchmarks.descriptions import describe_key
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import Planned, write_collected
@@ -153,33 +151,12 @@ def test_a_plan_counts_what_repeats_share_once(samples: list[Sample], tmp_path: 
     assert {calls.to_make for calls in plan.calls.values()} == {0}
 
 
-def test_shards_share_every_repeat_among_them(samples: list[Sample], tmp_path: Path) -> None:
-    """What a shard cannot go on with in one repeat keeps it from no other."""
-    reference = files(run(samples, tmp_path, 3))
-    collecting, calls = stage(samples, 3), []
-    with CallStore(tmp_path / "shared") as store:
-
-        def make(planned: Sequence[Planned[Any]], positions: Sequence[int]) -> list[Any]:
-            steps = [planned[position].steps() for position in positions]
-            calls.append(len(steps))
-            with Progress("shard", total=100) as progress:
-                return run_protocols(steps, store, progress, 6, positions=positions)
-
-        with pytest.raises(NotStoredError):
-            collecting.run(lambda planned: part_of(planned, Shard(0, 2), 1, store, make))
-        came = collecting.run(lambda planned: part_of(planned, Shard(1, 2), 1, store, make))
-    assert calls == [2, 2, 2, 1, 1, 1]
-    write_collected(tmp_path / "sharded", collecting, came)
-    assert files(tmp_path / "sharded") == reference
-
-
 def test_calls_of_every_repeat_can_be_made_again(samples: list[Sample], tmp_path: Path) -> None:
     model = LotsModel()
     folder = run(samples, tmp_path, 2, model)
     records = read_jsonl(folder / RECORDS, ChainRecord)
-    lineage: Any = SimpleNamespace(collected={"chain": SimpleNamespace(path="data/chains/d/lots/size")})
     folders = {"dataset": tmp_path / "d", "chain": folder}
-    describer, drawer = list(runner("genception").callers(lineage, folders.__getitem__))[:2]
+    describer, drawer = list(runner("genception").callers({"chain": "data/records/lots"}, folders.__getitem__))[:2]
     described, drawn = list(describer.calls(model)), list(drawer.calls(SizeGenerator()))
     assert len(records) == len(described) == len(drawn) == 18
     with CallStore(tmp_path / "store") as store:
@@ -192,8 +169,6 @@ def test_calls_of_every_repeat_can_be_made_again(samples: list[Sample], tmp_path
             found = store.get(digests)
             assert found[digests[0]].text == record.description
             assert getattr(found[digests[1]].image, "sha256", None) == record.image_sha256
-            told = describe_key(model.fingerprint, "Describe.", record.parent_sha256, None, None, record.repeat or None)
-            assert told == digests[0]
 
 
 @pytest.mark.parametrize(
