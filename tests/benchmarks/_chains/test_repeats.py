@@ -13,16 +13,13 @@ from driftledger.benchmarks._chains.collect import CollectChains
 from driftledger.benchmarks._chains.records import ChainRecord, asked_again, check_chains
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.runner import Planned, write_collected
+from driftledger.benchmarks.runner import write_collected
 from driftledger.collect.call import Ask, Draw, NotStoredError
 from driftledger.collect.plan import Plan
-from driftledger.collect.run import run_protocols
-from driftledger.collect.shards import Shard, part_of
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json, read_jsonl, write_jsonl
-from driftledger.core.progress import Progress
 from driftledger.core.seeds import derive_seed
 from driftledger.core.types import Conversation, ImageFile, Reply, Sample
 from driftledger.data.records import SampleEntry
@@ -191,3 +188,20 @@ def test_links_hold_within_each_repeat(
     assert problem in {linked.problem for linked in check_chains(forged, card, parents)}
     assert "repeat" in records[-1].place
     assert len({record.place for record in records}) == len(records)
+
+
+def test_a_chain_that_begins_with_a_text_asks_its_writer_first(samples: list[Sample], tmp_path: Path) -> None:
+    writer = EchoModel(refuses=1)  # another version of it, whose first descriptions are as long as its own
+    plain = stage(samples, 1)
+    asked = plain.protocol.asked.model_copy(update={"writer": "people"})
+    collecting = replace(plain, protocol=replace(plain.protocol, asked=asked, writer=writer))
+    assert collecting.calls == plain.calls
+    write_collected(tmp_path / "begun", collecting, collected(collecting, tmp_path / "store"))
+    card = read_json(tmp_path / "begun" / CARD, CollectedCard)
+    names = {role: each.name for role, each in card.components.items()}
+    assert names == {"model": "echo", "generator": "size", "writer": "people"}
+    assert (card.components["writer"].fingerprint, card.protocol["writer"]) == (writer.fingerprint, "people")
+    folders = {"dataset": tmp_path / "d", "chain": tmp_path / "begun"}
+    by_role = {each.role: each for each in runner("genception").callers({"chain": "p"}, folders.__getitem__)}
+    said = {role: [call.call().context.t for call in by_role[role].calls(EchoModel())] for role in ("model", "writer")}
+    assert said == {"model": [2, 3] * 3, "writer": [1] * 3}
