@@ -126,9 +126,9 @@ def figures(
     pdf: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to; files of the same names are written anew.")],
 ) -> None:
     """Write every figure of reports/figures as PDF, for papers; the extra 'pdf' installs what it takes."""
-    from driftledger.reports.figures import write_pdfs
+    from driftledger.reports.report import write_pdfs
 
-    typer.echo(f"{write_pdfs(context.obj.paths.figures, pdf)} figures are written to {for_line(str(pdf))}")
+    typer.echo(f"{write_pdfs(context.obj, pdf)} figures are written to {for_line(str(pdf))}")
 
 
 @app.command(rich_help_panel=PUBLISH)

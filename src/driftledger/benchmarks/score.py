@@ -117,6 +117,11 @@ class Score(Record):
         return self.keys["model"]
 
     @property
+    def is_control(self) -> bool:
+        """Whether its model never looks at the image."""
+        return self.components["model"].is_control
+
+    @property
     def confidence(self) -> float:
         """Of its intervals: a setting, which files of a time when intervals were resampled keep beside how often."""
         settings = self.inputs.settings

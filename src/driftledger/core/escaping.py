@@ -4,7 +4,7 @@ import csv
 import html
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~:.-])")
@@ -39,3 +39,24 @@ def csv_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     out.writerow(head)
     out.writerows(rows)
     return text.getvalue()
+
+
+def csv_table(head: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> bytes:
+    """A CSV file: texts that no spreadsheet takes for a formula, fractions with six decimals, nothing for None.
+
+    >>> csv_table(["name", "value", "more"], [["=a", 0.5, 3], ["b", None, 1]]).decode().splitlines()
+    ['name,value,more', "'=a,0.500000,3", 'b,,1']
+    """
+    return csv_text(head, (map(_csv_cell, row) for row in rows)).encode()
+
+
+def _csv_cell(value: str | float | None) -> str:
+    if isinstance(value, str):
+        return for_csv(value)
+    return "" if value is None else f"{value:.6f}" if isinstance(value, float) else str(value)
+
+
+def groups_csv(what: str, groups: Mapping[str, Mapping[str, float]]) -> bytes:
+    """A CSV file with a row per class or category and a column per metric."""
+    columns = sorted({metric for metrics in groups.values() for metric in metrics})
+    return csv_table([what, *columns], ([name, *map(metrics.get, columns)] for name, metrics in groups.items()))

@@ -1,93 +1,416 @@
-"""A table in each format that it is written in: Markdown and LaTeX for people, CSV for programs.
+"""The tables of all benchmarks, and the formats that they are written in.
 
-What it shows is plain text that models and files may have brought; here, and nowhere else, it is made inert.
+Which numbers a table shows is in each benchmark's specification. Cells hold plain text that models and files may have
+brought; it is made inert where it is written.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from driftledger.benchmarks.base import COVERAGE, Cell, Cells, Origin, Table
-from driftledger.benchmarks.tables import cell, csv_table
-from driftledger.core.escaping import for_csv
+from driftledger.benchmarks.base import COVERAGE, NOTHING, NOWHERE, Benchmark, Cell, Cells, Metric, Origin, Place, Table
+from driftledger.benchmarks.base import cell as cell
+from driftledger.benchmarks.score import HIGH, LOW, STD, Score, base_key
+from driftledger.core.escaping import csv_table, for_csv
+from driftledger.core.grouping import grouped
 from driftledger.core.markup import for_cell, for_latex
+from driftledger.metrics.ranks import DECIMALS, competition_ranks
+from driftledger.reports.standing import Block, Standing
+
+def ranks_of(values: Sequence[float | None], higher_is_better: bool = True) -> tuple[int | None, ...]:
+    """Return competition ranks among those that have a value.
+
+    >>> ranks_of([0.3, None, 0.5, 0.5])
+    (3, None, 1, 1)
+    """
+    known = [value for value in values if value is not None]
+    ranks = iter(competition_ranks(known, higher_is_better) if known else [])
+    return tuple(None if value is None else next(ranks) for value in values)
+
+
+def places(
+    scores: Sequence[Score], values: Sequence[float | None], metric: Metric, standing: Standing | None = None
+) -> list[Place]:
+    """Return the place of each score's model by these values; controls have none, since they are not models to choose.
+
+    Args:
+        standing: what tests show; without it ranks go by the values.
+    """
+    competing = [None if score.is_control else value for score, value in zip(scores, values, strict=True)]
+    if standing is None:
+        unranked = metric.higher_is_better is None
+        return [Place(rank) for rank in ([None] * len(values) if unranked else ranks_of(competing, metric.is_higher))]
+    groups = standing.groups
+    return [
+        NOWHERE
+        if value is None or score.model not in groups.ranks
+        else Place(groups.ranks[score.model], score.model in groups.best, groups.letters[score.model])
+        for score, value in zip(scores, competing, strict=True)
+    ]
+
+
+def best_first(scores: Sequence[Score], values: Mapping[str, float | None], higher: bool = True) -> list[Score]:
+    """Order scores by the values of their models, those without one behind them, controls behind all."""
+    sign = -1 if higher else 1
+
+    def order(score: Score) -> tuple[bool, bool, float, str]:
+        value = values[score.model]
+        return score.is_control, value is None, sign * (value or 0.0), score.model
+
+    return sorted(scores, key=order)
+
+
+def misplaced(scores: Sequence[Score], values: Sequence[float | None], metric: Metric) -> str:
+    """Say in a head above how many models a control has a better value; empty where it is above none."""
+    if metric.higher_is_better is None:
+        return ""
+    sign = 1 if metric.higher_is_better else -1
+    known = [(s, sign * round(v, DECIMALS)) for s, v in zip(scores, values, strict=True) if v is not None]
+    best = max((value for score, value in known if score.is_control), default=None)
+    models = [value for score, value in known if not score.is_control]
+    below = sum(best is not None and value < best for value in models)
+    return f" (a control is above {below} of {len(models)} models)" if below else ""
+
+
+def title_of(metric: Metric, key: str) -> str:
+    """A metric's title, its unit, and its direction where a reader could be mistaken."""
+    return metric.named(key) + (metric.unit and f", {metric.unit}") + direction(metric)
+
+
+def direction(metric: Metric) -> str:
+    """Say where lower is better."""
+    return " (lower is better)" if metric.higher_is_better is False else ""
+
+
+def name_cell(score: Score) -> Cell:
+    """A model's name, which says so of a control."""
+    return Cell(score.model, more="control" if score.is_control else "")
+
+
+def interval(values: Mapping[str, float], number: str, digits: int) -> str:
+    """A number's interval, empty without one.
+
+    >>> interval({"ssim": 28.2, "ssim_low": 27.14, "ssim_high": 29.5}, "ssim", 1)
+    '27.1–29.5'
+    """
+    ends = [values[number + end] for end in (LOW, HIGH) if number + end in values]
+    return "–".join(f"{end:.{digits}f}" for end in ends) if len(ends) == 2 else ""
+
+
+def cells_of(
+    block: Block,
+    scores: Sequence[Score],
+    number: str,
+    metric: Metric,
+    *,
+    ranked: bool = True,
+    spread: str = "interval deviation",
+) -> list[Cell]:
+    """One number of each score, with the places of their models.
+
+    Args:
+        scores: of the block.
+        ranked: whether models have places.
+        spread: which of interval and deviation stand behind a value, "either" for the deviation where there is one.
+    """
+    values = [block.spec.value_of(score, number) for score in scores]
+    at = places(scores, values, metric, block.standing(number)) if ranked else [NOWHERE] * len(scores)
+    cells = []
+    for score, value, place in zip(scores, values, at, strict=True):
+        kind, _, rest = number.partition("/")
+        name, in_group, key = rest.rpartition("/")
+        known = score.groups.get(kind, {}).get(name, {}) if in_group else score.metrics
+        key = key if in_group else number
+        deviation = f"{known[key + STD]:.{metric.digits}f}" if key + STD in known else ""
+        is_shown = "interval" in spread or (spread == "either" and not deviation)
+        more = interval(known, key, metric.digits) if is_shown else ""
+        made = cell(value, place, metric.digits, more, Origin(score, number))
+        cells.append(made._replace(deviation=deviation if spread and value is not None else ""))
+    return cells
+
+
+def tables_of(block: Block) -> list[Table]:
+    """All tables of a block: models side by side, groups, those of the benchmark alone, and how controls do."""
+    spec = block.spec
+    keys = [(metric, spec.shown_key(metric, block.scores)) for metric in spec.metrics]
+    first, key = next(((metric, key) for metric, key in keys if key), (spec.metrics[0], ""))
+    values = {score.model: spec.ranked(score, key or "") for score in block.scores}
+    order = best_first(block.scores, values, first.is_higher)
+    models = list(_shown_tables(block, order) if spec.shown else [_every_metric(block, order)])
+    models[0] = models[0]._replace(notes=[*models[0].notes, *spec.notes(order)])
+    tables = [*models, *spec.tables(order), *_group_tables(block, order), *controls_table(block)]
+    return list(map(with_coverages, tables))
+
+
+def _every_metric(block: Block, scores: Sequence[Score]) -> Table:
+    """A row per model, a column per metric; of families over t the last, or every step."""
+    spec, head, columns = block.spec, [""], [[name_cell(score) for score in scores]]
+    for metric in spec.metrics:
+        members = [spec.members(metric, score) for score in scores]
+        last = {key for keys in members for key in (keys[-1:] if "{t}" in metric.key else keys)}
+        for key in dict.fromkeys(key for keys in members for key in keys):
+            if key in last or metric.key in spec.every_step:
+                head.append(metric.named(key) + direction(metric) + _misplaced_by(block, scores, key, metric))
+                spread = "interval deviation" if key in last else ""
+                columns.append(cells_of(block, scores, key, metric, spread=spread))
+    title, coverages = f"{spec.title}; in brackets the interval", [score.coverage for score in scores]
+    return Table(title, head, list(zip(*columns, strict=True)), coverages=coverages)
+
+
+def _misplaced_by(block: Block, scores: Sequence[Score], number: str, metric: Metric) -> str:
+    return misplaced(scores, [block.spec.value_of(score, number) for score in scores], metric)
+
+
+def _shown_tables(block: Block, scores: Sequence[Score]) -> Iterator[Table]:
+    """The tables that the specification names, with a row per model."""
+    spec = block.spec
+    named = {number.rpartition("/")[2] for columns in spec.shown.values() for number in columns.values()}
+    further = sorted({base_key(key) for score in scores for key in score.metrics})
+    more = [key for key in further if (metric := spec.metric(key)) and metric.key not in {*named, *spec.not_shown}]
+    for place, (title, columns) in enumerate(spec.shown.items(), 1):
+        head, cells = [""], [[name_cell(score) for score in scores]]
+        numbers = [
+            (name, key)
+            for name, number in columns.items()
+            for metric in [next((each for each in spec.metrics if each.key == number), None)]
+            for key in (spec.keys_of(metric, scores) if metric else [number])
+        ]
+        for name, number in [*numbers, *((key, key) for key in more if place == 1)]:
+            metric = spec.metric(number.rpartition("/")[2])
+            assert metric is not None  # specifications name no other
+            if any(spec.value_of(score, number) is not None for score in scores):
+                is_plain = name in (number, metric.key)
+                above = _misplaced_by(block, scores, number, metric)
+                head.append((title_of(metric, number) if is_plain else name) + above)
+                cells.append(cells_of(block, scores, number, metric, spread="either"))
+        first = spec.metrics[0]
+        key = spec.shown_key(first, scores)
+        if key is not None:
+            head.append("rank")
+            values = [spec.ranked(score, key) for score in scores]
+            at = places(scores, values, first, block.standing(key))
+            cells.append(
+                [cell(each.rank, digits=0, of=Origin(s, key)) for s, each in zip(scores, at, strict=True)]
+            )
+        coverages = [score.coverage for score in scores]
+        yield Table(title, head, list(zip(*cells, strict=True)), coverages=coverages, name=f"models_{place}")
+
+
+def _group_tables(block: Block, scores: Sequence[Score]) -> Iterator[Table]:
+    """A table per kind of groups and metric: a row per group, a column per model."""
+    spec = block.spec
+    for kind in spec.tabled_groups:
+        published = spec.published_groups.get(kind, "")
+        in_groups = {key for score in scores for values in score.groups.get(kind, {}).values() for key in values}
+        for metric in spec.metrics:
+            keys = sorted(key for key in in_groups if spec.metric(key) is metric and base_key(key) == key)
+            keys.sort(key=lambda key: -int((metric.match(key) or {}).get("t", 0)))
+            if "{t}" in metric.key and metric.key not in spec.every_step:
+                keys = keys[:1]
+            for place, key in enumerate(keys):
+                standing = block.standing(key)
+                by = f"Letters beside names are by {metric.named(key)} as a whole: models that share one cannot be"
+                above = _misplaced_by(block, scores, key, metric)
+                yield Table(
+                    f"{title_of(metric, key)} by {kind}{published}{above}",
+                    ["", *(_head(score, standing) for score in scores)],
+                    list(group_rows(block, scores, kind, key, metric)),
+                    [f"{by} told apart."] if standing is not None and standing.groups.letters else [],
+                    [score.coverage for score in scores],
+                    across=True,
+                    name=f"{kind}_{key}",
+                    detail=not (spec.means_of_groups and metric.headline and place == 0),
+                )
+                published = ""
+
+
+def _head(score: Score, standing: Standing | None) -> str:
+    """A model's name with the letters of its groups."""
+    letters = standing.groups.letters.get(score.model, "") if standing is not None else ""
+    return str(name_cell(score)) + (letters and f" ({letters})")
+
+
+def group_rows(
+    block: Block,
+    scores: Sequence[Score],
+    kind: str,
+    key: str,
+    metric: Metric,
+    *,
+    beside: Sequence[Score] = (),
+    ranked: bool = True,
+) -> Iterator[Cells]:
+    """A row per group; with means of groups, as in GenCeption's Table 2, also their means and ranks.
+
+    Args:
+        beside: further scores, whose groups have a row, too.
+    """
+    spec = block.spec
+    nested: dict[str, list[str]] = scores[0].details["groups"] if spec.means_of_groups else {}
+    names = dict.fromkeys(name for score in (*scores, *beside) for name in score.groups.get(kind, {}))
+    others = [name for name in names if not any(name in members for members in nested.values())]
+    rows: list[tuple[str, str, bool]] = []
+    for group, members in nested.items():
+        rows += [(name, f"{kind}/{name}/{key}", False) for name in members]
+        rows.append((group, f"{spec.means_of_groups}/{group}/{key}", True))
+    rows += [(name, f"{kind}/{name}/{key}", False) for name in (sorted(others) if nested else others)]
+    rows += [("overall", key, True)] if nested else []
+    for label, number, is_mean in rows:
+        cells = cells_of(block, scores, number, metric, ranked=ranked, spread="deviation")
+        yield [Cell(f"{label} mean", bold=True) if is_mean else label, *cells]
+        if is_mean:
+            values = [spec.value_of(score, number) for score in scores]
+            at = places(scores, values, metric, block.standing(number)) if ranked else [NOWHERE] * len(scores)
+            ranks = [
+                cell(place.rank, digits=0, of=Origin(s, number)) for s, place in zip(scores, at, strict=True)
+            ]
+            yield [Cell(f"{label} rank", bold=True), *ranks]
+
+
+def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Table]:
+    """Groups of the first metric under several generators, each ranked by itself, as in GenCeption's Table 4."""
+    if not spec.means_of_groups or "generator" not in spec.scores.keys:
+        return
+    metric, kind = spec.metrics[0], spec.tabled_groups[0]
+    alike = [key for key in spec.scores.keys if key not in ("model", "generator")]
+    for on, some in grouped(blocks, lambda block: tuple(block.scores[0].keys[key] for key in alike)).items():
+        if len({block.scores[0].keys["generator"] for block in some}) < 2:
+            continue
+        every = [score for block in some for score in block.scores]
+        key = spec.keys_of(metric, every)[-1]
+        columns: list[tuple[str, str, float, list[Cell | str]]] = []
+        labels: list[Cell | str] = []
+        for block in some:
+            values = {score.model: spec.ranked(score, key) for score in block.scores}
+            scores = best_first(block.scores, values)
+            rows = list(
+                group_rows(block, scores, kind, key, metric, beside=every, ranked=not block.apart)
+            )
+            labels = [row[0] for row in rows]
+            for place, score in enumerate(scores, 1):
+                head = f"{name_cell(score)} · {score.keys['generator']}"
+                columns.append((score.model, head, score.coverage, [row[place] for row in rows]))
+        order = list(dict.fromkeys(model for model, *_ in columns))
+        columns.sort(key=lambda column: order.index(column[0]))
+        yield Table(
+            f"{metric.named(key)} by {kind} under several generators on {' · '.join(on)}, each ranked by itself, as in "
+            "Table 4",
+            ["", *(head for _, head, *_ in columns)],
+            list(zip(labels, *(cells for *_, cells in columns), strict=True)),
+            [f"{block.title} has no ranks: {block.apart}." for block in some if block.apart],
+            [coverage for _, _, coverage, _ in columns],
+            across=True,
+            name="-".join(("generators", *on)),
+            detail=True,
+        )
+
+
+def controls_table(block: Block) -> Iterator[Table]:
+    """Where each metric that models are compared by places the controls: a row per metric, a column per control."""
+    spec = block.spec
+    controls = sorted((score for score in block.scores if score.is_control), key=lambda score: score.model)
+    models = [score for score in block.scores if not score.is_control]
+    rows: list[Cells] = []
+    for metric in spec.metrics:
+        key = spec.shown_key(metric, block.scores)
+        is_wanted = metric.headline or metric.compared or metric.key in spec.across
+        if key is None or not is_wanted or metric.higher_is_better is None:
+            continue
+        values = {score.model: spec.ranked(score, key) for score in block.scores}
+        known = [score for score in best_first(models, values, metric.is_higher) if values[score.model] is not None]
+        if not known or all(values[score.model] is None for score in controls):
+            continue
+        standing, sign = block.standing(key), 1 if metric.higher_is_better else -1
+        cells: list[Cell] = []
+        for control in controls:
+            own = values[control.model]
+            sides: dict[str, list[str]] = {"above": [], "near": [], "below": []}
+            for score in known if own is not None else ():
+                if standing is not None:
+                    apart: float = standing.controls[control.model, score.model]
+                else:
+                    apart = sign * (round(own or 0.0, DECIMALS) - round(values[score.model] or 0.0, DECIMALS))
+                sides["above" if apart > 0 else "below" if apart < 0 else "near"].append(score.model)
+            more = "; ".join(
+                f"{side} {'all' if len(names) == len(known) > 1 else ', '.join(names)}"
+                for side, names in sides.items()
+                if names
+            )
+            cells.append(cell(own, digits=metric.digits, more=more, of=Origin(control, key)))
+        above = _misplaced_by(block, block.scores, key, metric)
+        rows.append([f"{metric.named(key)}{direction(metric)}{above}{'' if standing else ', by value'}", *cells])
+    if rows and models and controls:
+        note = (
+            "Above and below: shown by the differences sample by sample, with Holm's correction over all pairs of a "
+            "control and a model; near: not shown. Where a row says by value, nothing was tested."
+        )
+        title = "where each metric places the controls, which do not look at the image"
+        yield Table(title, ["", *(score.model for score in controls)], rows, [note], name="controls")
 
 
 def with_coverages(table: Table) -> Table:
-    """With the coverages of its rows, or its columns, as a column or row of its own."""
+    """Add the coverages of a table's rows or columns as a column or row."""
     if not table.coverages:
         return table
     lines = list(zip(*table.rows, strict=True))[1:] if table.across else table.rows
-    told = [
-        cell(coverage, digits=COVERAGE.digits, of=_coverage_of(line, coverage))
-        for line, coverage in zip(lines, table.coverages, strict=True)
-    ]
+    cells = []
+    for line, coverage in zip(lines, table.coverages, strict=True):
+        scores = [each.of.score for each in line if isinstance(each, Cell) and each.of is not None]
+        of = Origin(scores[0], COVERAGE.key) if scores and scores[0].coverage == coverage else None
+        cells.append(cell(coverage, digits=COVERAGE.digits, of=of))
     if table.across:
-        return table._replace(rows=[*table.rows, [COVERAGE.title, *told]], coverages=())
-    rows: list[Cells] = [[*row, coverage] for row, coverage in zip(table.rows, told, strict=True)]
+        return table._replace(rows=[*table.rows, [COVERAGE.title, *cells]], coverages=())
+    rows = [[*row, each] for row, each in zip(table.rows, cells, strict=True)]
     return table._replace(head=[*table.head, COVERAGE.title], rows=rows, coverages=())
 
 
-def _coverage_of(line: Cells, coverage: float) -> Origin | None:
-    """Of the score that the cells of a row or column are of; of a part of it where its own is another."""
-    scores = (each.of.score for each in line if isinstance(each, Cell) and each.of is not None)
-    score = next(scores, None)
-    return None if score is None else Origin(score, COVERAGE.key if score.coverage == coverage else "")
-
-
 def markdown(table: Table) -> Iterator[str]:
-    """Lines: the title, the table, its notes, with an empty line behind each."""
-    rows = ([_shown(each, for_cell, "**{}**") for each in row] for row in table.rows)
+    """Write a title, the table and its notes as lines, with an empty one behind each."""
+    rows = ([_written(each, for_cell, "**{}**") for each in row] for row in table.rows)
     yield from markdown_table(for_cell(table.title), list(map(for_cell, table.head)), rows)
     for note in table.notes:
         yield from (for_cell(note), "")
 
 
 def markdown_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """The same of what is inert Markdown already; the first column is of names, the others of numbers."""
-    yield from (f"**{title}**", "")
-    yield "| " + " | ".join(head).lstrip() + " |"
-    yield "|---|" + "---:|" * (len(head) - 1)
-    for row in rows:
-        yield "| " + " | ".join(row) + " |"
+    """Write cells that are inert Markdown already; the first column has names, the others numbers."""
+    yield from (f"**{title}**", "", f"| {' | '.join(head).lstrip()} |", f"|---|{'---:|' * (len(head) - 1)}")
+    yield from (f"| {' | '.join(row)} |" for row in rows)
     yield ""
 
 
 def latex(table: Table) -> str:
-    """A floating table whose document needs the package ``booktabs``; pdflatex sets all but letters of other scripts,
-    which need lualatex or xelatex."""
-    columns = "l" + "r" * (len(table.head) - 1)
-    rows = [" & ".join(_shown(each, for_latex, r"\textbf{{{}}}") for each in row) for row in table.rows]
+    """Write a floating table for documents with the package ``booktabs``; letters of other scripts need lualatex."""
+    rows = [" & ".join(_written(each, for_latex, r"\textbf{{{}}}") for each in row) for row in table.rows]
     lines = [
         *(r"\begin{table}", r"\centering", rf"\caption{{{for_latex(table.title)}}}"),
-        *(rf"\begin{{tabular}}{{{columns}}}", r"\toprule"),
-        *(rf"{row} \\" for row in (" & ".join(map(for_latex, table.head)),)),
-        *(r"\midrule", *(rf"{row} \\" for row in rows)),
+        *(rf"\begin{{tabular}}{{l{'r' * (len(table.head) - 1)}}}", r"\toprule"),
+        *(rf"{' & '.join(map(for_latex, table.head))} \\", r"\midrule", *(rf"{row} \\" for row in rows)),
         *(r"\bottomrule", r"\end{tabular}"),
         *(rf"\par\footnotesize {for_latex(note)}" for note in table.notes),
-        r"\end{table}",
     ]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, r"\end{table}", ""])
 
 
 def csv(table: Table) -> bytes:
-    """All digits of every number; a deviation and what stands in brackets have columns of their own behind it."""
-    head, columns = [], []
+    """Write numbers with six decimals; letters, deviations and what is in brackets have columns of their own."""
+    head: list[str] = []
+    columns: list[list[str | float | None]] = []
     for place, title in enumerate(table.head):
         cells = [each if isinstance(each, Cell) else Cell(each) for each in (row[place] for row in table.rows)]
         head.append(title)
         columns.append([each.text if each.value is None else each.value for each in cells])
-        for what, told in (
+        for name, texts in (
             ("letters", [each.letters for each in cells]),
             ("±", [each.deviation for each in cells]),
             ("in brackets", [each.more for each in cells]),
         ):
-            if any(told):
-                head.append(", ".join(filter(None, (title, what))))
-                columns.append(list(told))
+            if any(texts):
+                head.append(", ".join(filter(None, (title, name))))
+                columns.append([*texts])
     return csv_table(list(map(for_csv, head)), zip(*columns, strict=True))
 
 
-def _shown(shown: Cell | str, inert: Callable[[str], str], bold: str) -> str:
-    if isinstance(shown, str):
-        return inert(shown)
-    text, more = inert(shown.text), inert(str(shown._replace(text="")))
-    return (bold.format(text) if shown.bold else text) + (more and f" {more}")
+def _written(each: Cell | str, inert: Callable[[str], str], bold: str) -> str:
+    if isinstance(each, str):
+        return inert(each)
+    text, more = inert(each.text), inert(str(each._replace(text="")))
+    return (bold.format(text) if each.bold else text) + (more and f" {more}")

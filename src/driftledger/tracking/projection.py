@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from driftledger.benchmarks.base import Artifacts, base_role, kind_of
 from driftledger.benchmarks.traces import Trace
-from driftledger.charts.palette import colour_of
+from driftledger.reports.charts import colour_of
 from driftledger.collect.call_result import Cost
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
@@ -22,7 +22,6 @@ from driftledger.ledger.code import packages
 from driftledger.ledger.lineage import Evidence
 from driftledger.metrics.exact import exact_mean
 from driftledger.project.settings import Tracking
-from driftledger.reports.site.run_page import run_page
 from driftledger.tracking.addresses import artifact_store, tracking_uri
 from driftledger.tracking.component_versions import all_of, spec_params
 from driftledger.tracking.content import EVIDENCE, NOTE, PACKAGES, DatasetInput, RunContent, as_text, clip
@@ -32,8 +31,7 @@ from driftledger.tracking.views import readable, tags_of, views
 
 T = TypeVar("T")
 
-REPORT = "report.html"
-"""Artifact of runs: the scores and units behind them, as one page."""
+
 
 COLOUR = "mlflow.runColor"
 """Tag of runs: their colour in charts, which MLflow draws by chance otherwise."""
@@ -186,8 +184,6 @@ def run_content(
     for role, card in _roles(evidence):
         params |= spec_params(role, card) | {f"{role}_version": card.fingerprint[:12]}
         tags[f"{role}.fingerprint"] = card.fingerprint
-    most = traces if isinstance(traces, int) else None if traces == "all" else 0
-    artifacts[REPORT] = partial(run_page, root, evidence.name, evidence.lineages, most)
     units = [] if traces == "none" else [(part, _Shared(part.traces, 1 + part.costed)) for part in parts]
     artifacts |= {part.table: partial(_table, shared) for part, shared in units}
     tables = {TABLES: canonical_json([{"path": part.table, "type": "table"} for part, _ in units])} if units else {}

@@ -9,7 +9,7 @@ from driftledger.benchmarks._chains.records import ChainRecord, by_repeat, image
 from driftledger.benchmarks.base import Artifacts
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import RepeatRow, Row
-from driftledger.benchmarks.tables import csv_table, groups_csv
+from driftledger.core.escaping import csv_table, groups_csv
 from driftledger.core.files import read_jsonl
 from driftledger.data.records import SampleEntry
 

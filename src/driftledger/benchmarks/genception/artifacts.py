@@ -10,7 +10,7 @@ from driftledger.benchmarks._chains.records import ChainRecord, image_path
 from driftledger.benchmarks.base import Artifacts, Benchmark
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import ROWS, Row, Score
-from driftledger.benchmarks.tables import csv_table
+from driftledger.core.escaping import csv_table
 from driftledger.core.files import read_jsonl
 from driftledger.data.records import SampleEntry
 

@@ -1,0 +1,169 @@
+"""Scores side by side, and how far the models behind them can be told apart.
+
+A table that ranks by values ranks noise, too. Here every two models are compared over the units that both have, as
+``compare`` does, with Holm's correction over all pairs. Only numbers that rows make up are tested: no unit has a share
+of a distance between two sets of images.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import NamedTuple
+
+from driftledger.benchmarks.base import Benchmark, Metric
+from driftledger.benchmarks.coverage import difference, far_apart, share, word
+from driftledger.benchmarks.registry import benchmarks
+from driftledger.benchmarks.score import Row, Score, base_key
+from driftledger.core.grouping import grouped
+from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.groups import Difference, Groups, Pair, groups, shown
+from driftledger.metrics.paired_t import paired_by_category, paired_by_cluster
+
+RowsOf = Callable[[Score], Sequence[Row]]
+"""The rows behind a score; none where they are missing."""
+
+Units = Mapping[str, tuple[float, str]]
+"""Unit → its share in a number, and the category or cluster that it is averaged or drawn within."""
+
+_CLOSE = 1e-6
+"""How far a score's number may lie from what its rows give, as a share of it."""
+
+
+class Standing(NamedTuple):
+    """What the differences between models, unit by unit, show of one number."""
+
+    groups: Groups
+    """Of the models that are not controls."""
+    controls: Mapping[Pair, int]
+    """Control and model → 1 where the control is shown to be better, -1 where the model is, 0 otherwise."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Scores of one benchmark on the same data, through the same components but models, that may be ranked."""
+
+    spec: Benchmark
+    scores: Sequence[Score]
+    """In the order of the selection."""
+    on: str
+    """The data and components; several blocks of the same lie too far apart in coverage to be ranked together."""
+    title: str
+    name: str
+    """The beginning of its files' names."""
+    apart: str = ""
+    """Why these are not ranked with those of the block before, without a full stop; empty for the first one."""
+    rows_of: RowsOf = lambda score: ()
+    _known: dict[str, Standing | None] = field(default_factory=dict, repr=False, compare=False)
+    _rows: dict[str, Sequence[Row]] = field(default_factory=dict, repr=False, compare=False)
+
+    def standing(self, number: str) -> Standing | None:
+        """What tests show of a number, by its name in :meth:`~driftledger.benchmarks.score.Score.numbers`; None where
+        no test can be made: neither direction is better, or rows do not make it up."""
+        if number not in self._known:
+            self._known[number] = self._tested(number)
+        return self._known[number]
+
+    def _tested(self, number: str) -> Standing | None:
+        key = number.rpartition("/")[2]
+        metric, confidence = self.spec.metric(key), self.scores[0].inputs.settings.get("confidence")
+        if confidence is None or metric is None or not metric.row or metric.higher_is_better is None or base_key(key) != key:
+            return None
+        known = {score.model: self.spec.value_of(score, number) for score in self.scores}
+        values = {model: value for model, value in known.items() if value is not None}
+        units = {each.model: self._units(metric, each, number) for each in self.scores if each.model in values}
+        if not all(_makes(metric, units[model], value) for model, value in values.items()):
+            return None
+        sign = 1 if metric.higher_is_better else -1
+        order = sorted(values, key=lambda model: (-sign * values[model], model))
+        controls = [each.model for each in self.scores if each.is_control]
+        models = [model for model in order if model not in controls]
+        pairs = [*combinations(models, 2), *product([model for model in order if model in controls], models)]
+        tests = {(a, b): _difference(metric, units[a], units[b]) for a, b in pairs}
+        among = {pair: test for pair, test in tests.items() if pair[0] not in controls}
+        beside = {pair: test for pair, test in tests.items() if pair[0] in controls}
+        return Standing(
+            groups(models, among, confidence=confidence, higher_is_better=sign > 0),
+            {pair: -sign * higher for pair, higher in shown(beside, confidence).items()},
+        )
+
+    def _units(self, metric: Metric, score: Score, number: str) -> Units:
+        kind, _, rest = number.partition("/")
+        name, in_group, key = rest.rpartition("/")
+        if score.model not in self._rows:
+            self._rows[score.model] = self.rows_of(score)
+        rows = self._rows[score.model]
+        if in_group:
+            rows = self.spec.rows_in(score, kind, name, rows)
+        units = {}
+        for row in rows:
+            values = [value for value in metric.values_in(row, key or number) if value is not None]
+            if values and metric.pairing == "mean":
+                units[row.unit] = (values[0], row.group)
+            elif values:
+                units[row.unit] = (exact_mean(values), row.cluster)
+        return units
+
+
+def _makes(metric: Metric, units: Units, value: float) -> bool:
+    """Whether these make up the number that the score has."""
+    by_mean = metric.pairing == "mean"
+    within = grouped(units.values(), lambda unit: unit[1] if by_mean else "")
+    if not within:
+        return False
+    mean = exact_mean([exact_mean([share for share, _ in some]) for some in within.values()])
+    return abs(mean * (1.0 if by_mean else 100.0) - value) <= _CLOSE * max(1.0, abs(value))
+
+
+def _difference(metric: Metric, a: Units, b: Units) -> Difference:
+    """B's less A's over the units that both have in the same category or cluster, as ``compare`` pairs them."""
+    common = sorted(unit for unit in a.keys() & b.keys() if a[unit][1] == b[unit][1])
+    if not common:
+        return Difference(0.0, None)
+    test = paired_by_category if metric.pairing == "mean" else paired_by_cluster
+    tested = test([b[unit][0] - a[unit][0] for unit in common], [a[unit][1] for unit in common])
+    return Difference(tested.difference, tested.p_value)
+
+
+class Part(NamedTuple):
+    """A benchmark's scores."""
+
+    spec: Benchmark
+    scores: Sequence[Score]
+    blocks: Sequence[Block]
+
+
+def by_benchmark(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> list[Part]:
+    """The scores of each benchmark that has some, in the order of the benchmarks."""
+    own = [(spec, [score for score in scores if score.benchmark == spec.name]) for spec in benchmarks()]
+    return [Part(spec, some, list(blocks_of(spec, some, rows_of))) for spec, some in own if some]
+
+
+def blocks_of(spec: Benchmark, scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Iterator[Block]:
+    """The scores of a benchmark with equal keys but the model's. Those that ``compare`` would not rank, since their
+    coverages lie too far apart, are in blocks of their own, the best covered one first."""
+    places = grouped(scores, lambda each: tuple(each.keys[key] for key in spec.scores.keys if key != "model"))
+    for names, some in places.items():
+        on, title, before = " · ".join(names), f"{spec.name} on {' · '.join(names)}", None
+        for number, block in enumerate(_comparable(some), 1):
+            ends = dict.fromkeys(f"{float(end):.1%}" for end in (min(map(share, block)), max(map(share, block))))
+            apart = None if before is None else difference(before, block[0])
+            before = block[0]
+            yield Block(
+                spec,
+                [score for score in some if any(score is each for each in block)],
+                on,
+                title if apart is None else f"{title}, {word(*block)} {' to '.join(ends)}",
+                "-".join([spec.name, *names, *([f"apart_{number}"] if number > 1 else [])]),
+                "" if apart is None else apart.reason,
+                rows_of,
+            )
+
+
+def _comparable(scores: Iterable[Score]) -> list[list[Score]]:
+    """Lists of scores that may be ranked, each within the limit from the best covered one of its list."""
+    lists: list[list[Score]] = []
+    for score in sorted(scores, key=share, reverse=True):
+        if not lists or far_apart(lists[-1][0], score):
+            lists.append([])
+        lists[-1].append(score)
+    return lists
