@@ -191,9 +191,9 @@ def preset(
     name: Annotated[str | None, typer.Argument(help="The preset to select.")] = None,
 ) -> None:
     """Select a published protocol in params.yaml; without a name, list what each is, needs and costs."""
+    from driftledger.commands.presets_table import presets_table
     from driftledger.core.terminal import lines, show
     from driftledger.project.presets import apply_preset, presets_in_words
-    from driftledger.reports.presets import presets_table
 
     root = context.obj.root
     if name is None:
@@ -209,8 +209,8 @@ def plan(
 ) -> None:
     """What would the selected runs still ask of each component, and what may that cost? Nothing is asked."""
     from driftledger.commands import collect as collecting
+    from driftledger.commands.plan_table import plan_table
     from driftledger.core.terminal import show
-    from driftledger.reports.plan import plan_table
 
     project = replace(context.obj, asks=False)
     planned = {name: calls.to_dict() for name, calls in collecting.plan(project).items()}

@@ -14,8 +14,8 @@ from driftledger.cli import PANELS, app
 from driftledger.commands.verify import Verified
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.project.presets import presets, presets_in_words
-from driftledger.reports.plan import plan_table
-from driftledger.reports.presets import presets_table
+from driftledger.commands.plan_table import plan_table
+from driftledger.commands.presets_table import presets_table
 from tests.conftest import REPOSITORY
 from tests.support.params import DEFAULT
 from tests.support.terminal import WIDTHS, fitting

@@ -199,7 +199,7 @@ def _matched(evaluated: Sequence[str], leaderboards: Sequence[Leaderboard], colu
     if few:
         lines.append(
             f"Too few of the {len(evaluated)} models evaluated here are on {', '.join(few)} for our metrics to be "
-            f"compared with it: a correlation takes {FEWEST}, and correlation.models in params.yaml says which they are."
+            f"compared with it; a correlation takes {FEWEST}, and correlation.models in params.yaml names them."
         )
     return lines
 
@@ -219,11 +219,11 @@ def _markdown(
     if ends:
         away = sum(not each.low <= 0 <= each.high for each in ends)
         yield from (
-            f"Pairs of columns that share at least {FEWEST} models and vary over them: {len(pairs):,}; controls are left "
-            f"out. Intervals are of {confidence:.0%}, by Fisher's transformation, and take models to be drawn "
+            f"Pairs of columns that share at least {FEWEST} models and vary over them: {len(pairs):,}; controls are "
+            f"left out. Intervals are of {confidence:.0%}, by Fisher's transformation, and take models to be drawn "
             "independently, which versions and sizes of one model are not. Intervals of Pearson's r that leave 0 out: "
-            f"{away:,} of {len(ends):,}; of as many unrelated pairs about {round((1 - confidence) * len(ends)):,} would. "
-            "Signs are those of the values: where lower is better in one column alone, models that agree give a "
+            f"{away:,} of {len(ends):,}; of as many unrelated pairs about {round((1 - confidence) * len(ends)):,} "
+            "would. Signs are those of the values: where lower is better in one column alone, models that agree give a "
             "negative r.",
             "",
         )

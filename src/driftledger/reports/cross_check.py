@@ -1,6 +1,6 @@
 """Cross-check: how far other models' descriptions support a model's description of the same images.
 
-It compares models, so it is computed here, from the first descriptions of GenCeption's chains, and is part of no model's
+It compares models, so it is computed here, from the first descriptions of GenCeption's chains, and is not part of a
 score. Source: Sun et al., "CrossCheckGPT: Universal Hallucination Ranking for Multimodal Foundation Models", with the
 cosine between sentences in place of BERTScore; see :mod:`driftledger.metrics.consistency`.
 """
@@ -76,8 +76,7 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[dict[str, An
         others = {
             name: first[on, name, generator].get(0, {})
             for name in settings.cross_check
-            if (on, name, generator) in chains
-            and chains[on, name, generator].components["model"].fingerprint != own
+            if (on, name, generator) in chains and chains[on, name, generator].components["model"].fingerprint != own
         }
         row = {"dataset": on, "model": model, "generator": generator, "checked_by": [*others]}
         rows.append(row | _support(project, score, first[on, model, generator], others, encoder))

@@ -82,9 +82,8 @@ def best_number(scores: Sequence[Score]) -> tuple[Score, str] | None:
     """The score that is first in the overview and the name of its number, as short as its run allows; None without a
     value."""
     for column in at_a_glance(by_benchmark(scores)):
-        seeing = [model for model, score in column.scores.items() if not score.is_control]
-        values = {model: column.value(model) for model in seeing or column.scores}
-        known = {model: value for model, value in values.items() if value is not None}
+        cells = {model: each.value for model, each in column.cells().items() if each.value is not None}
+        known = {model: value for model, value in cells.items() if not column.scores[model].is_control} or cells
         if known:
             sign = 1 if column.metric.is_higher else -1
             best = max(known, key=lambda model: (model not in column.apart, sign * known[model]))

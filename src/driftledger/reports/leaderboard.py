@@ -1,11 +1,11 @@
 """Every benchmark's models side by side: tables as in the papers for people, one row per value for programs."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks.base import COVERAGE, NOWHERE, Benchmark, Cell, Metric, Origin, Table, cell
+from driftledger.benchmarks.base import COVERAGE, NOWHERE, Benchmark, Cell, Metric, Place, Table, cell
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.collect.observations import Observations
@@ -15,15 +15,15 @@ from driftledger.core.grouping import grouped
 from driftledger.reports.standing import Block, Part
 from driftledger.reports.tables import (
     best_first,
+    cells_of,
     csv,
     direction,
     generators_tables,
-    interval,
     latex,
     markdown,
-    misplaced,
+    misplaced_by,
     name_cell,
-    places,
+    places_of,
     tables_of,
 )
 
@@ -40,8 +40,8 @@ OVERALL, STEP = "overall", "step"
 
 BRACKETS = "the interval, and a coverage below 1"
 LETTERS = (
-    "Models that share a letter cannot be told apart (paired differences, Holm's correction over all pairs). Bold marks "
-    "the group that no model is shown to be better than. A value without a letter was not tested; controls do not "
+    "Models that share a letter cannot be told apart (paired differences, Holm's correction over all pairs). Bold "
+    "marks the group that no model is shown to be better than. A value without a letter was not tested; controls do not "
     "compete."
 )
 
@@ -116,29 +116,16 @@ class MetricColumn(NamedTuple):
         """Model → why it is not ranked with the others."""
         return {score.model: block.apart for block in self.blocks if block.apart for score in block.scores}
 
-    def value(self, model: str, *, ranked: bool = False) -> float | None:
-        """A model's value.
-
-        Args:
-            ranked: only where it is ranked.
-        """
-        score = self.scores.get(model)
-        return None if score is None or (ranked and model in self.apart) else self.blocks[0].spec.ranked(score, self.key)
-
-    def cells(self, models: Sequence[str]) -> Iterator[Cell]:
-        """The value of each model, its interval, and a coverage below 1."""
-        scores = [score for model in models if (score := self.scores.get(model))]
-        values = [self.value(score.model, ranked=True) for score in scores]
-        standing = None if self.blocks[0].apart else self.blocks[0].standing(self.key)
-        places_of = dict(zip([s.model for s in scores], places(scores, values, self.metric, standing), strict=True))
-        for model in models:
-            score = self.scores.get(model)
-            if score is None:
-                yield cell(None)
-                continue
-            covered = "" if score.coverage == 1 else f"coverage {score.coverage:.{COVERAGE.digits}f}"
-            more = "; ".join(filter(None, (interval(score.metrics, self.key, self.metric.digits), covered)))
-            yield cell(self.value(model), places_of[model], self.metric.digits, more, Origin(score, self.key))
+    def cells(self) -> dict[str, Cell]:
+        """Model → its value with an interval, and a coverage below 1."""
+        cells = {}
+        for block in self.blocks:
+            of_block = cells_of(block, block.scores, self.key, self.metric, ranked=not block.apart)
+            for score, each in zip(block.scores, of_block, strict=True):
+                covered = "" if score.coverage == 1 else f"coverage {score.coverage:.{COVERAGE.digits}f}"
+                more = "; ".join(filter(None, (each.more, covered)))
+                cells[score.model] = each._replace(more=more, deviation="")
+        return cells
 
 
 def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterator[MetricColumn]:
@@ -151,25 +138,20 @@ def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterat
 
 def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
     """A row per model, by the first column the best first."""
-    first = columns[0]
+    cells, first = [column.cells() for column in columns], columns[0]
     scores = {model: score for column in reversed(columns) for model, score in column.scores.items()}
     models = dict.fromkeys(model for column in columns for model in column.scores)
-    values = {model: first.value(model, ranked=True) for model in models}
-    ordered = best_first([scores[model] for model in models], values, first.metric.is_higher)
-    order = [score.model for score in ordered]
-    heads = [""]
-    for column in columns:
-        own = list(column.scores.values())
-        ranked = [column.value(score.model, ranked=True) for score in own]
-        heads.append(column.head + misplaced(own, ranked, column.metric))
-    cells = [list(map(name_cell, ordered)), *(list(column.cells(order)) for column in columns)]
+    values = {model: None if model in first.apart else cells[0].get(model, cell(None)).value for model in models}
+    order = best_first([scores[model] for model in models], values, first.metric.is_higher)
+    rows = [[name_cell(score), *(of.get(score.model, cell(None)) for of in cells)] for score in order]
+    heads = ["", *(column.head + misplaced_by(column.blocks[0], column.key, column.metric) for column in columns)]
     notes = [
         f"{column.head} of {model} has no rank: {why}."
-        for column in columns
+        for column, of in zip(columns, cells, strict=True)
         for model, why in column.apart.items()
-        if column.value(model) is not None
+        if of[model].value is not None
     ]
-    return Table(title, heads, list(zip(*cells, strict=True)), notes, name=name)
+    return Table(title, heads, rows, notes, name=name)
 
 
 def _across_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Table]:
@@ -179,15 +161,17 @@ def _across_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Table]:
         if len(columns) > 1:
             keys = [column.blocks[0].scores[0].keys for column in columns]
             differ = [key for key in keys[0] if key != "model" and len({each[key] for each in keys}) > 1]
-            titles = list(dict.fromkeys(column.head for column in columns))
-            heads = [" · ".join(each[key] for key in differ) for each in keys]
-            if len(titles) > 1:
-                heads = [f"{column.head}: {head}" for column, head in zip(columns, heads, strict=True)]
-                titles = [re.sub("[{}]", "", metric.title)]
             alike = " · ".join(value for key, value in keys[0].items() if key not in (*differ, "model"))
-            title = f"{titles[0]}{alike and f' on {alike}'}; each column has its own ranks; in brackets {BRACKETS}"
-            headed = [column._replace(head=head) for column, head in zip(columns, heads, strict=True)]
-            yield _table(title, headed, re.sub("[{}]", "", metric.key))
+            titles = {column.head for column in columns}
+            named = [
+                column._replace(
+                    head=(f"{column.head}: " if len(titles) > 1 else "") + " · ".join(of[k] for k in differ)
+                )
+                for column, of in zip(columns, keys, strict=True)
+            ]
+            title, name = columns[0].head if len(titles) == 1 else metric.title, re.sub("[{}]", "", metric.key)
+            of_all = f"{re.sub('[{}]', '', title)}{alike and f' on {alike}'}"
+            yield _table(f"{of_all}; each column has its own ranks; in brackets {BRACKETS}", named, name)
 
 
 def at_a_glance(parts: Sequence[Part]) -> list[MetricColumn]:
@@ -245,7 +229,9 @@ def write_leaderboard(
     write_text(target.with_suffix(".md"), "\n".join(lines))
     write_text(target.with_suffix(".csv"), csv_text(_COLUMNS, (row for part in parts for row in _csv_rows(part))))
     details = [line for section in every for line in _lines(section, detail=True)]
-    write_text(target.with_name("tables.md"), "\n".join(["# Tables of details", "", *(details or ["There are none.", ""])]))
+    write_text(
+        target.with_name("tables.md"), "\n".join(["# Tables of details", "", *(details or ["There are none.", ""])])
+    )
     files = [(f"{section.name}-{table.name}", table) for section in every for table in section.tables]
     with new_folder(target.with_name("tables")) as folder:
         for name, table in [*([("overview", glance)] if glance else []), *files]:
@@ -270,33 +256,21 @@ def _csv_rows(part: Part) -> Iterator[tuple[str, ...]]:
     """Every number of a score, of its groups and of its curves, with its rank among the models of its block."""
     spec = part.spec
     for block in part.blocks:
-        known: dict[tuple[str, str, str], Mapping[str, tuple[str, str]]] = {}
+        ranks: dict[str, dict[str, Place]] = {}
         for score in block.scores:
             generator, encoder, description = (score.keys.get(k, "") for k in ("generator", "encoder", "description"))
             fixed = (score.on, generator, encoder or score.keys.get("text_encoder", ""), description)
             for key, kind, name, value in _numbers(score):
-                if (key, kind, name) not in known:
-                    known[key, kind, name] = _ranks(block, key, kind, name)
-                rank, letters = known[key, kind, name].get(score.model, ("", ""))
+                metric, number = spec.metric(key), key if kind == OVERALL else f"{kind}/{name}/{key}"
+                if number not in ranks:
+                    is_ranked = metric in spec.metrics and kind != STEP and base_key(key) == key
+                    at = places_of(block, block.scores, number, metric) if metric and is_ranked else []
+                    ranks[number] = {each.model: place for each, place in zip(block.scores, at, strict=False)}
+                place = ranks[number].get(score.model, NOWHERE)
                 yield (
-                    *(*fixed, f"{spec.name}/{key}", kind, for_csv(name), score.model),
-                    *(repr(float(value)), rank, letters, block.apart),
+                    *(*fixed, f"{spec.name}/{key}", kind, for_csv(name), score.model, repr(float(value))),
+                    *("" if place.rank is None else str(place.rank), place.letters, block.apart),
                 )
-
-
-def _ranks(block: Block, key: str, kind: str, name: str) -> Mapping[str, tuple[str, str]]:
-    """Model → its rank and letters by one number; empty where models are not ranked by it."""
-    metric = block.spec.metric(key)
-    if metric is None or metric not in block.spec.metrics or kind == STEP or base_key(key) != key:
-        return {}
-    number = key if kind == OVERALL else f"{kind}/{name}/{key}"
-    values = [block.spec.value_of(score, number) for score in block.scores]
-    at = places(block.scores, values, metric, block.standing(number))
-    return {
-        score.model: ("" if place.rank is None else str(place.rank), place.letters)
-        for score, place in zip(block.scores, at, strict=True)
-        if place is not NOWHERE
-    }
 
 
 def _numbers(score: Score) -> Iterator[tuple[str, str, str, float]]:

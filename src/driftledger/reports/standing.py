@@ -66,7 +66,13 @@ class Block:
     def _tested(self, number: str) -> Standing | None:
         key = number.rpartition("/")[2]
         metric, confidence = self.spec.metric(key), self.scores[0].inputs.settings.get("confidence")
-        if confidence is None or metric is None or not metric.row or metric.higher_is_better is None or base_key(key) != key:
+        if (
+            confidence is None
+            or metric is None
+            or not metric.row
+            or metric.higher_is_better is None
+            or base_key(key) != key
+        ):
             return None
         known = {score.model: self.spec.value_of(score, number) for score in self.scores}
         values = {model: value for model, value in known.items() if value is not None}

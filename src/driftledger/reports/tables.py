@@ -6,7 +6,7 @@ brought; it is made inert where it is written.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from driftledger.benchmarks.base import COVERAGE, NOTHING, NOWHERE, Benchmark, Cell, Cells, Metric, Origin, Place, Table
+from driftledger.benchmarks.base import COVERAGE, NOWHERE, Benchmark, Cell, Cells, Metric, Origin, Place, Table
 from driftledger.benchmarks.base import cell as cell
 from driftledger.benchmarks.score import HIGH, LOW, STD, Score, base_key
 from driftledger.core.escaping import csv_table, for_csv
@@ -14,6 +14,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.markup import for_cell, for_latex
 from driftledger.metrics.ranks import DECIMALS, competition_ranks
 from driftledger.reports.standing import Block, Standing
+
 
 def ranks_of(values: Sequence[float | None], higher_is_better: bool = True) -> tuple[int | None, ...]:
     """Return competition ranks among those that have a value.
@@ -95,107 +96,83 @@ def interval(values: Mapping[str, float], number: str, digits: int) -> str:
     return "–".join(f"{end:.{digits}f}" for end in ends) if len(ends) == 2 else ""
 
 
-def cells_of(
-    block: Block,
-    scores: Sequence[Score],
-    number: str,
-    metric: Metric,
-    *,
-    ranked: bool = True,
-    spread: str = "interval deviation",
-) -> list[Cell]:
-    """One number of each score, with the places of their models.
-
-    Args:
-        scores: of the block.
-        ranked: whether models have places.
-        spread: which of interval and deviation stand behind a value, "either" for the deviation where there is one.
-    """
+def places_of(block: Block, scores: Sequence[Score], number: str, metric: Metric) -> list[Place]:
+    """The places of some scores of a block by a number."""
     values = [block.spec.value_of(score, number) for score in scores]
-    at = places(scores, values, metric, block.standing(number)) if ranked else [NOWHERE] * len(scores)
+    return places(scores, values, metric, block.standing(number))
+
+
+def cells_of(block: Block, scores: Sequence[Score], number: str, metric: Metric, *, ranked: bool = True) -> list[Cell]:
+    """A number of some scores of a block, with deviations, intervals and, where ranked, places."""
+    at = places_of(block, scores, number, metric) if ranked else [NOWHERE] * len(scores)
     cells = []
-    for score, value, place in zip(scores, values, at, strict=True):
+    for score, place in zip(scores, at, strict=True):
         kind, _, rest = number.partition("/")
         name, in_group, key = rest.rpartition("/")
-        known = score.groups.get(kind, {}).get(name, {}) if in_group else score.metrics
-        key = key if in_group else number
-        deviation = f"{known[key + STD]:.{metric.digits}f}" if key + STD in known else ""
-        is_shown = "interval" in spread or (spread == "either" and not deviation)
-        more = interval(known, key, metric.digits) if is_shown else ""
-        made = cell(value, place, metric.digits, more, Origin(score, number))
-        cells.append(made._replace(deviation=deviation if spread and value is not None else ""))
+        values, key = (score.groups.get(kind, {}).get(name, {}), key) if in_group else (score.metrics, number)
+        value, digits = block.spec.value_of(score, number), metric.digits
+        made = cell(value, place, digits, interval(values, key, digits), Origin(score, number))
+        has_deviation = value is not None and key + STD in values
+        cells.append(made._replace(deviation=f"{values[key + STD]:.{digits}f}" if has_deviation else ""))
     return cells
+
+
+def _ranks(block: Block, scores: Sequence[Score], number: str, metric: Metric) -> list[Cell]:
+    at = places_of(block, scores, number, metric)
+    return [cell(place.rank, digits=0, of=Origin(s, number)) for s, place in zip(scores, at, strict=True)]
+
+
+def misplaced_by(block: Block, number: str, metric: Metric) -> str:
+    return misplaced(block.scores, [block.spec.value_of(score, number) for score in block.scores], metric)
 
 
 def tables_of(block: Block) -> list[Table]:
     """All tables of a block: models side by side, groups, those of the benchmark alone, and how controls do."""
-    spec = block.spec
-    keys = [(metric, spec.shown_key(metric, block.scores)) for metric in spec.metrics]
-    first, key = next(((metric, key) for metric, key in keys if key), (spec.metrics[0], ""))
-    values = {score.model: spec.ranked(score, key or "") for score in block.scores}
-    order = best_first(block.scores, values, first.is_higher)
-    models = list(_shown_tables(block, order) if spec.shown else [_every_metric(block, order)])
+    spec, order = block.spec, ordered_scores(block)
+    models = list(_model_tables(block, order))
     models[0] = models[0]._replace(notes=[*models[0].notes, *spec.notes(order)])
     tables = [*models, *spec.tables(order), *_group_tables(block, order), *controls_table(block)]
     return list(map(with_coverages, tables))
 
 
-def _every_metric(block: Block, scores: Sequence[Score]) -> Table:
-    """A row per model, a column per metric; of families over t the last, or every step."""
-    spec, head, columns = block.spec, [""], [[name_cell(score) for score in scores]]
-    for metric in spec.metrics:
-        members = [spec.members(metric, score) for score in scores]
-        last = {key for keys in members for key in (keys[-1:] if "{t}" in metric.key else keys)}
-        for key in dict.fromkeys(key for keys in members for key in keys):
-            if key in last or metric.key in spec.every_step:
-                head.append(metric.named(key) + direction(metric) + _misplaced_by(block, scores, key, metric))
-                spread = "interval deviation" if key in last else ""
-                columns.append(cells_of(block, scores, key, metric, spread=spread))
-    title, coverages = f"{spec.title}; in brackets the interval", [score.coverage for score in scores]
-    return Table(title, head, list(zip(*columns, strict=True)), coverages=coverages)
-
-
-def _misplaced_by(block: Block, scores: Sequence[Score], number: str, metric: Metric) -> str:
-    return misplaced(scores, [block.spec.value_of(score, number) for score in scores], metric)
-
-
-def _shown_tables(block: Block, scores: Sequence[Score]) -> Iterator[Table]:
-    """The tables that the specification names, with a row per model."""
+def ordered_scores(block: Block, metric: Metric | None = None) -> list[Score]:
+    """The scores of a block, the best first; by the first metric that some have where none is named."""
     spec = block.spec
-    named = {number.rpartition("/")[2] for columns in spec.shown.values() for number in columns.values()}
-    further = sorted({base_key(key) for score in scores for key in score.metrics})
-    more = [key for key in further if (metric := spec.metric(key)) and metric.key not in {*named, *spec.not_shown}]
-    for place, (title, columns) in enumerate(spec.shown.items(), 1):
+    keys = [(each, spec.shown_key(each, block.scores)) for each in ([metric] if metric else spec.metrics)]
+    by, key = next(((each, key) for each, key in keys if key), (spec.metrics[0], None))
+    return best_first(block.scores, {s.model: spec.ranked(s, key or "") for s in block.scores}, by.is_higher)
+
+
+def _model_tables(block: Block, scores: Sequence[Score]) -> Iterator[Table]:
+    """A row per model: the tables that the specification names, or one with every metric."""
+    spec = block.spec
+    every = {metric.key: metric.key for metric in spec.metrics}
+    shown = spec.shown or {f"{spec.title}; in brackets the interval": every}
+    named = {number.rpartition("/")[2] for columns in shown.values() for number in columns.values()}
+    for place, (title, columns) in enumerate(shown.items(), 1):
+        further = {m.key: m.key for m in spec.metrics if place == 1 and m.key not in {*named, *spec.not_shown}}
         head, cells = [""], [[name_cell(score) for score in scores]]
-        numbers = [
-            (name, key)
-            for name, number in columns.items()
-            for metric in [next((each for each in spec.metrics if each.key == number), None)]
-            for key in (spec.keys_of(metric, scores) if metric else [number])
-        ]
-        for name, number in [*numbers, *((key, key) for key in more if place == 1)]:
-            metric = spec.metric(number.rpartition("/")[2])
-            assert metric is not None  # specifications name no other
-            if any(spec.value_of(score, number) is not None for score in scores):
-                is_plain = name in (number, metric.key)
-                above = _misplaced_by(block, scores, number, metric)
-                head.append((title_of(metric, number) if is_plain else name) + above)
-                cells.append(cells_of(block, scores, number, metric, spread="either"))
-        first = spec.metrics[0]
-        key = spec.shown_key(first, scores)
-        if key is not None:
+        for name, number in {**columns, **further}.items():
+            family = next((metric for metric in spec.metrics if metric.key == number), None)
+            members = [spec.members(family, score) if family else [number] for score in scores]
+            if family and "{t}" in family.key and family.key not in spec.every_step:
+                members = [keys[-1:] for keys in members]
+            for key in dict.fromkeys(key for keys in members for key in keys):
+                metric = spec.metric(key.rpartition("/")[2])
+                assert metric is not None  # specifications name no other
+                if any(spec.value_of(score, key) is not None for score in scores):
+                    title_of_column = title_of(metric, key) if name == number else name
+                    head.append(title_of_column + misplaced_by(block, key, metric))
+                    cells.append(cells_of(block, scores, key, metric))
+        if key := spec.shown_key(spec.metrics[0], scores):
             head.append("rank")
-            values = [spec.ranked(score, key) for score in scores]
-            at = places(scores, values, first, block.standing(key))
-            cells.append(
-                [cell(each.rank, digits=0, of=Origin(s, key)) for s, each in zip(scores, at, strict=True)]
-            )
-        coverages = [score.coverage for score in scores]
-        yield Table(title, head, list(zip(*cells, strict=True)), coverages=coverages, name=f"models_{place}")
+            cells.append(_ranks(block, scores, key, spec.metrics[0]))
+        coverages, name = [score.coverage for score in scores], f"models_{place}" if len(shown) > 1 else "models"
+        yield Table(title, head, list(zip(*cells, strict=True)), coverages=coverages, name=name)
 
 
 def _group_tables(block: Block, scores: Sequence[Score]) -> Iterator[Table]:
-    """A table per kind of groups and metric: a row per group, a column per model."""
+    """A table per kind of groups and metric."""
     spec = block.spec
     for kind in spec.tabled_groups:
         published = spec.published_groups.get(kind, "")
@@ -203,103 +180,83 @@ def _group_tables(block: Block, scores: Sequence[Score]) -> Iterator[Table]:
         for metric in spec.metrics:
             keys = sorted(key for key in in_groups if spec.metric(key) is metric and base_key(key) == key)
             keys.sort(key=lambda key: -int((metric.match(key) or {}).get("t", 0)))
-            if "{t}" in metric.key and metric.key not in spec.every_step:
-                keys = keys[:1]
-            for place, key in enumerate(keys):
-                standing = block.standing(key)
-                by = f"Letters beside names are by {metric.named(key)} as a whole: models that share one cannot be"
-                above = _misplaced_by(block, scores, key, metric)
-                yield Table(
-                    f"{title_of(metric, key)} by {kind}{published}{above}",
-                    ["", *(_head(score, standing) for score in scores)],
-                    list(group_rows(block, scores, kind, key, metric)),
-                    [f"{by} told apart."] if standing is not None and standing.groups.letters else [],
-                    [score.coverage for score in scores],
-                    across=True,
-                    name=f"{kind}_{key}",
-                    detail=not (spec.means_of_groups and metric.headline and place == 0),
-                )
+            for key in keys[:1] if "{t}" in metric.key and metric.key not in spec.every_step else keys:
+                title = f"{title_of(metric, key)} by {kind}{published}{misplaced_by(block, key, metric)}"
+                detail = not (spec.means_of_groups and metric.headline and key == keys[0])
                 published = ""
+                standing = block.standing(key)
+                letters = {} if standing is None else standing.groups.letters
+                table = _group_table([(block, scores)], kind, key, metric)
+                head = [
+                    f"{name} ({letters[s.model]})" if letters.get(s.model) else name
+                    for s, name in zip(scores, table.head[1:])
+                ]
+                note = f"Letters beside names are by {metric.named(key)} as a whole: models that share one cannot be told apart."
+                yield table._replace(title=title, head=["", *head], notes=[note] if letters else [], detail=detail)
 
 
-def _head(score: Score, standing: Standing | None) -> str:
-    """A model's name with the letters of its groups."""
-    letters = standing.groups.letters.get(score.model, "") if standing is not None else ""
-    return str(name_cell(score)) + (letters and f" ({letters})")
-
-
-def group_rows(
-    block: Block,
-    scores: Sequence[Score],
-    kind: str,
-    key: str,
-    metric: Metric,
-    *,
-    beside: Sequence[Score] = (),
-    ranked: bool = True,
-) -> Iterator[Cells]:
-    """A row per group; with means of groups, as in GenCeption's Table 2, also their means and ranks.
+def _group_table(
+    some: Sequence[tuple[Block, Sequence[Score]]], kind: str, key: str, metric: Metric, *, alone: bool = True
+) -> Table:
+    """A row per group, a column per model of some blocks; with means of groups, as in GenCeption's Table 2, also those
+    and their ranks.
 
     Args:
-        beside: further scores, whose groups have a row, too.
+        alone: whether there is a single block; of several, a block that is apart from the first has no ranks.
     """
-    spec = block.spec
+    spec, scores = some[0][0].spec, [score for _, own in some for score in own]
     nested: dict[str, list[str]] = scores[0].details["groups"] if spec.means_of_groups else {}
-    names = dict.fromkeys(name for score in (*scores, *beside) for name in score.groups.get(kind, {}))
+    names = dict.fromkeys(name for score in scores for name in score.groups.get(kind, {}))
     others = [name for name in names if not any(name in members for members in nested.values())]
-    rows: list[tuple[str, str, bool]] = []
+    lines: list[tuple[str, str, bool]] = []
     for group, members in nested.items():
-        rows += [(name, f"{kind}/{name}/{key}", False) for name in members]
-        rows.append((group, f"{spec.means_of_groups}/{group}/{key}", True))
-    rows += [(name, f"{kind}/{name}/{key}", False) for name in (sorted(others) if nested else others)]
-    rows += [("overall", key, True)] if nested else []
-    for label, number, is_mean in rows:
-        cells = cells_of(block, scores, number, metric, ranked=ranked, spread="deviation")
-        yield [Cell(f"{label} mean", bold=True) if is_mean else label, *cells]
+        lines += [(name, f"{kind}/{name}/{key}", False) for name in members]
+        lines.append((group, f"{spec.means_of_groups}/{group}/{key}", True))
+    lines += [(name, f"{kind}/{name}/{key}", False) for name in (sorted(others) if nested else others)]
+    lines += [("overall", key, True)] if nested else []
+    rows: list[Cells] = []
+    for label, number, is_mean in lines:
+        ranked = [(block, own, alone or not block.apart) for block, own in some]
+        cells = [
+            each for block, own, is_ranked in ranked for each in cells_of(block, own, number, metric, ranked=is_ranked)
+        ]
+        plain = [each._replace(more="") for each in cells]
+        rows.append([Cell(f"{label} mean", bold=True) if is_mean else label, *plain])
         if is_mean:
-            values = [spec.value_of(score, number) for score in scores]
-            at = places(scores, values, metric, block.standing(number)) if ranked else [NOWHERE] * len(scores)
             ranks = [
-                cell(place.rank, digits=0, of=Origin(s, number)) for s, place in zip(scores, at, strict=True)
+                each
+                for block, own, is_ranked in ranked
+                for each in (_ranks(block, own, number, metric) if is_ranked else [cell(None)] * len(own))
             ]
-            yield [Cell(f"{label} rank", bold=True), *ranks]
+            rows.append([Cell(f"{label} rank", bold=True), *ranks])
+    head, coverages = ["", *(str(name_cell(score)) for score in scores)], [score.coverage for score in scores]
+    return Table("", head, rows, coverages=coverages, across=True, name=f"{kind}_{key}", detail=True)
 
 
 def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Table]:
     """Groups of the first metric under several generators, each ranked by itself, as in GenCeption's Table 4."""
-    if not spec.means_of_groups or "generator" not in spec.scores.keys:
-        return
-    metric, kind = spec.metrics[0], spec.tabled_groups[0]
     alike = [key for key in spec.scores.keys if key not in ("model", "generator")]
     for on, some in grouped(blocks, lambda block: tuple(block.scores[0].keys[key] for key in alike)).items():
-        if len({block.scores[0].keys["generator"] for block in some}) < 2:
-            continue
         every = [score for block in some for score in block.scores]
+        if not spec.means_of_groups or len({score.keys.get("generator") for score in every}) < 2:
+            continue
+        metric, kind = spec.metrics[0], spec.tabled_groups[0]
         key = spec.keys_of(metric, every)[-1]
-        columns: list[tuple[str, str, float, list[Cell | str]]] = []
-        labels: list[Cell | str] = []
-        for block in some:
-            values = {score.model: spec.ranked(score, key) for score in block.scores}
-            scores = best_first(block.scores, values)
-            rows = list(
-                group_rows(block, scores, kind, key, metric, beside=every, ranked=not block.apart)
+        columns = [(block, ordered_scores(block)) for block in some]
+        scores = [score for _, own in columns for score in own]
+        models = list(dict.fromkeys(score.model for score in scores))
+        order = sorted(range(len(scores)), key=lambda place: models.index(scores[place].model))
+        table = _group_table(columns, kind, key, metric, alone=False)
+        yield with_coverages(
+            table._replace(
+                title=f"{metric.named(key)} by {kind} under several generators on {' · '.join(on)}, each ranked by "
+                "itself, as in Table 4",
+                head=["", *(f"{table.head[place + 1]} · {scores[place].keys['generator']}" for place in order)],
+                rows=[[row[0], *(row[place + 1] for place in order)] for row in table.rows],
+                notes=[f"{block.title} has no ranks: {block.apart}." for block in some if block.apart],
+                coverages=[scores[place].coverage for place in order],
+                name="-".join(("generators", *on)),
             )
-            labels = [row[0] for row in rows]
-            for place, score in enumerate(scores, 1):
-                head = f"{name_cell(score)} · {score.keys['generator']}"
-                columns.append((score.model, head, score.coverage, [row[place] for row in rows]))
-        order = list(dict.fromkeys(model for model, *_ in columns))
-        columns.sort(key=lambda column: order.index(column[0]))
-        yield Table(
-            f"{metric.named(key)} by {kind} under several generators on {' · '.join(on)}, each ranked by itself, as in "
-            "Table 4",
-            ["", *(head for _, head, *_ in columns)],
-            list(zip(labels, *(cells for *_, cells in columns), strict=True)),
-            [f"{block.title} has no ranks: {block.apart}." for block in some if block.apart],
-            [coverage for _, _, coverage, _ in columns],
-            across=True,
-            name="-".join(("generators", *on)),
-            detail=True,
         )
 
 
@@ -335,7 +292,7 @@ def controls_table(block: Block) -> Iterator[Table]:
                 if names
             )
             cells.append(cell(own, digits=metric.digits, more=more, of=Origin(control, key)))
-        above = _misplaced_by(block, block.scores, key, metric)
+        above = misplaced_by(block, key, metric)
         rows.append([f"{metric.named(key)}{direction(metric)}{above}{'' if standing else ', by value'}", *cells])
     if rows and models and controls:
         note = (

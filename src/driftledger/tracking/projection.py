@@ -12,7 +12,6 @@ from typing import Any, Generic, Literal, TypeVar
 
 from driftledger.benchmarks.base import Artifacts, base_role, kind_of
 from driftledger.benchmarks.traces import Trace
-from driftledger.reports.charts import colour_of
 from driftledger.collect.call_result import Cost
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
@@ -22,6 +21,7 @@ from driftledger.ledger.code import packages
 from driftledger.ledger.lineage import Evidence
 from driftledger.metrics.exact import exact_mean
 from driftledger.project.settings import Tracking
+from driftledger.reports.charts import colour_of
 from driftledger.tracking.addresses import artifact_store, tracking_uri
 from driftledger.tracking.component_versions import all_of, spec_params
 from driftledger.tracking.content import EVIDENCE, NOTE, PACKAGES, DatasetInput, RunContent, as_text, clip
@@ -30,7 +30,6 @@ from driftledger.tracking.store import Pushed, push
 from driftledger.tracking.views import readable, tags_of, views
 
 T = TypeVar("T")
-
 
 
 COLOUR = "mlflow.runColor"

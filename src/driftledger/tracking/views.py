@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.score import REPEAT, USAGE, base_key, tracked_key
-from driftledger.core.grouping import grouped
 from driftledger.core.canonical import canonical_json, sha256_of
+from driftledger.core.grouping import grouped
 from driftledger.tracking.score_part import ScorePart
 
 VIEW = "mlflow.sharedViewState."

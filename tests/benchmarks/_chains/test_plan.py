@@ -11,7 +11,7 @@ from driftledger.components.remote.limits import Limits, Prices
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import BudgetError
 from driftledger.core.types import ImageFile, Sample
-from driftledger.reports.plan import plan_table
+from driftledger.commands.plan_table import plan_table
 from tests.conftest import draw
 from tests.support.chains import chains
 from tests.support.fakes import SizeGenerator

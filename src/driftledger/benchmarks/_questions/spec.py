@@ -1,6 +1,6 @@
 """What the specifications of question benchmarks have in common: the flow from a question set to a score."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

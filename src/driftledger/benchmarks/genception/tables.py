@@ -51,7 +51,9 @@ def rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table
     if len(groups) < 2:
         return
     head = [""]
-    rows: list[list[Cell | str]] = [[Cell(score.model, more=score.is_control and "control" or "")] for score in scores]
+    rows: list[list[Cell | str]] = [
+        [Cell(score.model, more=(score.is_control and "control") or "")] for score in scores
+    ]
     total = sum(len(members) for members in groups.values())
     weighted: list[list[float | None]] = [[] for _ in scores]
     for group, members in groups.items():
@@ -60,9 +62,7 @@ def rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table
             number = f"group/{group}/{key}"
             values = [spec.value_of(score, number) for score in scores]
             if any(value is not None for value in values):
-                competing = [
-                    None if score.is_control else value for score, value in zip(scores, values, strict=True)
-                ]
+                competing = [None if score.is_control else value for score, value in zip(scores, values, strict=True)]
                 known = [value for value in competing if value is not None]
                 left = iter(competition_ranks(known, higher_is_better=True) if known else [])
                 ranks_at.append([None if value is None else next(left) for value in competing])

@@ -173,7 +173,9 @@ class MMSAP(QuestionBenchmark):
                     for letter, values in of.items()
                 ]
                 rows.append([Cell(score.model, more="control" if score.is_control else ""), *shares])
-            title = "position bias: how often each letter was chosen, and in brackets was right, in % of the answers read"
+            title = (
+                "position bias: how often each letter was chosen, and in brackets was right, in % of the answers read"
+            )
             coverages = [each.coverage for each in read]
             yield Table(title, ["", *letters], rows, coverages=coverages, name="position", detail=True)
 

@@ -9,8 +9,8 @@ from driftledger.benchmarks.base import Artifacts
 from driftledger.benchmarks.descriptions import describe_key
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Row, Score
-from driftledger.core.escaping import csv_table, groups_csv
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
+from driftledger.core.escaping import csv_table, groups_csv
 from driftledger.core.files import read_jsonl
 from driftledger.data.records import SampleEntry
 

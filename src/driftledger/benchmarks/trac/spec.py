@@ -134,9 +134,7 @@ class Trac(Benchmark):
     across: ClassVar[tuple[str, ...]] = ("top1", "class_mean", "vote_best")
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "share of descriptions whose nearest one is of their class, as in the paper's Figure 3 and Table 5; in "
-        "brackets the interval": {
-            name: name for name in ("top1", "class_mean", "vote_best", "vote_best_k", "chance")
-        },
+        "brackets the interval": {name: name for name in ("top1", "class_mean", "vote_best", "vote_best_k", "chance")},
         "descriptions that name a class, and top-1 among those that name their own and those that do not": {
             name: name
             for name in ("leak_rate", "other_rate", "words", "top1_naming", "top1_not_naming", "top1_without_leaks")

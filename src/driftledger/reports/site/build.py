@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from driftledger import __version__
-from driftledger.benchmarks.base import Benchmark, Cell, Cells, Origin, Table, cell
+from driftledger.benchmarks.base import NOWHERE, Cells, Origin, Table, cell
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.selection import is_of
@@ -25,38 +25,44 @@ from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 from driftledger.reports.charts import Drawing, series_of
-from driftledger.reports.correlation import PAIRS, PICTURE, our_columns
-from driftledger.reports.leaderboard import BRACKETS, LETTERS, overview, remarks, sections
+from driftledger.reports.correlation import KINDS, PAIRS, PICTURE, our_columns
+from driftledger.reports.leaderboard import BRACKETS, LETTERS, Section, overview, remarks, sections
+from driftledger.reports.site.provenance import bodies, href, path_of, score_view, section_of
 from driftledger.reports.site.thumbnails import ShownImage, Thumbnails
-from driftledger.reports.site.units import Number, files_of, number_of, unit_view
-from driftledger.reports.site.views import View, href, path_of, score_view, section_of, table_view
+from driftledger.reports.site.units import files_of, number_of, unit_view
 from driftledger.reports.standing import Block, Part
-from driftledger.reports.tables import best_first, interval, title_of
+from driftledger.reports.tables import interval, ordered_scores, title_of
 
 HERE = Path(__file__).parent
-STYLE = "assets/site.css"
-ASSETS = (STYLE, "assets/site.js")
-GALLERY, CORRELATION, COMPARISON = "gallery.html", "correlation.html", "comparison.html"
+STYLE, SCRIPT = "assets/site.css", "assets/site.js"
 SHOWN = 40
 """Units of each model and benchmark on its page: the worst, the best and some between."""
 CARDS = 24
 """Units of each benchmark in the gallery, the worst."""
-CHAINS = 5
-"""Chains on the first page."""
+CHAINS = 4
+"""Models with a chain on the first page; a control comes with them."""
 
 LEGEND = (
-    f"Higher is better unless a column says otherwise. Below a value: {BRACKETS}; the bar is the interval on a scale from "
-    f"0. {LETTERS} The darker a cell, the fewer models are shown to be better."
+    f"Higher is better unless a column says otherwise. Beside a value: {BRACKETS}; the bar is the interval on a scale "
+    f"from 0. {LETTERS} The darker a cell, the fewer models are shown to be better."
 )
+
+Figures = Mapping[str, tuple[Drawing, bytes]]
+"""File name → figure."""
 
 
 class Chains(NamedTuple):
-    """What one model made of the units of a score."""
+    """What one model made of some units of a score."""
 
     score: Score
     traces: Mapping[str, Trace]
     total: int
-    """How many units the score has; traces are of some."""
+    """How many units the score has."""
+
+    @property
+    def shelf(self) -> str:
+        """The id of its shelf in the gallery."""
+        return f"{self.score.benchmark}-{self.score.on}"
 
     def unit_id(self, unit: str) -> str:
         """The id of a unit on the model's page; names of units may be any text."""
@@ -73,14 +79,12 @@ class Site:
     def __init__(self, folder: Path, project: Project, parts: Sequence[Part], images: bool) -> None:
         self.folder, self.project, self.parts, self.images = folder, project, parts, images
         self.scores = [score for part in parts for score in part.scores]
-        self.series = series_of(self.scores)
-        self.chains, self.missing = _chains(project.root, self.scores)
+        self.chains, self.missing = _read_chains(project.root, self.scores)
         files = [file for each in self.chains for trace in each.traces.values() for file in files_of(trace)]
         self.pictures: Mapping[Path, ShownImage] = Thumbnails(folder).of(files) if images else {}
-        self.nav = [("Leaderboard", "index.html"), *((part.spec.title, f"{part.spec.name}.html") for part in parts)]
-        self.nav += [("Correlation", CORRELATION)] if (project.paths.reports / PAIRS).is_file() else []
-        self.nav += [("Comparison", COMPARISON)] if len(project.combinations) > 1 else []
-        self.nav.append(("Gallery", GALLERY))
+        nav = [("Leaderboard", "index.html"), *((part.spec.title, f"{part.spec.name}.html") for part in parts)]
+        nav += [("Correlation", "correlation.html")] if (project.paths.reports / PAIRS).is_file() else []
+        nav += [("Comparison", "comparison.html")] if len(project.combinations) > 1 else []
         self._templates = Environment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
@@ -89,26 +93,26 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self._templates.globals |= {
+            "nav": [*nav, ("Gallery", "gallery.html")],
+            "made_with": f"driftledger {__version__}",
+            "series": series_of(self.scores),
+            "pictures": self.pictures,
+            "href": href,
+            "bodies": bodies,
+        }
 
     def write(self, path: str, template: str, title: str, **context: Any) -> None:
         """Write a page; ``root`` leads from it to the top of the site."""
-        shared = {"root": "../" * path.count("/"), "path": path, "title": title, "nav": self.nav}
-        shared |= {"pictures": self.pictures, "made_with": f"driftledger {__version__}"}
-        write_text(self.folder / path, self._templates.get_template(template).render(**shared, **context))
+        shared = {"root": "../" * path.count("/"), "path": path, "title": title}
+        text = self._templates.get_template(template).render(**shared, **context)
+        write_text(self.folder / path, text)
 
 
-def write_site(
-    folder: Path,
-    project: Project,
-    parts: Sequence[Part],
-    figures: Mapping[str, tuple[Drawing, bytes]],
-    *,
-    images: bool = True,
-) -> None:
+def write_site(folder: Path, project: Project, parts: Sequence[Part], figures: Figures, *, images: bool = True) -> None:
     """Write the site whole, in the place of what was there.
 
     Args:
-        figures: file name → figure.
         images: whether pages may show images of datasets.
 
     Raises:
@@ -119,184 +123,142 @@ def write_site(
     with new_folder(folder) as made:
         site = Site(made, project, parts, images)
         _write_leaderboard(site)
-        _write_benchmarks(site, figures)
+        for part in parts:
+            _write_benchmark(site, part.spec.title, f"{part.spec.name}.html", sections([part]), figures)
         _write_correlation(site)
         _write_comparison(site)
         _write_runs(site)
         _write_gallery(site)
         for name, (_, data) in figures.items():
             write_bytes(made / "figures" / name, data)
-        for name in ASSETS:
+        for name in (STYLE, SCRIPT):
             write_bytes(made / name, (HERE / name).read_bytes())
 
 
-def _chains(root: Path, scores: Sequence[Score]) -> tuple[list[Chains], list[str]]:
-    """What models made of units, once for all scores over the same records; and whose records are missing."""
-    made, missing, done = [], dict[str, None](), set[tuple[str, ...]]()
+def _read_chains(root: Path, scores: Sequence[Score]) -> tuple[list[Chains], list[str]]:
+    """What models made of units, once for all scores over the same records, and data without records."""
+    chains, missing, done = [], dict[str, None](), set[tuple[str, ...]]()
     for score in scores:
         spec = benchmark(score.benchmark)
-        collected = tuple(stage.at(score.keys) for stage in spec.collects)
-        if not all((root / path).is_dir() for path in (spec.data.at(score.keys), *collected)):
+        folders = {stage.name: Folder(path=stage.at(score.keys), out="", md5="") for stage in spec.stages}
+        data, *collected, own = folders.values()
+        if not all((root / folder.path).is_dir() for folder in (data, *collected)):
             missing[f"{spec.title} on {score.on}"] = None
-        elif collected not in done:
-            done.add(collected)
-            lineage = Lineage(
-                score=score,
-                folder=_folder(spec.scores.at(score.keys)),
-                data=_folder(spec.data.at(score.keys)),
-                collected={stage.name: _folder(stage.at(score.keys)) for stage in spec.collects},
-                stages={},
-            )
+        elif tuple(folder.path for folder in collected) not in done:
+            done.add(tuple(folder.path for folder in collected))
+            between = {stage.name: folders[stage.name] for stage in spec.collects}
+            lineage = Lineage(score=score, folder=own, data=data, collected=between, stages={})
             file = root / lineage.rows_path
             rows = read_jsonl(file, Row) if file.is_file() else []
             shown = worth_showing(spec, score, rows, SHOWN)
             traces = {trace.unit: trace for trace in spec.traces(lineage, root, shown)} if shown else {}
-            made.append(Chains(score, traces, len(rows)))
-    return made, list(missing)
-
-
-def _folder(path: str) -> Folder:
-    return Folder(path=path, out=path, md5="")
+            chains.append(Chains(score, traces, len(rows)))
+    return chains, list(missing)
 
 
 def _write_leaderboard(site: Site) -> None:
     parts, root = site.parts, site.project.root
-    table = overview(parts)
-    code, git = code_version(root), Git.around(root)
-    commit = git.commit(code.commit) if git is not None and code.commit else None
-    apart = {model for part in parts for block in part.blocks if block.apart for model in [s.model for s in block.scores]}
-    view = None
-    if table is not None:
-        view = table_view(table, "leaderboard", site.series)
-        (_, rows), *controls = view["bodies"]
-        ranked = [row for row in rows if row["cells"][0]["text"] not in apart]
-        others = [row for row in rows if row["cells"][0]["text"] in apart]
-        kinds = [("Models", ranked), ("Not ranked with the others", others), *controls]
-        view |= {"bodies": [(title, some) for title, some in kinds if some], "notes": [LEGEND, *table.notes[1:]]}
+    table, code, git = overview(parts), code_version(root), Git.around(root)
     site.write(
         "index.html",
         "index.html.j2",
         "Leaderboard",
-        table=view,
+        table=table and table._replace(notes=[LEGEND, *table.notes[1:]]),
+        apart={score.model for part in parts for block in part.blocks if block.apart for score in block.scores},
         models=len({score.model for score in site.scores}),
         scores=len(site.scores),
-        commit=commit,
+        commit=git.commit(code.commit) if git is not None and code.commit else None,
         dirty=code.dirty,
         remarks=list(remarks(parts, read_observations(site.project.paths.observations))),
         chains=list(_first_chains(site)),
-        cards=[(spec, [first for block in blocks if (first := _first(block))]) for spec, _, blocks in parts],
+        cards=[(part.spec, [first for block in part.blocks if (first := _first(block))]) for part in parts],
     )
 
 
-def _first_chains(site: Site) -> Iterator[View]:
+def _first_chains(site: Site) -> Iterator[Mapping[str, Any]]:
     """The chains of one unit by the first models and a control, for the first benchmark that has chains."""
     every = [each for each in site.chains if any(trace.start for trace in each.traces.values())]
     some = [each for each in every if section_of(each.score) == section_of(every[0].score)]
     units = [unit for unit in some[0].traces if all(unit in each.traces for each in some)] if some else []
-    if units and site.images:
+    models, controls = ([each for each in some if each.score.is_control is kind] for kind in (False, True))
+    for each in [*models[:CHAINS], *controls[:1]] if units and site.images else ():
         unit = units[len(units) // 2]
-        models, controls = ([each for each in some if each.score.is_control is kind] for kind in (False, True))
-        for each in [*models[: CHAINS - 1], *controls[:1]]:
-            view = unit_view(benchmark(each.score.benchmark), each.traces[unit])
-            steps = next(iter(view.strips.values()))
-            yield {"model": each.score.model, "unit": unit, "steps": steps, "href": each.href(unit), "view": view}
+        view = unit_view(benchmark(each.score.benchmark), each.traces[unit])
+        yield {"model": each.score.model, "href": each.href(unit), "view": view}
 
 
-def _first(block: Block) -> View | None:
+def _first(block: Block) -> Mapping[str, Any] | None:
     """The first model by the first metric at a glance, and whether that is certain."""
-    spec, scores = block.spec, [] if block.apart else [score for score in block.scores if not score.is_control]
+    spec = block.spec
     metric = next(metric for metric in spec.metrics if metric.key in spec.glanced)
-    key = spec.shown_key(metric, scores)
-    values = {score.model: spec.ranked(score, key or "") for score in scores}
-    known = [score for score in best_first(scores, values, metric.is_higher) if values[score.model] is not None]
-    if key is None or not known:
+    key = spec.shown_key(metric, [score for score in block.scores if not score.is_control]) or ""
+    scores = [s for s in ordered_scores(block, metric) if not s.is_control and spec.ranked(s, key) is not None]
+    if block.apart or not scores:
         return None
-    first, others, standing = known[0], [score.model for score in known[1:]], block.standing(key)
-    certain = "shown to be better than " + ("every other" if len(others) > 1 else "".join(others)) if others else ""
+    first, others, standing = scores[0], [score.model for score in scores[1:]], block.standing(key)
+    near = [name for name in others if standing and first.model not in standing.groups.better[name]]
+    certain = f"shown to be better than {'every other' if len(others) > 1 else others[0]}" if others else ""
     if others and standing is None:
         certain = f"ahead of {others[0]}; whether by chance was not tested"
-    elif standing and (near := [name for name in others if first.model not in standing.groups.better[name]]):
+    elif near:
         certain = f"cannot be told apart from {', '.join(near)}"
-    return {
-        "on": block.on,
-        "link": f"{spec.name}.html#{block.name}",
-        "title": metric.named(key),
-        "model": first.model,
-        "value": f"{values[first.model]:.{metric.digits}f}",
-        "href": href(Origin(first, key)),
-        "certain": certain,
-    }
+    value = f"{spec.ranked(first, key):.{metric.digits}f}"
+    return {"block": block, "title": metric.named(key), "of": Origin(first, key), "value": value, "certain": certain}
 
 
-def _write_benchmarks(site: Site, figures: Mapping[str, tuple[Drawing, bytes]]) -> None:
-    """A page per benchmark: its figures and tables, and what is not ranked or absent."""
-    shelves = {_shelf(each.score) for each in site.chains if each.traces}
-    for part in site.parts:
-        views = []
-        for section in sections([part]):
-            tables = [(table.detail, table_view(table, section.name, site.series)) for table in section.tables]
-            scores = section.block.scores if section.block else []
-            own = [(f"figures/{section.name}-", name) for name in figures if name.startswith(f"{section.name}-")]
-            drawn = [(f"figures/{name}", figures[name][0]) for _, name in own]
-            views.append(
-                {
-                    "id": section.name,
-                    "title": section.title.removeprefix(part.spec.name).removeprefix(" on ").removeprefix(", "),
-                    "apart": section.apart,
-                    "gallery": f"{GALLERY}#{_shelf(scores[0])}" if scores and _shelf(scores[0]) in shelves else "",
-                    "figures": drawn if section.block else [],
-                    "tables": [view for detail, view in tables if not detail],
-                    "details": [view for detail, view in tables if detail],
-                    "absent": list(section.absent()),
-                    "flags": list(section.flags()),
-                    "scored": section.scored,
-                }
-            )
-        site.write(f"{part.spec.name}.html", "benchmark.html.j2", part.spec.title, lead="", sections=views)
-
-
-def _plain_section(name: str, title: str, tables: Sequence[View], figures: Sequence[Any] = ()) -> View:
-    plain: View = dict.fromkeys(("apart", "gallery", "scored"), "")
-    plain |= {"absent": [], "flags": [], "details": [], "figures": figures}
-    return {"id": name, "title": title, "tables": tables, **plain}
+def _write_benchmark(
+    site: Site, title: str, path: str, some: Sequence[Section], figures: Mapping[str, Any], lead: str = ""
+) -> None:
+    """A page of figures and tables, with what is not ranked or absent."""
+    site.write(
+        path,
+        "benchmark.html.j2",
+        title,
+        lead=lead,
+        sections=some,
+        figures={
+            each.name: [(name, figures[name][0]) for name in figures if each.block and name.startswith(f"{each.name}-")]
+            for each in some
+        },
+        shelves={each.shelf for each in site.chains if each.traces},
+    )
 
 
 def _write_correlation(site: Site) -> None:
-    """What the stage ``correlation`` wrote about headlines."""
+    """What the stage ``correlation`` wrote about headlines: those of ours with each other and with other benchmarks."""
     reports = site.project.paths.reports
     if not (reports / PAIRS).is_file():
         return
     ours = {(column.of, column.key): column for column in our_columns(site.scores)}
-    kinds: dict[str, list[Cells]] = {
-        title: []
-        for title in ("Our headlines and other leaderboards", "Our headlines among each other", "Other leaderboards")
-    }
+    rows: list[Cells] = []
     with (reports / PAIRS).open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            names, outside = [], 0
-            for end in "ab":
-                column = ours.get((row[f"of_{end}"], row[end]))
-                outside += column is None
-                if (column is None and "/" not in row[end]) or (column is not None and column.headline):
-                    names.append(f"{row[end] if column is None else column.title}, {row[f'of_{end}']}")
-            if len(names) == 2:
-                cells = [
-                    cell(float(row[k]), more=f"{row[f'{k}_low']} to {row[f'{k}_high']}" if row[f"{k}_low"] else "")
-                    for k in ("pearson", "spearman", "kendall")
+            columns = [ours.get((row[f"of_{end}"], row[end])) for end in "ab"]
+            shown = [c.headline if c else "/" not in row[end] for c, end in zip(columns, "ab", strict=True)]
+            if any(columns) and all(shown):
+                names = [f"{c.title if c else row[e]}, {row[f'of_{e}']}" for c, e in zip(columns, "ab", strict=True)]
+                ends = [
+                    f"{row[f'{kind}_low']} to {row[f'{kind}_high']}" if row[f"{kind}_low"] else "" for kind in KINDS
                 ]
-                kinds[list(kinds)[(1, 0, 2)[outside]]].append([*names, cell(float(row["n"]), digits=0), *cells])
-    head = ["a", "b", "models", "Pearson's r", "Spearman's ρ", "Kendall's τ"]
-    tables = [table_view(Table(name, head, rows, name=str(n)), "pairs", {}) for n, (name, rows) in enumerate(kinds.items()) if rows]
-    figures = []
+                values = [cell(float(row[kind]), more=more) for kind, more in zip(KINDS, ends, strict=True)]
+                rows.append([*names, cell(float(row["n"]), digits=0), *values])
+    head, spec = ["", "and", "models", "Pearson's r", "Spearman's ρ", "Kendall's τ"], benchmark("genception")
+    tables = [Table("Two headlines each", head, rows)] if rows else []
     if (reports / PICTURE).is_file():
         write_bytes(site.folder / "figures" / PICTURE, (reports / PICTURE).read_bytes())
-        figures.append((f"figures/{PICTURE}", None))
     lead = (
         "Do two numbers order models alike? Controls are left out. Over few models an interval is wide, and one that "
-        f"holds 0 says little. Every pair is in reports/{PAIRS}."
+        f"holds 0 says little. Every pair is in reports/{PAIRS}, reports/correlation.md has other leaderboards."
     )
-    section = _plain_section("correlation", "Headlines, two by two", tables, figures)
-    site.write(CORRELATION, "benchmark.html.j2", "Correlation", lead=lead, sections=[section])
+    site.write(
+        "correlation.html",
+        "benchmark.html.j2",
+        "Correlation",
+        lead=lead,
+        sections=[Section("Headlines, two by two", "correlation", spec, tables)],
+        figures={"correlation": [(PICTURE, {"title": "Pearson's r between headlines", "note": ""})]},
+        shelves=(),
+    )
 
 
 def _write_comparison(site: Site) -> None:
@@ -305,89 +267,75 @@ def _write_comparison(site: Site) -> None:
     if len(runs) < 2:
         return
     differ = [place for place in range(3) if len({run[place] for run in runs}) > 1]
-    names = [" · ".join(run[place] for place in differ) for run in runs]
-    tables = []
+    tables, head = [], ["", *(" · ".join(run[place] for place in differ) for run in runs)]
     for place, some in grouped(site.scores, lambda score: place_of(benchmark(score.benchmark), score.keys)).items():
         spec = benchmark(some[0].benchmark)
         of_run = [next((score for score in some if is_of(score.keys, run)), None) for run in runs]
         rows: list[Cells] = []
         for metric in (metric for metric in spec.metrics if metric.headline or metric.compared):
-            key = spec.shown_key(metric, some)
-            if key is not None:
-                rows.append([title_of(metric, key), *(_headline(spec, score, key, metric.digits) for score in of_run)])
+            if key := spec.shown_key(metric, some):
+                digits = metric.digits
+                cells = [
+                    cell(spec.ranked(s, key), NOWHERE, digits, interval(s.metrics, key, digits), Origin(s, key))
+                    if s is not None
+                    else cell(None)
+                    for s in of_run
+                ]
+                rows.append([title_of(metric, key), *cells])
         title = f"{spec.title} on {place.partition('/')[2].replace('/', ' · ')}"
-        table = Table(title, ["", *names], rows, across=True, name=place.replace("/", "-"))
-        tables.append(table_view(table, "runs", site.series))
+        tables.append(Table(title, head, rows, across=True, name=place.replace("/", "-")))
     lead = (
         "Headlines with their intervals. Whether one run is better than another is shown by the paired difference over "
         f"the units that both have: driftledger compare {'/'.join(runs[0])} {'/'.join(runs[1])}"
     )
-    section = _plain_section("runs", "Every run", tables)
-    site.write(COMPARISON, "benchmark.html.j2", "Comparison", lead=lead, sections=[section])
-
-
-def _headline(spec: Benchmark, score: Score | None, key: str, digits: int) -> Cell:
-    if score is None:
-        return cell(None)
-    return cell(spec.ranked(score, key), digits=digits, more=interval(score.metrics, key, digits), of=Origin(score, key))
+    section = Section("Every run", "runs", benchmark(site.scores[0].benchmark), tables)
+    _write_benchmark(site, "Comparison", "comparison.html", [section], {}, lead)
 
 
 def _write_runs(site: Site) -> None:
-    """A page per model. A score without a generator or an encoder belongs to several of its runs, so that one page has
-    all of them."""
+    """A page per model. A score without a generator or an encoder belongs to several of its runs, so one page has all
+    of them."""
     locks, combinations = locked_now(site.project.root), site.project.combinations
     for model, scores in grouped(site.scores, lambda score: score.model).items():
         parts = []
         for score in scores:
-            chains = next((each for each in site.chains if each.score is score), None)
-            units = []
-            for unit, trace in chains.traces.items() if chains else ():
-                units.append((chains.unit_id(unit) if chains else "", unit_view(benchmark(score.benchmark), trace)))
-            total = chains.total if chains else 0
-            parts.append({**score_view(score, locks, combinations, scores), "units": units, "total": total})
-        site.write(path_of(scores[0]), "run.html.j2", model, model=model, parts=parts, images=site.images)
-
-
-def _shelf(score: Score) -> str:
-    """The id of a shelf of the gallery."""
-    return f"{score.benchmark}-{score.on}"
+            chains = next((each for each in site.chains if each.score is score), Chains(score, {}, 0))
+            views = {
+                chains.unit_id(unit): unit_view(benchmark(score.benchmark), t) for unit, t in chains.traces.items()
+            }
+            parts.append({**score_view(score, locks, combinations, scores), "units": views, "total": chains.total})
+        site.write(path_of(scores[0]), "run.html.j2", model, parts=parts, images=site.images)
 
 
 def _write_gallery(site: Site) -> None:
     """The worst units of each benchmark, by the mean over models; controls do not count."""
     shelves = []
-    for name, every in grouped(site.chains, lambda each: _shelf(each.score)).items():
-        seeing = [each for each in every if not each.score.is_control and each.traces] or every
-        spec = benchmark(seeing[0].score.benchmark)
-        key, _ = spec.headline(seeing[0].score)
+    for name, every in grouped(site.chains, lambda each: each.shelf).items():
+        models = [each for each in every if not each.score.is_control] or every
+        spec = benchmark(models[0].score.benchmark)
+        key, _ = spec.headline(models[0].score)
         metric = spec.metric(key)
-        title = key if metric is None else metric.named(key)
-        sign = 1 if metric is None or metric.is_higher else -1
-        cards: list[tuple[float, View]] = []
-        for unit in dict.fromkeys(unit for each in seeing for unit in each.traces):
-            of = [(each.traces[unit].values.get(title), each) for each in seeing if unit in each.traces]
-            values = [value for value, _ in of if value is not None]
+        title, sign = (key, 1) if metric is None else (metric.named(key), 1 if metric.is_higher else -1)
+        cards: list[tuple[float, Mapping[str, Any]]] = []
+        for unit in dict.fromkeys(unit for each in models for unit in each.traces):
+            of = [(each.traces[unit].values.get(title), each) for each in models if unit in each.traces]
+            known = [value for value, _ in of if value is not None]
             worst = min(of, key=lambda each: -1e9 if each[0] is None else sign * each[0])[1]
-            number = number_of(spec, title, sum(values) / len(values)) if values else None
-            cards.append((sign * number.value if number else -1e9, _card(site, worst, unit, number)))
-        cards.sort(key=lambda each: each[0])
-        shelves.append(
-            {
-                "id": name,
-                "title": f"{spec.title} on {seeing[0].score.on}",
-                "headline": title,
-                "models": len({each.score.model for each in seeing}),
-                "cards": [card for _, card in cards[:CARDS]],
-                "total": len(cards),
+            trace = worst.traces[unit]
+            files = list(dict.fromkeys(files_of(trace)))
+            number = number_of(spec, title, sum(known) / len(known)) if known else None
+            card = {
+                "name": unit,
+                "href": worst.href(unit),
+                "model": worst.score.model,
+                "number": number,
+                "pictures": [site.pictures[f] for f in [*files[:1], *(files[1:][-1:] if trace.start else [])]]
+                if site.images
+                else [],
             }
-        )
-    site.write(GALLERY, "gallery.html.j2", "Gallery", shelves=[s for s in shelves if s["cards"]], missing=site.missing)
-
-
-def _card(site: Site, worst: Chains, unit: str, number: Number | None) -> View:
-    """A unit with its picture, and the last picture of the model that did worst with it."""
-    files = list(files_of(worst.traces[unit]))
-    drawn = [file for file in files[1:] if file != files[0]] if worst.traces[unit].start else []
-    shown = [site.pictures.get(file) for file in [*files[:1], *drawn[-1:]]]
-    pictures = [picture for picture in shown if picture is not None]
-    return {"name": unit, "href": worst.href(unit), "model": worst.score.model, "number": number, "pictures": pictures}
+            cards.append((sign * number.value if number else -1e9, card))
+        cards.sort(key=lambda each: each[0])
+        shown = [card for _, card in cards[:CARDS]]
+        about = {"id": name, "title": f"{spec.title} on {models[0].score.on}", "headline": title, "total": len(cards)}
+        shelves += [{**about, "models": len({each.score.model for each in models}), "cards": shown}] if shown else []
+    site.write("gallery.html", "gallery.html.j2", "Gallery", shelves=shelves, missing=site.missing)
