@@ -15,6 +15,8 @@ from driftledger.core.markup import for_cell, for_latex
 from driftledger.metrics.ranks import DECIMALS, competition_ranks
 from driftledger.reports.standing import Block, Standing
 
+SHARED_LETTER = "models that share one cannot be told apart"
+
 
 def ranks_of(values: Sequence[float | None], higher_is_better: bool = True) -> tuple[int | None, ...]:
     """Return competition ranks among those that have a value.
@@ -187,11 +189,9 @@ def _group_tables(block: Block, scores: Sequence[Score]) -> Iterator[Table]:
                 standing = block.standing(key)
                 letters = {} if standing is None else standing.groups.letters
                 table = _group_table([(block, scores)], kind, key, metric)
-                head = [
-                    f"{name} ({letters[s.model]})" if letters.get(s.model) else name
-                    for s, name in zip(scores, table.head[1:])
-                ]
-                note = f"Letters beside names are by {metric.named(key)} as a whole: models that share one cannot be told apart."
+                names = zip(scores, table.head[1:], strict=True)
+                head = [f"{name} ({letters[s.model]})" if letters.get(s.model) else name for s, name in names]
+                note = f"Letters beside names are by {metric.named(key)} as a whole; {SHARED_LETTER}."
                 yield table._replace(title=title, head=["", *head], notes=[note] if letters else [], detail=detail)
 
 

@@ -118,9 +118,10 @@ def score_view(
     Args:
         others: all scores of the model.
     """
-    spec, order = benchmark(score.benchmark), {metric: place for place, metric in enumerate(spec.metrics)}
+    spec = benchmark(score.benchmark)
+    order = {metric.key: place for place, metric in enumerate(spec.metrics)}
     keys = [key for key in score.metrics if base_key(key) == key]
-    keys.sort(key=lambda key: order.get(metric, len(order)) if (metric := spec.metric(key)) else len(order))
+    keys.sort(key=lambda key: order.get(metric.key, len(order)) if (metric := spec.metric(key)) else len(order))
     groups = []
     for kind, some in score.groups.items():
         columns = list(dict.fromkeys(key for values in some.values() for key in values if base_key(key) == key))
