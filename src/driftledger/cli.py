@@ -121,17 +121,6 @@ def report(
 
 
 @app.command(rich_help_panel=PUBLISH)
-def figures(
-    context: typer.Context,
-    pdf: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to; files of the same names are written anew.")],
-) -> None:
-    """Write every figure of reports/figures as PDF, for papers; the extra 'pdf' installs what it takes."""
-    from driftledger.reports.report import write_pdfs
-
-    typer.echo(f"{write_pdfs(context.obj, pdf)} figures are written to {for_line(str(pdf))}")
-
-
-@app.command(rich_help_panel=PUBLISH)
 def track(
     context: typer.Context,
     repair: Annotated[bool, typer.Option("--repair", help="Mend what MLflow holds otherwise; merge doubles.")] = False,

@@ -10,7 +10,7 @@ import math
 import textwrap
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from driftledger.benchmarks.base import Matrix, Scatter
 from driftledger.benchmarks.score import HIGH, LOW, Score, base_key
@@ -32,11 +32,11 @@ _MARKERS = "os^Dv"
 _DASHES: Sequence[Any] = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _NAME = 26
 """Characters of a name, at most."""
-_ACROSS = 4
+_ACROSS = 3
 """Panels in a row."""
 
 _STYLE: dict[str, Any] = {
-    **{"svg.hashsalt": "driftledger", "svg.fonttype": "none", "pdf.fonttype": 42, "text.parse_math": False},
+    **{"svg.hashsalt": "driftledger", "svg.fonttype": "none", "text.parse_math": False},
     **{"font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana"], "font.size": 9},
     **{"axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": MUTED, "axes.labelcolor": INK},
     **{"xtick.color": MUTED, "ytick.color": MUTED, "text.color": INK, "axes.titlesize": 9, "axes.titleweight": "bold"},
@@ -150,7 +150,7 @@ def _bars(block: Block, series: Mapping[str, Series], name: str, title: str, pan
     every = [cells_of(block, scores, number, metric) for number, metric in zip(panels.values(), metrics, strict=True)]
     of_whole = {number: [s.interval(number) for s in scores] for number in panels.values()}
     columns = min(len(panels), _ACROSS)
-    rows, room = math.ceil(len(panels) / columns), 0.16 + 0.13 * columns
+    rows, room = math.ceil(len(panels) / columns), 0.2 + 0.13 * columns
 
     def draw(axes: Sequence["Axes"]) -> None:
         for place, (axis, heading, cells) in enumerate(zip(axes, panels, every, strict=False)):
@@ -174,14 +174,14 @@ def _bars(block: Block, series: Mapping[str, Series], name: str, title: str, pan
             axis.set_ylim(len(scores) - 0.4, -0.6)
             axis.grid(axis="x")
             if len(panels) > 1:
-                axis.set_title("\n".join(textwrap.wrap(short(heading, 60), 76 // columns)))
+                axis.set_title("\n".join(textwrap.wrap(short(heading, 60), 66 // columns)))
         for axis in axes[len(panels) :]:
             axis.set_axis_off()
 
     told = "models that share a letter cannot be told apart" if letters else ""
     note = _about(block, told, intervals="whiskers" if any(map(any, of_whole.values())) else "")
     height = 0.3 + rows * (0.35 + 0.17 * (columns > 2) + 0.26 * len(scores))
-    return Drawing(name, f"{spec.title}: {title}", note, (8.4, height), (rows, columns), draw)
+    return Drawing(name, f"{spec.title}: {title}", note, (6.6, height), (rows, columns), draw)
 
 
 def _lines(block: Block, series: Mapping[str, Series], curve: str, title: str, across: str) -> Drawing:
@@ -196,7 +196,7 @@ def _lines(block: Block, series: Mapping[str, Series], curve: str, title: str, a
     note = _about(block, intervals="bands" if any(end is not None for each in curves for end in each.low) else "")
     title = f"{block.spec.title}: {title}"
     return Drawing(
-        curve.replace("/", "_"), title, note, (8.4, 3.6), (1, 1), lambda axes: lines(axes[0], curves, across)
+        curve.replace("/", "_"), title, note, (6.6, 3.3), (1, 1), lambda axes: lines(axes[0], curves, across)
     )
 
 
@@ -258,7 +258,7 @@ def _scatter(block: Block, series: Mapping[str, Series], plain: Scatter) -> Draw
         axis.legend(loc="center left", bbox_to_anchor=(1.04, 0.5), borderaxespad=0)
 
     title = f"{spec.title}: {y} against {x}"
-    return Drawing(plain.name, title, _about(block, plain.note), (6.6, 4.9), (1, 1), draw)
+    return Drawing(plain.name, title, _about(block, plain.note), (6.2, 4.4), (1, 1), draw)
 
 
 def matrix(plain: Matrix) -> Drawing:
@@ -298,8 +298,8 @@ def short(text: str, most: int = _NAME) -> str:
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
-def drawn(drawing: Drawing, kind: Literal["svg", "pdf"] = "svg") -> bytes:
-    """Draw a figure as a file, with its title and note above."""
+def drawn(drawing: Drawing) -> bytes:
+    """Draw a figure as an SVG file, with its title and note above."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -320,6 +320,6 @@ def drawn(drawing: Drawing, kind: Literal["svg", "pdf"] = "svg") -> bytes:
         for line in note:
             figure.text(0.1 / wide, 1 - y / whole, line, fontsize=8.5, color=MUTED, va="top")
             y += 0.17
-        file, date = io.BytesIO(), "Date" if kind == "svg" else "CreationDate"
-        figure.savefig(file, format=kind, metadata={date: None, "Title": short(drawing.title, 300)})
+        file = io.BytesIO()
+        figure.savefig(file, format="svg", metadata={"Date": None, "Title": short(drawing.title, 300)})
     return file.getvalue()

@@ -37,7 +37,7 @@ MOST = 30
 """Columns in the picture; the first ones are shown."""
 
 _PAIR_COLUMNS = ("of_a", "a", "of_b", "b", "n", *(f"{kind}{end}" for kind in KINDS for end in ("", "_low", "_high")))
-_HEADS = ["", "", "models", "Pearson's r", "Spearman's ρ", "Kendall's τ"]
+HEADS = ("models", "Pearson's r", "Spearman's ρ", "Kendall's τ")
 
 
 class Column(NamedTuple):
@@ -85,18 +85,24 @@ def write_correlation(project: Project) -> str:
         DataError: a row of a leaderboard is wrong.
         StoreError: a score is missing, or was computed with other settings than ``params.yaml`` has now.
     """
-    settings, folders = project.settings.correlation, leaderboard_folders(project.root)
+    folders, confidence = leaderboard_folders(project.root), project.settings.correlation.confidence
     leaderboards, published = read_leaderboards(folders), read_published(folders)
-    columns = [*our_columns(selected_scores(project)), *outside_columns(leaderboards, settings)]
-    pairs = list(correlated(columns, settings.confidence))
+    columns = all_columns(project, selected_scores(project))
+    pairs = list(correlated(columns, confidence))
     matched = _matched(project.settings.run.models, leaderboards, columns)
     reports = project.paths.reports
     write_text(reports / PAIRS, pairs_csv(pairs))
     write_text(reports / MATRIX, _matrix_csv([column for column in columns if not column.detail], pairs))
-    lines = _markdown(matched, leaderboards, columns, pairs, published, settings.confidence)
+    lines = _markdown(matched, leaderboards, columns, pairs, published, confidence)
     write_text(reports / TABLES, "\n".join(lines))
     write_bytes(reports / PICTURE, _picture([column for column in columns if column.headline], pairs))
     return "\n".join(matched)
+
+
+def all_columns(project: Project, scores: Sequence[Score]) -> list[Column]:
+    """Our metrics, then the benchmarks of all leaderboards; errors as in :func:`write_correlation`."""
+    leaderboards = read_leaderboards(leaderboard_folders(project.root))
+    return [*our_columns(scores), *outside_columns(leaderboards, project.settings.correlation)]
 
 
 def our_columns(scores: Sequence[Score]) -> Iterator[Column]:
@@ -139,10 +145,14 @@ def outside_columns(leaderboards: Sequence[Leaderboard], settings: CorrelationSe
             yield Column(board.name, benchmark, benchmark, values, better, True, not part, bool(part))
 
 
-def correlated(columns: Sequence[Column], confidence: float) -> Iterator[Correlated]:
-    """Every two columns that share three models or more and are not constant over them, but two details."""
+def correlated(columns: Sequence[Column], confidence: float, *, ours: bool = False) -> Iterator[Correlated]:
+    """Every two columns that share three models or more and are not constant over them, but two details.
+
+    Args:
+        ours: only pairs with a column of ours.
+    """
     for a, b in combinations(columns, 2):
-        if not (a.detail and b.detail):
+        if not (a.detail and b.detail) and not (ours and a.outside and b.outside):
             shared = [model for model in a.values if model in b.values]
             found = agreement(*(np.array([each.values[model] for model in shared]) for each in (a, b)))
             if found is not None:
@@ -244,7 +254,9 @@ def _pair_table(title: str, pairs: Sequence[Correlated]) -> Iterator[str]:
         return for_markdown(column.title if column.outside else f"{column.title}, {column.of}")
 
     if pairs:
-        yield from markdown_table(title, _HEADS, [[name(pair.a), name(pair.b), *pair.cells()] for pair in pairs])
+        yield from markdown_table(
+            title, ["", "", *HEADS], [[name(pair.a), name(pair.b), *pair.cells()] for pair in pairs]
+        )
 
 
 def _published(pairs: Sequence[Correlated], published: Sequence[PublishedCorrelation]) -> Iterator[str]:

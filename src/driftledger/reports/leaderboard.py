@@ -19,6 +19,7 @@ from driftledger.reports.tables import (
     csv,
     direction,
     generators_tables,
+    interval,
     latex,
     markdown,
     misplaced_by,
@@ -41,8 +42,8 @@ OVERALL, STEP = "overall", "step"
 BRACKETS = "the interval, and a coverage below 1"
 LETTERS = (
     "Models that share a letter cannot be told apart (paired differences, Holm's correction over all pairs). Bold "
-    "marks the group that no model is shown to be better than. A value without a letter was not tested; controls do not "
-    "compete."
+    "marks the group that no model is shown to be better than. A value without a letter was not tested; controls do "
+    "not compete."
 )
 
 
@@ -123,8 +124,8 @@ class MetricColumn(NamedTuple):
             of_block = cells_of(block, block.scores, self.key, self.metric, ranked=not block.apart)
             for score, each in zip(block.scores, of_block, strict=True):
                 covered = "" if score.coverage == 1 else f"coverage {score.coverage:.{COVERAGE.digits}f}"
-                more = "; ".join(filter(None, (each.more, covered)))
-                cells[score.model] = each._replace(more=more, deviation="")
+                more = "; ".join(filter(None, (interval(score.metrics, self.key, self.metric.digits), covered)))
+                cells[score.model] = each._replace(more=more if each.of else "", deviation="")
         return cells
 
 
@@ -194,6 +195,19 @@ def overview(parts: Sequence[Part]) -> Table | None:
     table = _table("At a glance", columns, "overview")
     note = f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. {LETTERS} {on}."
     return table._replace(notes=[note, *table.notes])
+
+
+def every_headline(parts: Sequence[Part]) -> Iterator[Table]:
+    """A table per benchmark with its headlines on all data and through all components."""
+    for spec, _, blocks in parts:
+        columns = [
+            column._replace(head=f"{column.head} on {column.blocks[0].on}")
+            for metric in spec.metrics
+            if metric.headline or metric.compared
+            for column in _columns(spec, blocks, metric)
+        ]
+        if columns:
+            yield _table(spec.title, columns, spec.name)
 
 
 def remarks(parts: Sequence[Part], seen: Observations, inert: Callable[[str], str] = str) -> Iterator[str]:

@@ -8,7 +8,6 @@ from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import SPREAD, Score, base_key
 from driftledger.collect.observations import read_observations
 from driftledger.core.canonical import pretty_json
-from driftledger.core.errors import StoreError
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.project.project import Project
 from driftledger.reports.charts import Drawing, drawn, figures_of, series_of
@@ -106,18 +105,3 @@ def write_metrics(folder: Path, scores: Sequence[Score]) -> None:
             spec = benchmark(score.benchmark)
             path = spec.scores.at(score.keys).removeprefix(f"{SCORES_FOLDER}/")
             write_text(made / f"{path}.json", pretty_json(spec.shown_by_dvc(score) | {"coverage": score.coverage}))
-
-
-def write_pdfs(project: Project, target: Path) -> int:
-    """Draw every figure as PDF into ``target``; return how many.
-
-    Raises:
-        StoreError: no score is selected, or as in :func:`~driftledger.reports.selected.selected_scores`.
-    """
-    every = drawings(by_benchmark(selected_scores(project), rows_beside(project)))
-    if not every:
-        raise StoreError("there are no figures, since params.yaml selects no score")
-    target.mkdir(parents=True, exist_ok=True)
-    for name, drawing in every:
-        write_bytes(target / f"{name}.pdf", drawn(drawing, "pdf"))
-    return len(every)

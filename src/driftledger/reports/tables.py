@@ -105,7 +105,7 @@ def places_of(block: Block, scores: Sequence[Score], number: str, metric: Metric
 
 
 def cells_of(block: Block, scores: Sequence[Score], number: str, metric: Metric, *, ranked: bool = True) -> list[Cell]:
-    """A number of some scores of a block, with deviations, intervals and, where ranked, places."""
+    """A number of some scores of a block, with deviations or intervals and, where ranked, places."""
     at = places_of(block, scores, number, metric) if ranked else [NOWHERE] * len(scores)
     cells = []
     for score, place in zip(scores, at, strict=True):
@@ -113,9 +113,9 @@ def cells_of(block: Block, scores: Sequence[Score], number: str, metric: Metric,
         name, in_group, key = rest.rpartition("/")
         values, key = (score.groups.get(kind, {}).get(name, {}), key) if in_group else (score.metrics, number)
         value, digits = block.spec.value_of(score, number), metric.digits
-        made = cell(value, place, digits, interval(values, key, digits), Origin(score, number))
-        has_deviation = value is not None and key + STD in values
-        cells.append(made._replace(deviation=f"{values[key + STD]:.{digits}f}" if has_deviation else ""))
+        deviation = f"{values[key + STD]:.{digits}f}" if value is not None and key + STD in values else ""
+        more = "" if deviation else interval(values, key, digits)
+        cells.append(cell(value, place, digits, more, Origin(score, number))._replace(deviation=deviation))
     return cells
 
 

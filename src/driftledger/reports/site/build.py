@@ -1,6 +1,5 @@
 """The site's folder: the leaderboard, a page per benchmark, a page per model with its runs, and the gallery."""
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,10 +7,9 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from driftledger import __version__
-from driftledger.benchmarks.base import NOWHERE, Cells, Origin, Table, cell
+from driftledger.benchmarks.base import Origin, Table
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.selection import is_of
 from driftledger.benchmarks.traces import Trace, worth_showing
 from driftledger.collect.observations import read_observations
 from driftledger.core.canonical import sha256_bytes
@@ -20,18 +18,18 @@ from driftledger.core.escaping import for_terminal
 from driftledger.core.files import new_folder, read_jsonl, write_bytes, write_text
 from driftledger.core.grouping import grouped
 from driftledger.ledger.code import code_version
-from driftledger.ledger.lineage import Folder, Lineage, place_of
+from driftledger.ledger.lineage import Folder, Lineage
 from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 from driftledger.reports.charts import Drawing, series_of
-from driftledger.reports.correlation import KINDS, PAIRS, PICTURE, our_columns
-from driftledger.reports.leaderboard import BRACKETS, LETTERS, Section, overview, remarks, sections
+from driftledger.reports.correlation import HEADS, PAIRS, PICTURE, TABLES, all_columns, correlated
+from driftledger.reports.leaderboard import BRACKETS, LETTERS, Section, every_headline, overview, remarks, sections
 from driftledger.reports.site.provenance import bodies, href, path_of, score_view, section_of
 from driftledger.reports.site.thumbnails import ShownImage, Thumbnails
 from driftledger.reports.site.units import files_of, number_of, unit_view
 from driftledger.reports.standing import Block, Part
-from driftledger.reports.tables import interval, ordered_scores, title_of
+from driftledger.reports.tables import ordered_scores
 
 HERE = Path(__file__).parent
 STYLE, SCRIPT = "assets/site.css", "assets/site.js"
@@ -83,7 +81,7 @@ class Site:
         files = [file for each in self.chains for trace in each.traces.values() for file in files_of(trace)]
         self.pictures: Mapping[Path, ShownImage] = Thumbnails(folder).of(files) if images else {}
         nav = [("Leaderboard", "index.html"), *((part.spec.title, f"{part.spec.name}.html") for part in parts)]
-        nav += [("Correlation", "correlation.html")] if (project.paths.reports / PAIRS).is_file() else []
+        nav += [("Correlation", "correlation.html")] if (project.paths.reports / PICTURE).is_file() else []
         nav += [("Comparison", "comparison.html")] if len(project.combinations) > 1 else []
         self._templates = Environment(
             loader=FileSystemLoader(HERE / "templates"),
@@ -124,7 +122,13 @@ def write_site(folder: Path, project: Project, parts: Sequence[Part], figures: F
         site = Site(made, project, parts, images)
         _write_leaderboard(site)
         for part in parts:
-            _write_benchmark(site, part.spec.title, f"{part.spec.name}.html", sections([part]), figures)
+            some = sections([part])
+            own = {
+                each.name: [(name, figures[name][0]) for name in figures if name.startswith(f"{each.name}-")]
+                for each in some
+                if each.block
+            }
+            _write_benchmark(site, part.spec.title, f"{part.spec.name}.html", some, own)
         _write_correlation(site)
         _write_comparison(site)
         _write_runs(site)
@@ -209,87 +213,46 @@ def _first(block: Block) -> Mapping[str, Any] | None:
 def _write_benchmark(
     site: Site, title: str, path: str, some: Sequence[Section], figures: Mapping[str, Any], lead: str = ""
 ) -> None:
-    """A page of figures and tables, with what is not ranked or absent."""
-    site.write(
-        path,
-        "benchmark.html.j2",
-        title,
-        lead=lead,
-        sections=some,
-        figures={
-            each.name: [(name, figures[name][0]) for name in figures if each.block and name.startswith(f"{each.name}-")]
-            for each in some
-        },
-        shelves={each.shelf for each in site.chains if each.traces},
-    )
+    """A page of figures and tables, with what is not ranked or absent.
+
+    Args:
+        figures: section → the names of its figures, and each one's title and note.
+    """
+    shelves = {each.shelf for each in site.chains if each.traces}
+    context = {"lead": lead, "sections": some, "figures": figures, "shelves": shelves}
+    site.write(path, "benchmark.html.j2", title, **context)
 
 
 def _write_correlation(site: Site) -> None:
-    """What the stage ``correlation`` wrote about headlines: those of ours with each other and with other benchmarks."""
-    reports = site.project.paths.reports
-    if not (reports / PAIRS).is_file():
+    """Our headlines with each other and with other benchmarks, and the picture of the stage ``correlation``."""
+    file, project = site.project.paths.reports / PICTURE, site.project
+    if not file.is_file():
         return
-    ours = {(column.of, column.key): column for column in our_columns(site.scores)}
-    rows: list[Cells] = []
-    with (reports / PAIRS).open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            columns = [ours.get((row[f"of_{end}"], row[end])) for end in "ab"]
-            shown = [c.headline if c else "/" not in row[end] for c, end in zip(columns, "ab", strict=True)]
-            if any(columns) and all(shown):
-                names = [f"{c.title if c else row[e]}, {row[f'of_{e}']}" for c, e in zip(columns, "ab", strict=True)]
-                ends = [
-                    f"{row[f'{kind}_low']} to {row[f'{kind}_high']}" if row[f"{kind}_low"] else "" for kind in KINDS
-                ]
-                values = [cell(float(row[kind]), more=more) for kind, more in zip(KINDS, ends, strict=True)]
-                rows.append([*names, cell(float(row["n"]), digits=0), *values])
-    head, spec = ["", "and", "models", "Pearson's r", "Spearman's ρ", "Kendall's τ"], benchmark("genception")
-    tables = [Table("Two headlines each", head, rows)] if rows else []
-    if (reports / PICTURE).is_file():
-        write_bytes(site.folder / "figures" / PICTURE, (reports / PICTURE).read_bytes())
+    write_bytes(site.folder / "figures" / PICTURE, file.read_bytes())
+    columns = [column for column in all_columns(project, site.scores) if column.headline]
+    pairs = correlated(columns, project.settings.correlation.confidence, ours=True)
+    rows = [[f"{a.title}, {a.of}", f"{b.title}, {b.of}", *pair.cells()] for pair in pairs for a, b in [pair[:2]]]
+    head = ["headline", "with", *HEADS]
+    table = Table("Our headlines, two by two and with those of other leaderboards", head, rows, across=True)
     lead = (
         "Do two numbers order models alike? Controls are left out. Over few models an interval is wide, and one that "
-        f"holds 0 says little. Every pair is in reports/{PAIRS}, reports/correlation.md has other leaderboards."
+        f"holds 0 says little. Every pair is in reports/{PAIRS}; reports/{TABLES} has other leaderboards."
     )
-    site.write(
-        "correlation.html",
-        "benchmark.html.j2",
-        "Correlation",
-        lead=lead,
-        sections=[Section("Headlines, two by two", "correlation", spec, tables)],
-        figures={"correlation": [(PICTURE, {"title": "Pearson's r between headlines", "note": ""})]},
-        shelves=(),
-    )
+    section = Section("Headlines", "correlation", benchmark("genception"), [table])
+    picture = {"title": "Pearson's r between headlines", "note": ""}
+    _write_benchmark(site, "Correlation", "correlation.html", [section], {"correlation": [(PICTURE, picture)]}, lead)
 
 
 def _write_comparison(site: Site) -> None:
-    """The headlines of every run side by side."""
-    runs = site.project.combinations
-    if len(runs) < 2:
-        return
-    differ = [place for place in range(3) if len({run[place] for run in runs}) > 1]
-    tables, head = [], ["", *(" · ".join(run[place] for place in differ) for run in runs)]
-    for place, some in grouped(site.scores, lambda score: place_of(benchmark(score.benchmark), score.keys)).items():
-        spec = benchmark(some[0].benchmark)
-        of_run = [next((score for score in some if is_of(score.keys, run)), None) for run in runs]
-        rows: list[Cells] = []
-        for metric in (metric for metric in spec.metrics if metric.headline or metric.compared):
-            if key := spec.shown_key(metric, some):
-                digits = metric.digits
-                cells = [
-                    cell(spec.ranked(s, key), NOWHERE, digits, interval(s.metrics, key, digits), Origin(s, key))
-                    if s is not None
-                    else cell(None)
-                    for s in of_run
-                ]
-                rows.append([title_of(metric, key), *cells])
-        title = f"{spec.title} on {place.partition('/')[2].replace('/', ' · ')}"
-        tables.append(Table(title, head, rows, across=True, name=place.replace("/", "-")))
-    lead = (
-        "Headlines with their intervals. Whether one run is better than another is shown by the paired difference over "
-        f"the units that both have: driftledger compare {'/'.join(runs[0])} {'/'.join(runs[1])}"
-    )
-    section = Section("Every run", "runs", benchmark(site.scores[0].benchmark), tables)
-    _write_benchmark(site, "Comparison", "comparison.html", [section], {}, lead)
+    """Every headline of every model."""
+    runs = ["/".join(run) for run in site.project.combinations]
+    if len(runs) > 1:
+        lead = (
+            f"Every headline, on all data and through all components; in brackets {BRACKETS}. {LETTERS} To compare two "
+            f"runs over the units that both have: driftledger compare {runs[0]} {runs[1]}"
+        )
+        some = [Section(t.title, f"all-{t.name}", benchmark(t.name), [t]) for t in every_headline(site.parts)]
+        _write_benchmark(site, "Comparison", "comparison.html", some, {}, lead)
 
 
 def _write_runs(site: Site) -> None:

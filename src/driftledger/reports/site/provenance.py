@@ -138,8 +138,10 @@ def score_view(
         behind.append((stage.lock(score.keys), stage.at(score.keys), sha256, "" if out is None else out.md5))
     run = next(("/".join(each) for each in combinations if is_of(score.keys, each)), None)
     commands = [("Does every byte and number still hold?", f"driftledger verify {shlex.quote(run)}")] if run else []
+    roles = sorted(score.components, key=lambda role: list(ROLES).index(base_role(role)))
     return {
         "section": section_of(score),
+        "components": [(role, score.components[role]) for role in roles],
         "score": score,
         "spec": spec,
         "on": " · ".join(score.keys[key] for key in spec.scores.keys if key != "model"),
