@@ -35,7 +35,7 @@ _NAME = 26
 _ACROSS = 3
 """Panels in a row."""
 
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     **{"svg.hashsalt": "driftledger", "svg.fonttype": "none", "text.parse_math": False},
     **{"font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana"], "font.size": 9},
     **{"axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": MUTED, "axes.labelcolor": INK},
@@ -78,6 +78,7 @@ class Curve(NamedTuple):
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
     joined: bool = True
+    """Whether a line joins its points, and a band their intervals."""
 
 
 def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> Mapping[str, Series]:
@@ -89,10 +90,15 @@ def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> Mapping[
     series = {}
     for kind in (False, True):
         for place, name in enumerate(name for name in models if (name in controls) is kind):
-            marker, dash = _MARKERS[place % len(_MARKERS)], _DASHES[place // len(COLOURS) % len(_DASHES)]
-            plain = Series(COLOURS[place % len(COLOURS)], marker, dash)
-            series[name] = Series(GREY, marker, _DASHES[1 + place % 2], hollow=True) if kind else plain
+            grey = Series(GREY, _MARKERS[place % len(_MARKERS)], _DASHES[1 + place % 2], hollow=True)
+            series[name] = grey if kind else nth(place)
     return series
+
+
+def nth(place: int) -> Series:
+    """The series at a place of the selection."""
+    dash = _DASHES[place // len(COLOURS) % len(_DASHES)]
+    return Series(COLOURS[place % len(COLOURS)], _MARKERS[place % len(_MARKERS)], dash)
 
 
 def series_of(scores: Sequence[Score]) -> Mapping[str, Series]:
@@ -209,11 +215,13 @@ def lines(axis: "Axes", curves: Sequence[Curve], across: str, ticks: Mapping[flo
     """
     from matplotlib.ticker import MaxNLocator
 
-    for curve in sorted(curves, key=lambda each: -each.y[-1]):
+    named: dict[str, str] = {}  # a name is in the legend once
+    for curve in sorted(curves, key=lambda each: (not each.joined, -each.y[-1])):
         look, joined = curve.series, curve.joined and len(curve.x) > 1
         style: dict[str, Any] = {"color": look.colour, "linestyle": look.dash if joined else "", "markersize": 5}
         style |= {"marker": look.marker if len(curve.x) <= 12 else "", "linewidth": 1.6}
-        axis.plot(curve.x, curve.y, label=short(curve.name), markerfacecolor="white" if look.hollow else None, **style)
+        label = "_" if curve.name in named else named.setdefault(curve.name, short(curve.name))
+        axis.plot(curve.x, curve.y, label=label, markerfacecolor="white" if look.hollow else None, **style)
         for x, low, high in _runs(curve) if joined else ():
             axis.fill_between(x, low, high, color=look.colour, alpha=0.13, linewidth=0)
         for x, low, high in () if joined else _runs(curve):
@@ -288,7 +296,7 @@ def matrix(plain: Matrix) -> Drawing:
         axis.tick_params(length=0, labelcolor=INK, top=True, labeltop=True, bottom=False, labelbottom=False)
         axis.spines[:].set_visible(False)
 
-    size = (max(5.5, 0.6 + 0.09 * wide + 0.44 * len(columns)), 0.5 + 0.055 * high + 0.3 * len(rows))
+    size = (max(5.5, 0.6 + 0.085 * wide + 0.4 * len(columns)), 0.5 + 0.055 * high + 0.28 * len(rows))
     return Drawing(plain.name, plain.title, plain.note, size, (1, 1), draw)
 
 
@@ -302,6 +310,7 @@ def drawn(drawing: Drawing) -> bytes:
     """Draw a figure as an SVG file, with its title and note above."""
     import matplotlib
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     wide, high = drawing.size
     title = textwrap.wrap(short(drawing.title, 300), int(wide * 10.5))
@@ -311,8 +320,8 @@ def drawn(drawing: Drawing) -> bytes:
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # Verdana is named for readers of the file
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # readers' fonts have letters that DejaVu lacks
-        figure = Figure((wide, whole), layout="constrained")
-        figure.get_layout_engine().set(rect=(0, 0, 1, high / whole), w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr]
+        layout = ConstrainedLayoutEngine(rect=(0, 0, 1, high / whole), w_pad=0.1, h_pad=0.08)
+        figure = Figure((wide, whole), layout=layout)
         drawing.draw(list(figure.subplots(*drawing.shape, squeeze=False).flat))
         for line in title:
             figure.text(0.1 / wide, 1 - y / whole, line, fontsize=11.5, weight="bold", va="top")

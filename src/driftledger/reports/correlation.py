@@ -5,7 +5,7 @@ Controls are left out: several that never look have the same values, and would m
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,8 @@ from driftledger.reports.tables import markdown_table, ranks_of
 PAIRS, MATRIX, TABLES, PICTURE = "correlation.csv", "correlation_matrix.csv", "correlation.md", "correlation.svg"
 FILES = (PAIRS, MATRIX, TABLES, PICTURE)
 """What the stage writes, below ``reports``."""
-KINDS = ("pearson", "spearman", "kendall")
-MOST = 30
+KINDS: tuple[Literal["pearson", "spearman", "kendall"], ...] = ("pearson", "spearman", "kendall")
+MOST = 24
 """Columns in the picture; the first ones are shown."""
 
 _PAIR_COLUMNS = ("of_a", "a", "of_b", "b", "n", *(f"{kind}{end}" for kind in KINDS for end in ("", "_low", "_high")))
@@ -187,7 +187,7 @@ def _picture(columns: Sequence[Column], pairs: Sequence[Correlated]) -> bytes:
     """Draw the columns that correlate with any other; a sentence where there are none."""
     known = _pearson(pairs)
     shown = [a for a in columns if any((id(a), id(b)) in known for b in columns)][:MOST]
-    names = [f"{short(f'{each.title}, {each.of}', 54)} · {number}" for number, each in enumerate(shown, 1)]
+    names = [f"{short(f'{each.title}, {each.of}', 44)} · {number}" for number, each in enumerate(shown, 1)]
     values = [[None if a is b else known.get((id(a), id(b))) for b in shown] for a in shown]
     note = "Over the models that two columns share; grey where these are fewer than three, or all alike."
     note = note if shown else "No two columns share three models."

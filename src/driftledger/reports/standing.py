@@ -149,11 +149,12 @@ def blocks_of(spec: Benchmark, scores: Sequence[Score], rows_of: RowsOf = lambda
     coverages lie too far apart, are in blocks of their own, the best covered one first."""
     places = grouped(scores, lambda each: tuple(each.keys[key] for key in spec.scores.keys if key != "model"))
     for names, some in places.items():
-        on, title, before = " · ".join(names), f"{spec.name} on {' · '.join(names)}", None
+        on, before = " · ".join(names), list[Score]()
+        title = f"{spec.name} on {on}"
         for number, block in enumerate(_comparable(some), 1):
             ends = dict.fromkeys(f"{float(end):.1%}" for end in (min(map(share, block)), max(map(share, block))))
-            apart = None if before is None else difference(before, block[0])
-            before = block[0]
+            apart = difference(before[0], block[0]) if before else None
+            before = block
             yield Block(
                 spec,
                 [score for score in some if any(score is each for each in block)],

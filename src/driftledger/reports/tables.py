@@ -166,9 +166,10 @@ def _model_tables(block: Block, scores: Sequence[Score]) -> Iterator[Table]:
                     title_of_column = title_of(metric, key) if name == number else name
                     head.append(title_of_column + misplaced_by(block, key, metric))
                     cells.append(cells_of(block, scores, key, metric))
-        if key := spec.shown_key(spec.metrics[0], scores):
+        first = spec.shown_key(spec.metrics[0], scores)
+        if first is not None:
             head.append("rank")
-            cells.append(_ranks(block, scores, key, spec.metrics[0]))
+            cells.append(_ranks(block, scores, first, spec.metrics[0]))
         coverages, name = [score.coverage for score in scores], f"models_{place}" if len(shown) > 1 else "models"
         yield Table(title, head, list(zip(*cells, strict=True)), coverages=coverages, name=name)
 

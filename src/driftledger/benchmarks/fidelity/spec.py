@@ -24,6 +24,7 @@ from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
     RECORDS_OF,
     Artifacts,
+    Cells,
     Input,
     Metric,
     Origin,
@@ -155,7 +156,7 @@ class Fidelity(ChainBenchmark):
         rated = [(key, score) for score in scores for key in score.groups.get("agreement", {})]
         known = [(metric, key, score) for key, score in rated if (metric := self.metric(key)) is not None]
         known.sort(key=lambda each: self.metrics.index(each[0]))
-        rows = [
+        rows: list[Cells] = [
             [
                 f"{metric.named(key)}: {score.model}",
                 *(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from driftledger import __version__
-from driftledger.benchmarks.base import Origin, Table
+from driftledger.benchmarks.base import Cell, Cells, Origin, Table
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Trace, worth_showing
@@ -231,7 +231,9 @@ def _write_correlation(site: Site) -> None:
     write_bytes(site.folder / "figures" / PICTURE, file.read_bytes())
     columns = [column for column in all_columns(project, site.scores) if column.headline]
     pairs = correlated(columns, project.settings.correlation.confidence, ours=True)
-    rows = [[f"{a.title}, {a.of}", f"{b.title}, {b.of}", *pair.cells()] for pair in pairs for a, b in [pair[:2]]]
+    rows: list[Cells] = [
+        [f"{a.title}, {a.of}", f"{b.title}, {b.of}", *map(Cell, pair.cells())] for pair in pairs for a, b in [pair[:2]]
+    ]
     head = ["headline", "with", *HEADS]
     table = Table("Our headlines, two by two and with those of other leaderboards", head, rows, across=True)
     lead = (
@@ -251,8 +253,8 @@ def _write_comparison(site: Site) -> None:
             f"Every headline, on all data and through all components; in brackets {BRACKETS}. {LETTERS} To compare two "
             f"runs over the units that both have: driftledger compare {runs[0]} {runs[1]}"
         )
-        some = [Section(t.title, f"all-{t.name}", benchmark(t.name), [t]) for t in every_headline(site.parts)]
-        _write_benchmark(site, "Comparison", "comparison.html", some, {}, lead)
+        section = Section("Every headline", "all", site.parts[0].spec, list(every_headline(site.parts)))
+        _write_benchmark(site, "Comparison", "comparison.html", [section], {}, lead)
 
 
 def _write_runs(site: Site) -> None:

@@ -66,12 +66,12 @@ def _bars(column: Iterable[Cell | str]) -> Iterator[tuple[float, float, float] |
     for each in column:
         of = None if isinstance(each, str) or each.value is None else each.of
         is_value = of is not None and not isinstance(each, str) and of.score.metrics.get(of.number) == each.value
-        ends = of.score.interval(of.number) if of is not None and is_value else None
-        known.append(None if of is None or ends is None else (of.score.metrics[of.number], *ends))
-    every = [0.0, *(end for each in known if each for end in each)]
+        both = of.score.interval(of.number) if of is not None and is_value else None
+        known.append(None if of is None or both is None else (of.score.metrics[of.number], *both))
+    every = [0.0, *(end for ends in known if ends for end in ends)]
     low, scale = min(every), 100 / ((max(every) - min(every)) or 1.0)
-    for each in known:
-        yield each and ((each[1] - low) * scale, (each[2] - each[1]) * scale, (each[0] - low) * scale)
+    for ends in known:
+        yield ends and ((ends[1] - low) * scale, (ends[2] - ends[1]) * scale, (ends[0] - low) * scale)
 
 
 def number_view(

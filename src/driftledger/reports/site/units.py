@@ -160,8 +160,9 @@ def changed_words(before: str | None, after: str) -> Words:
     if before is None or before == after or max(len(old), len(new)) > MOST_WORDS:
         return [("same", after)] if after else []
     marked: Words = []
-    bare = [[word.strip() for word in words] for words in (old, new)]
-    for tag, start, end, new_start, new_end in SequenceMatcher(None, *bare, autojunk=False).get_opcodes():
+    bare_old, bare_new = ([word.strip() for word in words] for words in (old, new))
+    codes = SequenceMatcher(None, bare_old, bare_new, autojunk=False).get_opcodes()
+    for tag, start, end, new_start, new_end in codes:
         gone, come = "".join(old[start:end]), "".join(new[new_start:new_end])
         if tag == "equal":
             marked.append(("same", come))
