@@ -20,7 +20,7 @@ def draw_validity(found: Validity) -> bytes:
     def draw(axes: Sequence["Axes"]) -> None:
         for axis, each in zip(axes, shown, strict=False):
             lines(axis, each.lines, each.across, each.ticks)
-            axis.set_title(each.title)
+            axis.set_title(each.title, loc="left")
         for axis in axes[len(shown) :]:
             axis.set_axis_off()
 

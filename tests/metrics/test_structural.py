@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image
 from scipy.signal import convolve2d
 
-from driftledger.benchmarks.fidelity.tables import SSIM_NOTE
+from driftledger.benchmarks.fidelity.spec import SSIM_NOTE
 from driftledger.metrics.structural import comparable, structural_similarity
 
 CASES = json.loads((Path(__file__).parents[1] / "cases/structural.json").read_bytes())

@@ -109,8 +109,9 @@ class WarmProcess:
 
 
 def _import_all(*more: str) -> None:
-    import driftledger
     from driftledger.repro.stages import import_needed
+
+    import driftledger
     from driftledger.tracking.connection import ENVIRONMENT
 
     os.environ.update(ENVIRONMENT | os.environ)  # as before any import of MLflow

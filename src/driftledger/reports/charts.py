@@ -40,7 +40,7 @@ _STYLE: Any = {
     **{"font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana"], "font.size": 9},
     **{"axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": MUTED, "axes.labelcolor": INK},
     **{"xtick.color": MUTED, "ytick.color": MUTED, "text.color": INK, "axes.titlesize": 9, "axes.titleweight": "bold"},
-    **{"axes.titlelocation": "left", "grid.color": GRID, "axes.axisbelow": True, "legend.frameon": False},
+    **{"grid.color": GRID, "axes.axisbelow": True, "legend.frameon": False},
 }
 
 
@@ -180,7 +180,7 @@ def _bars(block: Block, series: Mapping[str, Series], name: str, title: str, pan
             axis.set_ylim(len(scores) - 0.4, -0.6)
             axis.grid(axis="x")
             if len(panels) > 1:
-                axis.set_title("\n".join(textwrap.wrap(short(heading, 60), 66 // columns)))
+                axis.set_title("\n".join(textwrap.wrap(short(heading, 60), 66 // columns)), loc="left")
         for axis in axes[len(panels) :]:
             axis.set_axis_off()
 

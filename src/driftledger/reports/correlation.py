@@ -156,7 +156,9 @@ def correlated(columns: Sequence[Column], confidence: float, *, ours: bool = Fal
             shared = [model for model in a.values if model in b.values]
             found = agreement(*(np.array([each.values[model] for model in shared]) for each in (a, b)))
             if found is not None:
-                of = {kind: fisher_interval(getattr(found, kind), found.n, kind, confidence) for kind in KINDS}
+                of: dict[str, Ends | None] = {
+                    kind: fisher_interval(getattr(found, kind), found.n, kind, confidence) for kind in KINDS
+                }
                 yield Correlated(a, b, found, of)
 
 

@@ -18,8 +18,8 @@ from driftledger.reports.standing import RowsOf, by_benchmark
 _MOST = 20
 """Rows of each kind; the files have all of them."""
 _LETTERS = 200
-_BREAKS = re.compile(r"\s+(?!\(|of \d|above|is above|\d+ models\)|models\)|control is|better\)|is better\))")
-"""A head has a line per word; what is in brackets is one."""
+_BREAKS = re.compile(r"(?<! of)\s+(?!of \d)")
+"""Where a head breaks into lines: not within ``2 of 3``."""
 _RANKED, _APART, _CONTROLS = "", "not ranked:", "controls:"
 
 
@@ -43,7 +43,8 @@ def glance(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Rende
 
     kinds = grouped(shown.rows, kind)
     drawn = table(*shown.head, numbers=shown.head[1:])
-    for column, title in zip(drawn.columns, shown.head, strict=True):
+    short = [re.sub(r"\(a control is above (.*) models\)", r"(control above \1)", title) for title in shown.head]
+    for column, title in zip(drawn.columns, short, strict=True):
         column.header, column.vertical = Text("\n").join(map(line, _BREAKS.split(title))), "bottom"
     for name in (_RANKED, _APART, _CONTROLS):
         rows = kinds.get(name, [])

@@ -28,7 +28,8 @@ def write_report(project: Project) -> str | None:
     scores = selected_scores(project)
     parts, paths = by_benchmark(scores, rows_beside(project)), project.paths
     missing = missing_folders(project, scores)
-    checks = [] if any(path.startswith("data/") for path in missing) else cross_checks(project, scores)
+    chains = [score for score in scores if score.benchmark == "genception"]
+    checks = [] if missing_folders(project, chains) else cross_checks(project, chains)
     write_text(paths.reports / "cross_check.json", pretty_json(checks))
     seen = read_observations(paths.observations)
     write_leaderboard(paths.leaderboard, parts, seen, list(cross_check_sections(checks)))
@@ -41,14 +42,16 @@ def write_report(project: Project) -> str | None:
     for spec in benchmarks():
         own = [score for score in scores if score.benchmark == spec.name]
         for name in spec.pictures:
-            write_bytes(paths.reports / name, spec.picture(name, [] if missing else own, project.root))
+            write_bytes(
+                paths.reports / name, spec.picture(name, [] if missing_folders(project, own) else own, project.root)
+            )
     write_site(paths.site, project, parts, figures)
     if not missing:
         return None
     more = f" and {len(missing) - 1} more folders" if len(missing) > 1 else ""
     return (
-        f"{missing[0]}{more} are not in this checkout, so the report has no cross-check and no pictures of chains; "
-        "'dvc pull' fetches them"
+        f"{missing[0]}{more} are not in this checkout, so the report lacks what it reads there: units with their "
+        "pictures, and the cross-check; 'dvc pull' fetches them"
     )
 
 

@@ -1,7 +1,6 @@
 """What people are shown of several repeats: a line each on a sample's page, a step each in MLflow, one trace."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,10 +12,8 @@ from driftledger.core.types import Outcome
 from driftledger.ledger.audit import find_number
 from driftledger.ledger.lineage import Lineage, read_evidence
 from driftledger.notebook.chains import ChainLine
-from driftledger.reports.site import build, runs
 from driftledger.tracking.score_part import ScorePart
 from driftledger.tracking.views import Chart, views
-from tests.reports.site.unit_ledgers import units_on
 from tests.support.ledgers import (
     CHAINS,
     COMBINATION,
@@ -85,17 +82,6 @@ def test_a_trace_goes_through_all_repeats(lineage: Lineage, tmp_path: Path) -> N
     line = ChainLine.of("seer", "brush", {"eye": trace})
     assert [step.title for step in line.steps] == ["t = 1", "t = 2", "repeat 1, t = 1", "repeat 1, t = 2"]
     assert line.steps[2].image == tmp_path / CHAINS / "repeats/1/disc/1.png"
-
-
-def test_a_page_has_a_line_for_each_repeat(lineage: Lineage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "CHAPTERS", (runs.CHAPTER,))
-    project: Any = SimpleNamespace(root=tmp_path, combinations=[])
-    build.write_site(tmp_path / "site", project, [lineage.score], images=True)
-    page = units_on(tmp_path / "site/runs/seer.html")["disc"]
-    assert page.texts("h2") == ["seer brush · eye", "seer brush · eye · repeat 1 refused"]
-    assert page.texts("p", "trouble") == ["refused I would rather not."]
-    values = [float(value) for value in page.attributes("data", "value")]
-    assert values[2:] == [0.625, 0.55, 0.9, 0.5, 0.7], "its worth stands once, and each repeat's own s(t)"
 
 
 def test_mlflow_has_a_step_for_each_repeat(lineage: Lineage, tmp_path: Path) -> None:

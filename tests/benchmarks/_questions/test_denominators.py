@@ -16,6 +16,7 @@ from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_jsonl, write_jsonl
 from driftledger.core.types import Outcome
 from driftledger.reports.leaderboard import write_leaderboard
+from driftledger.reports.standing import by_benchmark
 from tests.benchmarks._questions.asking import MME, OPTIONS, SAP, VET, Grades, Says, exam, sap
 
 REFUSAL = 4
@@ -178,7 +179,7 @@ def half_read(root: Path, model: str, read: int, right: int, **settings: Any) ->
 
 def tables(root: Path, *scores: Score) -> list[str]:
     """The leaderboard's lines."""
-    write_leaderboard(root / "board", scores)
+    write_leaderboard(root / "board", by_benchmark(scores))
     return (root / "board.md").read_text(encoding="utf-8").splitlines()
 
 

@@ -1,4 +1,4 @@
-"""Cycle metrics of other papers on GenCeption's chains, and the table that sets them side by side."""
+"""Cycle metrics of other papers on GenCeption's chains."""
 
 from pathlib import Path
 
@@ -9,16 +9,10 @@ from scipy.optimize import curve_fit
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.genception.cycles.measure import across, cycle_metrics
-from driftledger.benchmarks.genception.cycles.tables import CYCLE_METRICS, cycle_tables
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
-from driftledger.benchmarks.registry import benchmark
-from driftledger.components.card import ComponentCard
 from driftledger.core.types import ImageFile, Outcome, Sample
-from driftledger.demo.models.blind import Blind
 from tests.benchmarks.genception import test_score as chains
 from tests.support.fakes import LetterEncoder, TableEncoder
-from tests.support.ledgers import genception_score
-from tests.support.tables import texts
 
 SCORING = GenCeptionScoring(iterations=4, confidence=0.95, seed=1)
 NAN = float("nan")
@@ -106,49 +100,3 @@ def test_an_encoder_that_reads_compares_images_with_texts(tmp_path: Path) -> Non
     np.testing.assert_allclose(found["original_to_text"], [[1, 0.96, 0.6], [1, NAN, NAN]], atol=1e-9)
     np.testing.assert_allclose(found["text_to_drawing"], [[0.8, 0.96, NAN], [0, NAN, NAN]], atol=1e-9)
     assert across(samples, records, drawn, TableEncoder(), 3) == {}
-
-
-def test_every_cycle_metric_is_in_the_table_of_metrics() -> None:
-    spec = benchmark("genception")
-    assert all(spec.metric(name.format(t=5, frechet="frechet_eye")) for name in CYCLE_METRICS)
-
-
-def scores(with_control: bool = True):
-    values = {"a": (0.9, 0.9, 0.1), "b": (0.8, 0.7, 0.3), "c": (0.7, 0.8, 0.2), "blind": (0.1, 0.1, 0.9)}
-    for model, (gc, mcd, apart) in values.items():
-        metrics = {"gc_at_1": gc / 2, "gc_at_2": gc, "mcd": mcd, "pixel_distance": apart, "similarity_at_1": gc}
-        more = {"components": {"model": ComponentCard.of("blind", Blind())}} if model == "blind" else {}
-        if with_control or model != "blind":
-            yield genception_score(model=model, metrics=metrics, **more)
-
-
-def test_each_ranks_the_models_in_its_own_direction() -> None:
-    ranks, _ = cycle_tables(benchmark("genception"), list(scores()))
-    assert ranks.head == ["", "GC@2", "s(1)", "MCD", "pixel distance (lower is better)"]
-    assert texts(ranks)[2:4] == [
-        ["b", "0.800 (rank 2)", "0.800 (rank 2)", "0.700 (rank 3)", "0.300 (rank 3)"],
-        ["c", "0.700 (rank 3)", "0.700 (rank 3)", "0.800 (rank 2)", "0.200 (rank 2)"],
-    ]
-
-
-def test_intervals_stand_beside_the_values() -> None:
-    told = {"gc_at_2": 0.8, "drift_rate": 0.25, "drift_rate_low": 0.125, "drift_rate_high": 0.5}
-    ranks, *_ = cycle_tables(benchmark("genception"), [genception_score(model="a", metrics=told)])
-    assert texts(ranks)[1:] == [["a", "0.800 (rank 1)", "0.250 (0.125–0.500)"]]
-
-
-def test_agreement_is_over_the_models_that_look_and_better_is_always_high() -> None:
-    _, agree = cycle_tables(benchmark("genception"), list(scores()))
-    assert texts(agree)[1:] == [
-        ["GC@2", "–", "1.00", "0.33", "0.33"],
-        ["s(1)", "1.00", "–", "0.33", "0.33"],
-        ["MCD", "0.50", "0.50", "–", "1.00"],
-        ["pixel distance", "0.50", "0.50", "1.00", "–"],
-    ]
-    assert "Over 3 models, controls left out" in agree.notes[0]
-    assert "1 time in 6" in agree.notes[0]
-
-
-def test_two_models_have_no_agreement() -> None:
-    tables = list(cycle_tables(benchmark("genception"), list(scores(with_control=False))[:2]))
-    assert [table.name for table in tables] == ["cycle_ranks"]
