@@ -9,8 +9,7 @@ import pytest
 
 from driftledger import cli
 from driftledger.commands import stages
-from driftledger.reports import selected
-from driftledger.reports.site import build
+from driftledger.reports import report
 from tests.conftest import draw
 
 Written = list[tuple[Path, bool]]
@@ -21,13 +20,12 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Written:
     """What is written where and with images or not, in a project whose dataset has two images."""
     calls: Written = []
 
-    def write(folder: Path, project: Any, scores: Any, *, images: bool = True) -> None:
+    def write(folder: Path, project: Any, *, images: bool) -> None:
         (folder).mkdir(parents=True, exist_ok=True)
         calls.append((folder, images))
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(build, "write_site", write)
-    monkeypatch.setattr(selected, "selected_scores", lambda project: [])
+    monkeypatch.setattr(report, "write_pages", write)
     monkeypatch.setattr(stages, "report", lambda project: calls.append((project.paths.site, True)))
     monkeypatch.setattr(stages, "_images", lambda project: (1234, ["photos", "exam"]))
     return calls
