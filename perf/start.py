@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from _report import write
-from driftledger.commands.known_calls import FILE
 
+from driftledger.commands.known_calls import FILE
 from driftledger.core.paths import Paths
 
 ROUNDS = 5

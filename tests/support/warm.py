@@ -109,9 +109,8 @@ class WarmProcess:
 
 
 def _import_all(*more: str) -> None:
-    from driftledger.repro.stages import import_needed
-
     import driftledger
+    from driftledger.repro.stages import import_needed
     from driftledger.tracking.connection import ENVIRONMENT
 
     os.environ.update(ENVIRONMENT | os.environ)  # as before any import of MLflow
