@@ -65,7 +65,6 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/perfor
 	python perf/engines.py
 	python perf/site.py
 	python perf/start.py
-	python perf/track.py
 	python perf/first_score.py
 	python perf/run.py
 	python -m lab.performance

@@ -186,7 +186,7 @@ def take_of_mlflow(opened: "Browser", folder: Path) -> None:
         page.goto(scores)
         page.get_by_text("regions_fine · painter").first.click()
         page.get_by_text("astronaut").first.click()
-        page.get_by_text("generate 1").click()
+        page.get_by_text("t = 1").click()
         page.locator("img[src^='blob:']").first.wait_for()
         _settled(page, folder / "mlflow-trace.png")
 

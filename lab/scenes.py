@@ -24,9 +24,8 @@ from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
 from driftledger.benchmarks._questions.records import permutation
 from driftledger.benchmarks.mm_sap.settings import MMSAPSettings
 from driftledger.benchmarks.registry import question_rules
-from driftledger.collect.call_result import Context
-from driftledger.collect.local import make_batch
-from driftledger.collect.steps import Ask
+from driftledger.collect.batches import make_batch
+from driftledger.collect.call import Ask, Context
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.images import png_bytes

@@ -39,7 +39,7 @@ from PIL import Image
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from driftledger.collect.call_store import CallStore  # noqa: E402
+from driftledger.collect.store import CallStore  # noqa: E402
 from driftledger.commands.stages import ask  # noqa: E402
 from driftledger.components.generators.openai_images import OpenAIImages  # noqa: E402
 from driftledger.components.models.openai_chat import OpenAIChat  # noqa: E402

@@ -18,9 +18,6 @@ from typing import NamedTuple
 
 from _report import write
 
-from driftledger.commands.known_calls import FILE
-from driftledger.core.paths import Paths
-
 ROUNDS = 5
 MOST = 3
 """Seconds of CPU above which a command is measured twice."""
@@ -46,7 +43,6 @@ def commands(run: str, other: str) -> dict[str, Measured]:
         "audit": Measured([str(ours), "audit", run], 1),
         "compare": Measured([str(ours), "compare", run, other], 1),
         "plan": Measured([str(ours), "plan"], 1),
-        "plan, counted before": Measured([str(ours), "plan"], 1),
         "verify, one run": Measured([str(ours), "verify", run], 5),
         "verify, all": Measured([str(ours), "verify"], 8),
         "track, nothing to do": Measured([str(ours), "track"], 0.5),
@@ -61,13 +57,10 @@ def main() -> None:
     run, other = runs(checkout)
     measured = commands(run, other)
     cpu(measured["track, nothing to do"], checkout)  # which may have something to do
-    counted = Paths(checkout).state / FILE
     least = dict.fromkeys(measured, 0.0)
     for number in range(ROUNDS):
         for name, each in measured.items():
             if number < 2 or least[name] < MOST:
-                if name == "plan":
-                    counted.unlink(missing_ok=True)  # by an earlier one
                 seconds = cpu(each, checkout)
                 least[name] = min(least[name], seconds) if number else seconds
     results = {

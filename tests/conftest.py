@@ -21,13 +21,9 @@ from PIL import Image, ImageDraw
 from driftledger.benchmarks.registry import benchmark_names
 from tests.browser import browser  # noqa: F401  # a fixture for all tests
 from tests.support.params import DEFAULT
-from tests.support.warm import REPRO, WarmProcess
 
 REPOSITORY = Path(__file__).parent.parent
-PIPELINES = ("dvc.yaml",)
-SCORES = tuple(file for file in PIPELINES if "/" in file)
-"""Targets of ``dvc repro``: all that is scored, and nothing that is put together from the scores."""
-TRACKED = (*PIPELINES, "MLproject", "python_env.yaml", ".dvcignore", ".gitignore")
+TRACKED = ("dvc.yaml", "MLproject", "python_env.yaml", ".dvcignore", ".gitignore")
 TIMEOUT = 1800.0
 """Of a command, in seconds."""
 DVC_CONFIG = """\
@@ -42,7 +38,7 @@ DVC_CONFIG = """\
 def pytest_configure() -> None:
     settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("untimed")
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with it, each command that tests run compiles all sources anew
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with it, each command that tests run compiles all sources again
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run beside each other: with more, they wait for each other
     os.environ.update(
         DVC_NO_ANALYTICS="1", HF_HUB_OFFLINE="1", MLFLOW_DISABLE_TELEMETRY="true", NO_PROXY="127.0.0.1,localhost"
@@ -106,19 +102,8 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _warm(_own_cache: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Commands in checkouts are spared their imports."""
-    folder = tmp_path_factory.getbasetemp()
-    with WarmProcess(Checkout(folder, folder).env) as Checkout.warm:
-        yield
-
-
 class Checkout:
     """A Git repository with a copy of the project, and commands run there as a user runs them."""
-
-    warm: WarmProcess | None = None
-    """Runs what it can of them; one for all checkouts that have none of their own."""
 
     def __init__(self, root: Path, state: Path) -> None:
         """Take ``root`` as it is; DVC keeps what it knows of it in ``state``."""
@@ -152,7 +137,7 @@ class Checkout:
         """The same checkout once more, in another folder."""
         shutil.copytree(self.root, root, symlinks=True)
         other = Checkout(root, self.state)
-        other.env, other.warm = dict(self.env), self.warm
+        other.env = dict(self.env)
         for store in other.root.glob("mlflow.db*"):  # which holds the place of the first one
             store.unlink()
         return other
@@ -172,13 +157,9 @@ class Checkout:
         self.git("commit", "--quiet", "--message", message)
 
     def run(self, *command: str, check: bool = True, **more: str) -> "subprocess.CompletedProcess[str]":
-        environment = self.env | more
-        if self.warm is not None and self.warm.stands_for(command, environment):
-            done = self.warm.run(command, self.root, environment, TIMEOUT)
-        else:
-            done = subprocess.run(
-                command, cwd=self.root, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT
-            )
+        done = subprocess.run(
+            command, cwd=self.root, env=self.env | more, capture_output=True, text=True, check=False, timeout=TIMEOUT
+        )
         assert not check or done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
         return done
 
@@ -187,21 +168,17 @@ class Checkout:
 
         MLflow is left out: ``track``, which always runs, takes longer than all that a small change makes run.
         """
-        return stages_run(self.run(*REPRO, *(targets or ("report",)), check=True, **more).stdout)
+        return stages_run(self.run("dvc", "repro", *(targets or ("report",)), **more).stdout)
 
     def outputs(self) -> dict[str, bytes]:
-        """Every output of the pipelines and their locks, by path."""
-        files = [
-            *(self.root / "data").rglob("*"),
-            *(self.root / "reports").rglob("*"),
-            self.root / "dvc.lock",
-        ]
+        """Every output of the stages and ``dvc.lock``, by path."""
+        files = [*(self.root / "data").rglob("*"), *(self.root / "reports").rglob("*"), self.root / "dvc.lock"]
         return {str(file.relative_to(self.root)): file.read_bytes() for file in sorted(files) if file.is_file()}
 
 
 def stages_run(output: str) -> list[str]:
     """The stages that ``dvc repro`` says it has run."""
-    return re.findall(r"Running stage '(?:pipelines/\w+/dvc\.yaml:)?([^':]+)'", output)
+    return re.findall(r"Running stage '([^']+)'", output)
 
 
 def shapes_only(params: dict[str, Any]) -> None:
@@ -266,7 +243,7 @@ def evaluated(pristine: Checkout, tmp_path: Path) -> Checkout:
 def finished(pristine: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """The same after all of ``dvc repro``, for tests that only look."""
     made = pristine.copy(tmp_path_factory.mktemp("finished") / "checkout")
-    made.run(*REPRO)
+    made.run("dvc", "repro")
     return made
 
 

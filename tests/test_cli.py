@@ -22,30 +22,25 @@ from driftledger.commands import collect as collecting
 from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
 from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.notebook.opened import OpenedProject
-from tests.conftest import PIPELINES, REPOSITORY
+from tests.conftest import REPOSITORY
 from tests.support.params import DEFAULT
 
 COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
     # what is typed → the module and the function that it goes to, and the arguments there
     "stage resolve": (resolve, "resolve", [], ()),
-    "stage dataset": (stages, "dataset", ["shapes"], ("shapes",)),
-    "stage question_set": (stages, "question_set", ["exam"], ("exam",)),
-    "stage genception": (
-        stages,
-        "run_stage",
-        ["chain", "shapes", "seer", "brush"],
-        ("genception", "chain", ["shapes", "seer", "brush"]),
-    ),
+    "stage data": (stages, "data", [], ()),
+    "stage collect": (collecting, "collect", ["seer"], (["seer"],)),
+    "stage score": (stages, "score", ["seer"], ("seer",)),
     "stage report": (stages, "report", [], ()),
     "stage correlation": (stages, "correlation", [], ()),
     "stage track": (stages, "track", [], ()),
     "report": (stages, "report", [], ()),
-    "track": (stages, "track", ["--repair"], (True,)),
+    "track": (stages, "track", [], ()),
     "collect": (
         collecting,
         "collect",
         ["mme", "trac", "--model", "seer", "--on", "ray", "--address", "auto"],
-        (["mme", "trac"], ["seer"], "ray", "auto"),
+        (["seer"], ["mme", "trac"], "ray", "auto"),
     ),
 }
 
@@ -95,17 +90,17 @@ def test_audit_asks_for_a_target_or_for_a_version(
     asked: list[str] = []
     touched: list[dict[str, object]] = []
     found = SimpleNamespace(answer="an answer", tree="a tree", json="{}")
-    monkeypatch.setattr(OpenedProject, "audit", lambda project, name: asked.append(name) or found)
-    monkeypatch.setattr(ask, "touched", lambda project, reach, **what: touched.append(what) or "a table")
+    monkeypatch.setattr(OpenedProject, "audit", lambda project, name, rev: asked.append(name) or found)
+    monkeypatch.setattr(ask, "touched", lambda project, reach, what, **how: touched.append(what) or "a table")
     assert run(monkeypatch, "audit", "seer · brush · eye") == 0
     assert run(monkeypatch, "audit", "--full", "seer/brush/eye") == 0
     assert run(monkeypatch, "audit", "--json", "--full", "seer/brush/eye") == 0
-    assert run(monkeypatch, "audit", "--generator", "brush@12345678", "--since", "2026-01-01") == 0
+    assert run(monkeypatch, "audit", "--generator", "brush@12345678") == 0
     assert capsys.readouterr().out == "an answer\na tree\n{}\na table\n"
     assert asked == ["seer · brush · eye", "seer/brush/eye", "seer/brush/eye"]
     [what] = touched
     given = {key: value for key, value in what.items() if value}
-    assert given == {"generator": "brush@12345678", "since": "2026-01-01"}
+    assert given == {"generator": "brush@12345678"}
 
 
 @pytest.mark.parametrize(("findings", "code"), [([], 0), ([Finding("bytes", "a\x1b[31m.png", "moved")], 1)])
@@ -124,34 +119,12 @@ def test_verify_exits_with_one_where_something_does_not_hold(
         assert run(monkeypatch, *arguments) == code
         said = capsys.readouterr().out
         assert "\x1b" not in said
-        assert said.splitlines()[-2].startswith("seer · brush · eye: ")
-        assert said.splitlines()[-1] == "ledger: by this clone's file, which no commit has, unsigned"
+        assert any(line.startswith("seer · brush · eye: ") for line in said.splitlines())
         assert "3 files" in said
         assert ("all holds" in said) == (code == 0)
         assert ("bytes: a\\x1b[31m.png: moved" in said) == ("'dvc checkout'" in said) == (code == 1)
     assert run(monkeypatch, "verify", "--json") == code
     assert json.loads(capsys.readouterr().out)["holds"] == (code == 0)
-
-
-@pytest.mark.parametrize(("typed", "asked"), [([], False), (["--mlflow"], True)])
-def test_verify_asks_mlflow_where_it_is_told_to(
-    typed: list[str],
-    asked: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    seen = []
-
-    def verified(project: object, run: object, reach: object, **given: object) -> verify.Verified:
-        seen.append(given["mlflow"])
-        return verify.Verified(["a"], {"MLflow": VerifyResult([Finding("mlflow", "MLflow: a", "is 0.99")])})
-
-    monkeypatch.setattr(verify, "verify", verified)
-    assert run(monkeypatch, "verify", *typed) == 1
-    assert seen == [asked]
-    assert "'driftledger track --repair'" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", [DriftledgerError, StoreError, LedgerError, MissingExtraError])
@@ -226,7 +199,7 @@ def test_a_bug_keeps_its_traceback(tmp_path: Path) -> None:
 def test_outside_a_project_the_way_in_is_named(tmp_path: Path) -> None:
     for arguments in (
         ["report"],
-        ["stage", "genception", "chain", "a", "b", "c"],
+        ["stage", "score", "a"],
         ["audit", "x"],
         ["track"],
         ["preset", "trac"],
@@ -319,12 +292,7 @@ def test_plan_counts_and_asks_nothing(
     assert json.loads(capsys.readouterr().out) == {}
 
 
-def test_every_stage_of_the_pipelines_is_a_command() -> None:
-    texts = [(REPOSITORY / file).read_text(encoding="utf-8") for file in PIPELINES]
-    lines = [line.split() for text in texts for line in text.splitlines()]
+def test_every_stage_of_the_pipeline_is_a_command() -> None:
+    lines = [line.split() for line in (REPOSITORY / "dvc.yaml").read_text(encoding="utf-8").splitlines()]
     called = {line[3] for line in lines if line[:3] == ["cmd:", "driftledger", "stage"]}
     assert called == get_command(cli.stage).commands.keys()  # type: ignore[attr-defined]
-
-
-def test_every_pipeline_is_one_whose_lock_is_read() -> None:
-    assert {str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob("pipelines/*/dvc.yaml")} == {*PIPELINES[1:]}

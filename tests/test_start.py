@@ -38,10 +38,10 @@ def test_help_is_told_without_any_settings_or_benchmarks(option: str, tmp_path: 
 
 def test_a_stage_starts_with_settings_alone(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(default_params()))
-    found = loaded(tmp_path, "stage", "dataset", "nobody", code=2)
+    found = loaded(tmp_path, "stage", "score", "nobody", code=2)
     assert "driftledger.project.settings" in found
     assert not found & (LARGE | {"scipy", "dvc", "pygit2", "rich.table"})
-    assert not [name for name in found if name.startswith(("driftledger.reports", "driftledger.tracking.projection"))]
+    assert not [name for name in found if name.startswith(("driftledger.reports", "driftledger.tracking.store"))]
 
 
 @pytest.mark.slow

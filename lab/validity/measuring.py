@@ -13,8 +13,8 @@ from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.writing import write_collected
-from driftledger.collect.call_store import CallStore
-from driftledger.collect.encoding import encode_images, encode_texts
+from driftledger.collect.features import encode_images, encode_texts
+from driftledger.collect.store import CallStore
 from driftledger.commands.stages import ask
 from driftledger.components.base import Encoder, Generator, Model
 from driftledger.core.files import read_json, write_json

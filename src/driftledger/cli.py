@@ -29,7 +29,7 @@ PLACE_ERRORS = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.EN
 """Something else lies where a file or a folder should; a sentence only if the error names the place."""
 
 RUNS_OWN_CODE = frozenset(
-    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset"} | {"batch-size", *command_groups()}
+    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset"} | {*command_groups()}
 )
 """The commands that evaluate: what a project's params.yaml names of its own code is theirs to run. All others may be
 used to look at what strangers made."""
@@ -79,6 +79,9 @@ TrustOption = Annotated[
     bool, typer.Option("--trust", help="This checkout is my own: ask the remote and MLflow it names, run its code.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
+NoWaitOption = Annotated[
+    bool, typer.Option("--no-wait", help="End at once, with exit code 2, if another process uses the call store.")
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -123,12 +126,11 @@ def report(
 @app.command(rich_help_panel=PUBLISH)
 def track(
     context: typer.Context,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what MLflow holds otherwise; merge doubles.")] = False,
 ) -> None:
     """Show every selected combination in MLflow; nothing is written twice."""
     from driftledger.commands import stages
 
-    stages.track(context.obj, repair)
+    stages.track(context.obj)
 
 
 @app.command(rich_help_panel=PUBLISH)
@@ -167,11 +169,13 @@ def run(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Run every stage again, also those up to date.")] = False,
     plain: Annotated[bool, typer.Option("--plain", "-v", help="Show the text of DVC and of the stages.")] = False,
+    no_wait: NoWaitOption = False,
 ) -> None:
     """Evaluate what params.yaml selects: run what is new, and end with the scores and where they are."""
     from driftledger.commands import run as running
 
-    raise typer.Exit(running.run(context.obj, targets or (), force=force, plain=plain))
+    project = replace(context.obj, waits=not no_wait)
+    raise typer.Exit(running.run(project, targets or (), force=force, plain=plain))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -224,17 +228,19 @@ def collect(
     into: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="With --shard: where its calls go, for 'driftledger merge'.")
     ] = None,
+    no_wait: NoWaitOption = False,
 ) -> None:
     """Make every call that the selected models still need in one process, and write their records."""
     from driftledger.commands import collect as collecting
 
+    project = replace(context.obj, waits=not no_wait)
     if shard is not None or into is not None:
         from driftledger.commands import shards
 
-        part, spool = shards.named_part(shard, into)
-        typer.echo(for_terminal(shards.collect_shard(context.obj, part, spool, benchmarks or (), model or ())))
+        part, folder = shards.named_part(shard, into)
+        typer.echo(for_terminal(shards.collect_shard(project, part, folder, benchmarks or (), model or ())))
         return
-    collecting.collect(context.obj, model or context.obj.settings.run.models, benchmarks or (), on, address)
+    collecting.collect(project, model or context.obj.settings.run.models, benchmarks or (), on, address)
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -242,7 +248,7 @@ def init(
     folder: Annotated[Path, typer.Argument(help="Made where it is missing.")] = Path(),
     images: Annotated[Path | None, typer.Option(metavar="DIR", help="Your images, which become a dataset.")] = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="What is selected.")] = None,
-    minimal: Annotated[bool, typer.Option("--minimal", help="Little is selected, and there is nothing else.")] = False,
+    minimal: Annotated[bool, typer.Option("--minimal", help="Select little.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
 ) -> None:
     """Make a folder a project: params.yaml and dvc.yaml, in your Git repository or a new one."""
@@ -281,31 +287,13 @@ def unlock(context: typer.Context) -> None:
 @app.command(rich_help_panel=EVALUATE)
 def merge(
     context: typer.Context,
-    spools: Annotated[list[Path], typer.Argument(metavar="SPOOL...", help="Spools, or folders that hold some.")],
+    stores: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Stores of shards, or folders of them.")],
+    no_wait: NoWaitOption = False,
 ) -> None:
-    """Bring what shards made into the call store; a spool may be merged again, and changes nothing then."""
+    """Bring what shards made into the call store; merging a store again changes nothing."""
     from driftledger.commands import shards
 
-    typer.echo(for_terminal(shards.merge(context.obj, spools)))
-
-
-@app.command(name="batch-size", rich_help_panel=EVALUATE)
-def batch_size(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="An entry of models or generators, with weights of its own.")],
-    kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="model, generator or judge, where several have the name.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print it.")] = False,
-) -> None:
-    """Find the size of batch that fits into memory and is fast, and write it to params.yaml. Nothing is stored."""
-    from driftledger.commands import batch_size as sizing
-    from driftledger.core.terminal import lines, show
-
-    found = sizing.find(context.obj, name, kind)
-    show(found.as_table())
-    if not dry_run:
-        show(lines([sizing.write(context.obj, found)]))
+    typer.echo(for_terminal(shards.merge(replace(context.obj, waits=not no_wait), stores)))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -338,7 +326,6 @@ def audit(
     judge: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores that it graded.")] = None,
     dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, of a dataset or a question set.")] = None,
     rev: Annotated[str | None, typer.Option(metavar="COMMIT", help="The scores of this commit, read from Git.")] = None,
-    remote: RemoteOption = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -348,13 +335,13 @@ def audit(
     if target is not None:
         from driftledger.notebook.opened import OpenedProject
 
-        found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).audit(target, rev)
+        found = OpenedProject(trusted(context.obj, trust), Reach(trust=trust)).audit(target, rev)
         show(found.json if as_json else found.tree if full else found.answer)
     else:
         from driftledger.commands import ask
 
         asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        show(ask.touched(trusted(context.obj, trust), Reach(remote, trust), asked, as_json=as_json))
+        show(ask.touched(trusted(context.obj, trust), Reach(trust=trust), asked, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -415,7 +402,6 @@ def compare(
     a: Annotated[str, typer.Argument(help="A run.")],
     b: Annotated[str, typer.Argument(help="Another.")],
     anyway: Annotated[bool, typer.Option("--anyway", help="Rank also what is not comparable.")] = False,
-    remote: RemoteOption = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -423,7 +409,7 @@ def compare(
     from driftledger.core.terminal import show
     from driftledger.notebook.opened import OpenedProject
 
-    found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).compare(a, b, anyway=anyway)
+    found = OpenedProject(trusted(context.obj, trust), Reach(trust=trust)).compare(a, b, anyway=anyway)
     show(found.json if as_json else found.shown)
 
 

@@ -23,13 +23,13 @@ MEMBER_BYTES = 512_000_000
 LIST_BYTES = 32_000_000
 """Of the list of members at a ZIP file's end."""
 
+_LOCAL_SIGNATURE = b"PK\3\4"
 _LOCAL = struct.Struct("<4s5H3I2H")
 _CENTRAL = struct.Struct("<4s6H3I5H2I")
 _END = struct.Struct("<4s4H2IH")
 _VERSION, _UTF8, _STORED, _MIDNIGHT, _1980 = 20, 0x800, 0, 0, 0x21
 _UNIX = 3 << 8 | _VERSION
 _REGULAR = (stat.S_IFREG | 0o644) << 16
-_ENCRYPTED = 0x1
 _LONGEST = 255
 _DRIVE = re.compile(r"[A-Za-z]:")
 
@@ -59,7 +59,7 @@ class _Member(NamedTuple):
     @property
     def local(self) -> bytes:
         fields = (_VERSION, _UTF8, _STORED, _MIDNIGHT, _1980, self.crc, self.size, self.size, len(self.name), 0)
-        return _LOCAL.pack(b"PK\3\4", *fields) + self.name
+        return _LOCAL.pack(_LOCAL_SIGNATURE, *fields) + self.name
 
     @property
     def central(self) -> bytes:
@@ -94,7 +94,7 @@ def _end(members: int, size: int, offset: int) -> bytes:
 
 
 class Archive:
-    """A bundle's file, of which nothing is believed.
+    """A bundle's file, of which nothing is believed: it must be what :func:`write` makes of its members.
 
     Raises:
         ArchiveError: it is not in the one form.
@@ -103,18 +103,28 @@ class Archive:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._members: dict[str, _Member] = {}
-        length = file.seek(0, 2)
-        if not _END.size <= length <= BYTES + LIST_BYTES:
-            raise ArchiveError("is not a bundle: it is empty, or larger than any")
-        end = self._at(length - _END.size, _END.size)
-        _, _, _, _, members, size, start, _ = _END.unpack(end)
-        if (
-            end != _end(members, size, start)
-            or start + size + _END.size != length
-            or max(members - MEMBERS, size - LIST_BYTES) > 0
-        ):
-            raise ArchiveError("is not a bundle: it does not end as one, or there is more behind its end")
-        self._read_directory(self._at(start, size), members, start)
+        length, offset, last = file.seek(0, 2), 0, b""
+        if length > BYTES + LIST_BYTES or self._at(0, 4) != _LOCAL_SIGNATURE:
+            raise ArchiveError("is not a bundle: it does not begin as one, or is larger than any")
+        while self._at(offset, 4) == _LOCAL_SIGNATURE:
+            header = self._at(offset, _LOCAL.size)
+            _, _, _, _, _, _, crc, _, size, name_length, _ = _LOCAL.unpack(header)
+            member = _Member(self._at(offset + _LOCAL.size, name_length), crc, size, offset)
+            name = _decoded(member.name)
+            if problem := name_problem(name):
+                raise ArchiveError(f"holds a member {name[:80]!r}, which {problem}")
+            if self._at(offset, len(member.local)) != member.local:
+                raise ArchiveError(f"holds {name} encrypted, compressed or otherwise than a bundle stores it")
+            if member.name <= last:
+                raise ArchiveError(f"holds {name} twice, or out of its order")
+            if size > MEMBER_BYTES or len(self._members) == MEMBERS:
+                raise ArchiveError(f"holds {name} with {size:,} bytes, or more members than are read")
+            self._members[name] = member
+            offset, last = offset + len(member.local) + size, member.name
+        central = b"".join(member.central for member in self._members.values())
+        rest = central + _end(len(self._members), len(central), offset)
+        if length != offset + len(rest) or self._at(offset, len(rest)) != rest:
+            raise ArchiveError("does not end as a bundle: its list of members differs, or something is beside it")
 
     def __enter__(self) -> Self:
         return self
@@ -149,33 +159,6 @@ class Archive:
         if len(data) != size:
             raise ArchiveError("ends before its members do")
         return data
-
-    def _read_directory(self, directory: bytes, members: int, start: int) -> None:
-        position, last, rest = 0, b"", memoryview(directory)
-        for _ in range(members):
-            if len(rest) < _CENTRAL.size:
-                raise ArchiveError("lists fewer members than it counts")
-            _, _, _, flags, method, _, _, crc, _, size, length, _, _, _, _, mode, offset = _CENTRAL.unpack_from(rest)
-            member = _Member(bytes(rest[_CENTRAL.size : _CENTRAL.size + length]), crc, size, offset)
-            name = _decoded(member.name)
-            if flags & _ENCRYPTED or method != _STORED:
-                raise ArchiveError(f"holds {name} encrypted or compressed; members of a bundle are stored as they are")
-            if stat.S_ISLNK(mode >> 16) or name.endswith("/"):
-                raise ArchiveError(f"holds {name} as a link or a folder; a bundle has files alone")
-            if member.name <= last:
-                raise ArchiveError(f"holds {name} twice, or out of its order")
-            if problem := name_problem(name):
-                raise ArchiveError(f"holds a member {name[:80]!r}, which {problem}")
-            if size > MEMBER_BYTES:
-                raise ArchiveError(f"holds {name} with {size:,} bytes; no more than {MEMBER_BYTES:,} are read at once")
-            if offset != position or rest[: len(member.central)] != member.central:
-                raise ArchiveError(f"lists {name} otherwise than a bundle does")
-            if self._at(offset, len(member.local)) != member.local:
-                raise ArchiveError(f"says other things of {name} before its bytes than in its list of members")
-            self._members[name] = member
-            position, last, rest = position + len(member.local) + size, member.name, rest[len(member.central) :]
-        if rest or position != start:
-            raise ArchiveError("holds bytes that are of no member")
 
 
 def _decoded(name: bytes) -> str:

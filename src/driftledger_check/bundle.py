@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,38 +82,6 @@ class Digests(NamedTuple):
         return dict(zip(_FILE, self, strict=True))
 
 
-class Folder(Protocol):
-    """A folder behind a score, read the same from a bundle and from a disk. Every method but :meth:`has` raises
-    KeyError for a file that it has not."""
-
-    @property
-    def path(self) -> str:
-        """As in the project, e.g. ``data/records/regions_fine/genception/photos/painter``."""
-
-    def has(self, name: str) -> bool: ...
-
-    def sha256(self, name: str) -> str:
-        """Of the bytes of a file; known also where the bytes themselves were left out."""
-
-    def json(self, name: str) -> Any: ...
-
-    def rows(self, name: str) -> Sequence[Mapping[str, Any]]:
-        """The lines of a JSONL file."""
-
-    def image(self, name: str) -> Image.Image:
-        """An RGB image, its pixels counted before they are decoded."""
-
-
-class Features(Protocol):
-    """What encoders gave."""
-
-    def of(self, encoder: str, digests: Sequence[str]) -> Vector | None:
-        """n×d float32, a row per SHA-256 of an image's file or of a text's UTF-8; None where one is missing.
-
-        ``encoder`` is a fingerprint.
-        """
-
-
 @dataclass(frozen=True)
 class ScoreFiles:
     """One score, and what it was computed from."""
@@ -122,17 +90,17 @@ class ScoreFiles:
     """``score.json``."""
     rows: Sequence[Mapping[str, Any]]
     """``rows.jsonl``."""
-    data: Folder
+    data: "Folder"
     """The dataset or question set."""
-    collected: Mapping[str, Folder]
+    collected: Mapping[str, "Folder"]
     """Collect stage → the folder with its records."""
-    features: Features
+    features: "Features"
     beside: Mapping[str, bytes]
     """Setting, ``ratings`` for instance → the user's file that went into the score."""
 
 
-class BundledFolder:
-    """A :class:`Folder` of a bundle."""
+class Folder:
+    """A folder behind a score. Every method but :meth:`has` raises KeyError for a file that it has not."""
 
     def __init__(self, bundle: "Bundle", path: str) -> None:
         self._bundle, self.path = bundle, path
@@ -145,6 +113,7 @@ class BundledFolder:
         return [each.removeprefix(start) for each in self._bundle.named if each.startswith(start)]
 
     def digests(self, name: str) -> Digests:
+        """Known also where the bytes themselves were left out."""
         return self._bundle.named[f"{self.path}/{name}"]
 
     def has(self, name: str) -> bool:
@@ -158,27 +127,30 @@ class BundledFolder:
             self._read[name] = strict_json.loads(self._bytes(name))
         return self._read[name]
 
-    def rows(self, name: str) -> Sequence[Mapping[str, Any]]:
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """The lines of a JSONL file."""
         if name not in self._read:
             self._read[name] = strict_json.lines(self._bytes(name))
         found: list[dict[str, Any]] = self._read[name]
         return found
 
     def image(self, name: str) -> Image.Image:
+        """An RGB image, its pixels counted before they are decoded."""
         return opened(self._bytes(name))
 
     def _bytes(self, name: str) -> bytes:
         return self._bundle.archive.read(f"{FILES}{self.path}/{name}")
 
 
-class BundledFeatures:
-    """``features/<encoder>.npy`` and ``.txt`` of a bundle."""
+class Features:
+    """What encoders gave: ``features/<fingerprint>.npy`` and ``.txt``."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self.table = cache(self._table)
 
     def of(self, encoder: str, digests: Sequence[str]) -> Vector | None:
+        """n×d float32, a row per SHA-256 of an image's file or of a text's UTF-8; None where one is missing."""
         if f"{FEATURES}{encoder}.npy" not in self._archive.names:
             return None
         places, vectors = self.table(encoder)
@@ -227,8 +199,8 @@ class Bundle:
                 raise BundleError(f"names a file {path[:80]!r}, which {problem}")
         if twice := self.files.keys() & self.left_out.keys():
             raise BundleError(f"both holds {min(twice)} and leaves it out")
-        self.features = BundledFeatures(archive)
-        self.folder = cache(lambda path: BundledFolder(self, path))
+        self.features = Features(archive)
+        self.folder = cache(lambda path: Folder(self, path))
         self.lineages: list[dict[str, Any]] = self.evidence["lineages"]
         for lineage in self.lineages:
             try:

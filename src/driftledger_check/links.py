@@ -8,7 +8,7 @@ from typing import Any
 from driftledger_check import bundle as names
 from driftledger_check import strict_json
 from driftledger_check.archive import ArchiveError
-from driftledger_check.bundle import COMBINATION, DIR, Bundle, BundledFolder, noted_of
+from driftledger_check.bundle import COMBINATION, DIR, Bundle, Folder, noted_of
 from driftledger_check.report import Line
 
 _RECORDS, _CARD, _SCORE = "records.jsonl", "components.json", "score.json"
@@ -232,7 +232,7 @@ def _noted(path: str, score: Mapping[str, Any], folder: str, noted: Mapping[str,
                     yield same(f"{path}: inputs.{part}.{key}", said, value, f"the stage of {folder}")
 
 
-def _data(folder: BundledFolder) -> Iterator[Line]:
+def _data(folder: Folder) -> Iterator[Line]:
     """A dataset or question set: its images are those of its list, and its digest is that of its list."""
     if folder.has("samples.jsonl"):
         listing, card, counted = folder.rows("samples.jsonl"), "dataset.json", "samples"
@@ -250,7 +250,7 @@ def _data(folder: BundledFolder) -> Iterator[Line]:
     yield from _images(folder, images)
 
 
-def _images(folder: BundledFolder, images: Mapping[str, str]) -> Iterator[Line]:
+def _images(folder: Folder, images: Mapping[str, str]) -> Iterator[Line]:
     """Every image is the one in its record, and none is there without a record."""
     for name, sha256 in images.items():
         found = folder.sha256(name) if name in folder.names else "no such file"
@@ -287,7 +287,7 @@ def _collected(bundle: Bundle, lineage: Mapping[str, Any], stage: str) -> Iterat
             yield same(where, each["parent_sha256"], parent, "the image before")
 
 
-def _twice(folder: BundledFolder, units: Iterable[str]) -> Iterator[Line]:
+def _twice(folder: Folder, units: Iterable[str]) -> Iterator[Line]:
     for unit, count in Counter(units).items():
         if count > 1:
             yield wrong(folder.path, f"{count} of its records are of {unit:.120}")

@@ -10,11 +10,7 @@ _SHOWN = 50
 """Differences that a person reads; JSON has all."""
 _LONGEST = 400
 """Characters of what a stranger wrote."""
-_WORDS: Mapping[Status, str] = {
-    "reproduced": "reproduced",
-    "differs": "differ",
-    "not checkable": "not checkable here",
-}
+_WORDS: Mapping[Status, str] = {"reproduced": "reproduced", "differs": "differ", "not checkable": "not checkable here"}
 
 
 class Line(NamedTuple):

@@ -1,8 +1,6 @@
-"""Every registered benchmark has all its parts, and its pipeline says what its specification says."""
+"""Every registered benchmark has all its parts."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,20 +15,14 @@ from tests.support.contract import missing_parts
 from tests.support.params import default_settings
 from tests.words.spec import Words
 
-WORDS = REPOSITORY / "tests" / "words" / "dvc.yaml"
-
-
-def pipeline(spec: Benchmark) -> Path:
-    return REPOSITORY / "pipelines" / spec.name / "dvc.yaml"
-
 
 @pytest.mark.parametrize("spec", benchmarks(), ids=lambda spec: spec.name)
 def test_nothing_is_missing(spec: Benchmark) -> None:
-    assert missing_parts(spec, pipeline(spec)) == []
+    assert missing_parts(spec) == []
 
 
 def test_nothing_is_missing_of_somebody_elses() -> None:
-    assert missing_parts(Words(), WORDS) == []
+    assert missing_parts(Words()) == []
 
 
 @pytest.mark.parametrize("spec", benchmarks(), ids=lambda spec: spec.name)
@@ -49,81 +41,6 @@ def test_its_pictures_are_outputs_of_the_report(spec: Benchmark) -> None:
 
 def test_the_repository_has_what_the_package_writes() -> None:
     assert differing(Project(REPOSITORY)) == []
-
-
-def test_every_pipeline_is_of_a_benchmark() -> None:
-    folders = {file.parent.name for file in REPOSITORY.glob("pipelines/*/dvc.yaml")}
-    assert folders == {spec.name for spec in benchmarks()}
-
-
-def without(part: str, value: Any = None) -> Callable[[dict[str, Any]], None]:
-    """Take something out of the stage ``tell`` of the pipeline."""
-
-    def change(stages: dict[str, Any]) -> None:
-        stages["tell"][part].remove(value)
-
-    return change
-
-
-STAGE_CHANGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "stage": (lambda stages: stages.pop("tell"), "words: its pipeline has no stage tell"),
-    "more": (
-        lambda stages: stages.update(more=stages["tell"]),
-        "words: its pipeline has a stage more, and its specification none",
-    ),
-    "matrix": (lambda stages: stages["tell"]["matrix"].update(model="${run.generators}"), "tell: its matrix is not {'"),
-    "command": (
-        lambda stages: stages["tell"].update(cmd="driftledger tell"),
-        "tell: its command is not driftledger stage words tell ${item.dataset} ${item.model}",
-    ),
-    "data": (
-        without("deps", "data/datasets/${item.dataset}"),
-        "stage tell: it does not depend on data/datasets/${item.dataset}",
-    ),
-    "records": (
-        lambda stages: stages["words"]["deps"].pop(),
-        "stage words: it does not depend on data/told/${item.dataset}/${item.model}",
-    ),
-    "path": (
-        lambda stages: stages["tell"]["deps"].append("src/driftledger/metrics"),
-        "stage tell: it depends on the path src/driftledger/metrics and not on a digest of the code",
-    ),
-    "seed": (without("params", "run.seed"), "stage tell: run.seed is not one of its params"),
-    "setting": (without("params", "words.prompt"), "stage tell: words.prompt is not one of its params"),
-    "code": (
-        lambda stages: stages["tell"]["params"][-1]["data/resolved.json"].remove("code.words.tell"),
-        "stage tell: code.words.tell of data/resolved.json is not one of its params",
-    ),
-    "component": (
-        lambda stages: stages["tell"]["params"][-1]["data/resolved.json"].remove("models.${item.model}"),
-        "stage tell: models.${item.model} of data/resolved.json is not one of its params",
-    ),
-    "words": (
-        lambda stages: stages["tell"]["params"][-1]["data/resolved.json"].remove("settings.models.${item.model}"),
-        "stage tell: settings.models.${item.model} of data/resolved.json is not one of its params",
-    ),
-    "outputs": (
-        lambda stages: stages["words"]["outs"].pop(),
-        "stage words: its outs are not reports/scores/words/${item.dataset}/${item.model}/score.json, reports/",
-    ),
-    "metrics": (lambda stages: stages["words"].pop("metrics"), "stage words: its metrics are not reports/scores/words"),
-    "cache": (
-        lambda stages: stages["words"].update(
-            metrics=["reports/scores/words/${item.dataset}/${item.model}/metrics.json"]
-        ),
-        "stage words: its metrics are in DVC's cache and not in Git",
-    ),
-}
-
-
-@pytest.mark.parametrize("part", STAGE_CHANGES)
-def test_a_missing_part_of_a_pipeline_is_named(part: str, tmp_path: Path) -> None:
-    change, expected = STAGE_CHANGES[part]
-    content = yaml.safe_load(WORDS.read_text(encoding="utf-8"))
-    change(content["stages"])
-    file = tmp_path / "dvc.yaml"
-    file.write_text(yaml.safe_dump(content), encoding="utf-8")
-    assert [each for each in missing_parts(Words(), file) if expected in each], missing_parts(Words(), file)
 
 
 METRIC = Words.metrics[0]
@@ -146,17 +63,17 @@ SPEC_CHANGES: dict[str, tuple[dict[str, Any], str]] = {
         "no score tells of promt, which is to make a comparison unfair",
     ),
     "no rules": ({"unfair": ()}, "nothing makes its scores unfair to compare"),
-    "code": (
-        {"scores": replace(Words.scores, code="tests.words.scoring")},
-        "words: the code behind it cannot be imported: No module named 'tests.words.scoring'",
-    ),
     "record": (
         {"collects": (replace(Words.collects[0], record=None),)},
         "tell: what a line of its records is must be said, and of scores must not",
     ),
+    "place": (
+        {"collects": (replace(Words.collects[0], path="data/told/{model}/{dataset}"),)},
+        "tell: it does not write below data/records/{model}/words",
+    ),
     "path": (
-        {"collects": (replace(Words.collects[0], path="data/told/{dataset}"),)},
-        "tell: its path is not made of its keys in their order: data/told/{dataset}",
+        {"collects": (replace(Words.collects[0], path="data/records/{model}/words/told"),)},
+        "tell: its path is not made of its keys: data/records/{model}/words/told",
     ),
     "key": (
         {"collects": (replace(Words.collects[0], keys=("dataset", "author")),)},
@@ -186,4 +103,4 @@ SPEC_CHANGES: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_missing_part_of_a_specification_is_named(part: str) -> None:
     changes, expected = SPEC_CHANGES[part]
     spec = type("Changed", (Words,), {**changes, "__doc__": Words.__doc__})()
-    assert f"words: {expected}" in missing_parts(spec, WORDS)
+    assert f"words: {expected}" in missing_parts(spec)

@@ -1,22 +1,21 @@
-"""A benchmark that somebody else adds is a folder, an entry point and a pipeline: everything else works with it."""
+"""A benchmark that somebody else adds is a folder and an entry point: everything else works with it."""
 
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import mlflow
 import pytest
 
-from tests.conftest import REPOSITORY, REPRO, Checkout, draw, shapes_only
-from tests.support.warm import WarmProcess
+from tests.conftest import REPOSITORY, Checkout, draw, shapes_only
 
 pytestmark = pytest.mark.slow
 
 A, B = "regions_medium/painter/layout", "blind/painter/layout"
 IMAGES = 8
+MODELS = ("regions_medium", "blind")
 
 
 def selecting_words(params: dict[str, Any]) -> None:
@@ -41,7 +40,7 @@ def install(site: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Checkout, dict[str, Any]]]:
+def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, dict[str, Any]]:
     """A checkout that selects words alone, and what ``plan`` says before anything is asked."""
     folder = tmp_path_factory.mktemp("words")
     install(folder / "site")
@@ -52,28 +51,28 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Checkout
     for number in range(IMAGES):
         draw(checkout.root / "my_images" / f"{number}.png", number)
     checkout.params(selecting_words)
-    pipeline = checkout.root / "pipelines" / "words" / "dvc.yaml"
-    pipeline.parent.mkdir()
-    shutil.copy(REPOSITORY / "tests" / "words" / "dvc.yaml", pipeline)
     checkout.commit("words")
-    with WarmProcess(checkout.env) as checkout.warm:
-        checkout.run(*REPRO, "--single-item", "resolve", "dataset")
-        yield checkout, json.loads(checkout.run("driftledger", "plan", "--json").stdout)
+    checkout.repro("data")
+    return checkout, json.loads(checkout.run("driftledger", "plan", "--json").stdout)
 
 
 @pytest.fixture(scope="module")
 def words(planned: tuple[Checkout, dict[str, Any]]) -> Checkout:
     """The same, evaluated and committed."""
     checkout = planned[0]
-    checkout.run(*REPRO)
+    checkout.run("dvc", "repro")
     checkout.commit("evaluated")
     return checkout
 
 
+def score_files(checkout: Checkout) -> dict[str, Path]:
+    """Model → its score file."""
+    return {model: checkout.root / f"reports/scores/{model}/words/my_images/score.json" for model in MODELS}
+
+
 def scores(checkout: Checkout) -> dict[str, float]:
     """Model → its mean number of words, as the score files have it."""
-    folder = checkout.root / "reports" / "scores" / "words" / "my_images"
-    return {file.parent.name: json.loads(file.read_bytes())["words"] for file in folder.glob("*/metrics.json")}
+    return {model: json.loads(file.read_bytes())["metrics"]["words"] for model, file in score_files(checkout).items()}
 
 
 def test_its_calls_are_planned(planned: tuple[Checkout, dict[str, Any]]) -> None:
@@ -82,10 +81,10 @@ def test_its_calls_are_planned(planned: tuple[Checkout, dict[str, Any]]) -> None
 
 
 def test_it_is_collected_and_scored(words: Checkout) -> None:
-    told = words.root / "data" / "told" / "my_images"
     means = {}
-    for model in ("regions_medium", "blind"):
-        lines = (told / model / "records.jsonl").read_text(encoding="utf-8").splitlines()
+    for model in MODELS:
+        records = words.root / f"data/records/{model}/words/my_images/records.jsonl"
+        lines = records.read_text(encoding="utf-8").splitlines()
         counts = [len(json.loads(line)["text"].split()) for line in lines]
         assert len(counts) == IMAGES
         means[model] = sum(counts) / IMAGES
@@ -98,7 +97,7 @@ def test_mlflow_has_it(words: Checkout) -> None:
     experiment = client.get_experiment_by_name("driftledger")
     assert experiment is not None
     runs = client.search_runs([experiment.experiment_id])
-    assert {run.data.params["model"]: run.data.metrics["words.words.my_images"] for run in runs} == scores(words)
+    assert {run.data.params["model"]: run.data.metrics["words/my_images"] for run in runs} == scores(words)
 
 
 def test_the_leaderboard_shows_it(words: Checkout) -> None:
@@ -112,7 +111,7 @@ def test_audit_leads_back_from_its_number(words: Checkout) -> None:
     found = json.loads(words.run("driftledger", "audit", f"{A}:words/my_images/words", "--json").stdout)
     text = json.dumps(found)
     assert "the mean number of words of a description" in text
-    assert "data/told/my_images/regions_medium" in text
+    assert "data/records/regions_medium/words/my_images" in text
     assert repr(scores(words)["regions_medium"]) in text
 
 
@@ -129,7 +128,7 @@ def test_a_falsified_number_is_found(words: Checkout, tmp_path: Path) -> None:
     said = words.run("driftledger", "verify", A).stdout.splitlines()[-2]
     assert "all holds" in said
     made_up = words.copy(tmp_path / "checkout")
-    file = made_up.root / "reports" / "scores" / "words" / "my_images" / "regions_medium" / "score.json"
+    file = score_files(made_up)["regions_medium"]
     content = json.loads(file.read_bytes())
     content["metrics"]["words"] += 1
     file.write_text(json.dumps(content), encoding="utf-8")

@@ -1,60 +1,26 @@
-"""Everything that is asked, in one process: the stages that follow ask nothing."""
+"""``driftledger collect``: all calls of the selection in one process, or those of some models and benchmarks."""
 
-import multiprocessing
 import shutil
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from driftledger.collect.call_store import CallStore
-from driftledger.collect.observations import Observed, read_observations, write_observations
-from driftledger.collect.workers.replicas import WorkersError
-from driftledger.commands import stages
 from driftledger.commands.collect import collect, plan
 from driftledger.core.errors import ConfigError, StoreError
-from driftledger.demo.encoders.layout import LayoutEncoder
+from driftledger.demo.generators.painter import Painter
 from driftledger.demo.models.blind import Blind
-from driftledger.demo.models.rubric import Rubric
+from driftledger.demo.models.regions.model import Regions
 from driftledger.project.project import Project
-from tests.conftest import draw
-from tests.support.labelled import Item, write_labelled
-from tests.support.params import default_params
-
-SETS = {"mm_sap": "scenes_mm_sap", "mm_vet": "scenes_mm_vet"}
+from tests.support.evaluation import build
+from tests.support.small import changed, folders, make_small, matching
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    """Two models and a generator over drawn images, a labelled dataset and two question sets, all of them built."""
-    for number in range(3):
-        draw(tmp_path / "my_images" / f"{number}.png", number)
-    params = default_params()
-    params["datasets"] = {
-        "my_images": {"provider": "image_folder", "path": str(tmp_path / "my_images")},
-        "colours": {"provider": "arrangements", "labelled": True},
-    }
-    params["question_sets"] = {
-        name: {"provider": "scenes", "protocol": protocol, "count": 13} for protocol, name in SETS.items()
-    }
-    params["run"] |= {"datasets": ["my_images", "colours"], "genception": ["my_images"], "fidelity": ["my_images"]}
-    params["run"] |= {"trac": ["colours"], "descriptions": ["features"], "question_sets": list(SETS.values())}
-    params["run"] |= {protocol: [name] for protocol, name in SETS.items()} | {"mme": []}
-    params["run"] |= {"models": ["blind", "regions_coarse"], "generators": ["painter"]}
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    project = Project(tmp_path)
-    stages.dataset(project, "my_images")
-    colours = [
-        Item(f"{split}{red}", f"c{red}", split, (red, 0, 0)) for split in ("support", "test") for red in (9, 200)
-    ]
-    write_labelled(project.paths.dataset("colours"), colours)
-    for name in SETS.values():
-        stages.question_set(project, name)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A small project whose data are built."""
+    monkeypatch.chdir(tmp_path)
+    project = make_small(tmp_path)
+    build(project)
     return project
 
 
@@ -62,144 +28,66 @@ def to_make(project: Project) -> dict[str, int]:
     return {name: calls.to_make for name, calls in plan(Project(project.root)).items()}
 
 
-def asks_nobody(*_: Any) -> None:
-    raise AssertionError("asked once more")
-
-
-def write_all(project: Project, model: str) -> None:
-    drawn = ["my_images", model, "painter"]
-    stages.run_stage(project, "genception", "witness", ["my_images"])
-    for benchmark, stage in (("genception", "chain"), ("fidelity", "redraw")):
-        stages.run_stage(project, benchmark, stage, drawn)
-        stages.run_stage(project, benchmark, benchmark, [*drawn, "layout"])
-    stages.run_stage(project, "trac", "describe", ["colours", model, "features"])
-    for protocol, name in SETS.items():
-        for stage in ("answer", "grade"):
-            stages.run_stage(project, protocol, stage, [name, model])
-
-
-def test_stages_find_in_the_store_what_was_collected(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert min(to_make(project).values()) > 0
-    collect(project)
+def test_what_is_planned_is_made_and_then_nothing_is_left(project: Project) -> None:
+    before = to_make(project)
+    assert before.keys() == {"models.regions_medium", "models.blind", "generators.painter", "judge rubric"}
+    assert min(before.values()) > 0
+    collect(project, ["blind"])
+    assert to_make(project)["models.blind"] == 0
+    assert to_make(project)["models.regions_medium"] == before["models.regions_medium"]
+    collect(project, ["regions_medium", "blind"])
     assert set(to_make(project).values()) == {0}
-    monkeypatch.setattr(Blind, "respond", asks_nobody)
-    monkeypatch.setattr(Rubric, "respond", asks_nobody)
-    write_all(Project(project.root), "blind")
 
 
-def test_scores_find_in_the_store_what_the_encoder_saw(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    collect(project)
-    monkeypatch.setattr(LayoutEncoder, "encode_images", asks_nobody)
-    write_all(Project(project.root), "blind")
-    write_all(Project(project.root), "regions_coarse")
+def test_records_of_one_model_and_benchmark_leave_the_others_alone(project: Project) -> None:
+    collect(project, ["blind"], ["mme"])
+    assert {name for name in folders(project.root) if "records" in name} == {
+        f"data/records/blind/mme/scenes_mme/{stage}" for stage in ("answers", "grades")
+    }
+    collect(project, ["blind"])
+    collect(project, ["blind"], ["trac"])
+    assert len(matching(folders(project.root), ["data/records/blind/*"])) == 9
 
 
-def test_collected_first_or_not_the_files_are_the_same(project: Project) -> None:
-    def written() -> dict[str, bytes]:
-        folders = [project.root / "data", project.root / "reports" / "scores"]
-        files = [path for folder in folders for path in folder.rglob("*") if "regions_coarse" in str(path)]
-        return {str(path): path.read_bytes() for path in files if path.is_file()}
-
-    write_all(project, "regions_coarse")
-    before = written()
-    assert any("scores/fidelity" in path for path in before)
-    shutil.rmtree(project.paths.state)
-    collect(project)
-    write_all(Project(project.root), "regions_coarse")
-    assert written() == before
-
-
-def test_by_replicas_or_in_this_process_the_files_are_the_same(project: Project) -> None:
-    def written() -> dict[str, bytes]:
-        folder = project.root / "data" / "genception"
-        return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-    stages.run_stage(project, "genception", "chain", ["my_images", "blind", "painter"])
-    before = written()
-    shutil.rmtree(project.paths.state)
-    params = yaml.safe_load((project.root / "params.yaml").read_text(encoding="utf-8"))
-    params["models"]["blind"] = {"provider": "blind", "workers": {"replicas": 2}}
-    params["generators"]["painter"] |= {"workers": {}}
-    (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    apart = Project(project.root)
-    assert apart.model("blind").fingerprint == project.model("blind").fingerprint
-    collect(apart, benchmarks=["genception"], models=["blind"])
-    assert not multiprocessing.active_children()
-    stages.run_stage(apart, "genception", "chain", ["my_images", "blind", "painter"])
-    assert written() == before
+def test_a_component_is_let_go_of_when_no_later_folder_needs_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    for component, method in ((Painter, "generate"), (Blind, "respond"), (Regions, "respond")):
+        original = getattr(component, method)
+        monkeypatch.setattr(
+            component,
+            method,
+            lambda self, *given, original=original: (seen.append(self.provider), original(self, *given))[1],
+        )
+        monkeypatch.setattr(component, "release", lambda self: seen.append(f"{self.provider} released"), raising=False)
+    collect(project, ["regions_medium", "blind"])
+    assert "blind released" in seen
+    assert seen.index("regions released") < seen.index("blind")
+    last = len(seen) - 1 - seen[::-1].index("painter")
+    assert "painter released" in seen[last:]
 
 
-def test_the_command_line_says_where(project: Project) -> None:
-    with pytest.raises(ConfigError, match="where: Input should be 'here' or 'ray'"):
-        collect(project, on="slurm")
-    with pytest.raises(ConfigError, match="address is 'auto', which is of a Ray cluster; set where to 'ray'"):
-        collect(project, address="auto")
-    with pytest.raises(WorkersError, match=r"the Ray cluster at 127\.0\.0\.1:9 cannot be used .*; start it"):
-        collect(project, ["trac"], on="ray", address="127.0.0.1:9")
+@pytest.mark.parametrize(
+    ("models", "benchmarks", "told"),
+    [(["blnd"], [], "selected model 'blnd' is unknown"), (["blind"], ["mm"], "benchmark 'mm' is unknown")],
+)
+def test_what_is_not_there_is_named(models: list[str], benchmarks: list[str], told: str, project: Project) -> None:
+    with pytest.raises(ConfigError, match=told):
+        collect(project, models, benchmarks)
 
 
-def test_what_encoders_see_is_only_looked_at_for_what_was_asked(project: Project) -> None:
-    collect(project, benchmarks=["trac", *SETS])
-    assert not (project.paths.state / "features").exists()
+def test_what_must_come_first_is_named(project: Project) -> None:
+    (project.root / "data/resolved.json").rename(project.root / "kept.json")
+    with pytest.raises(StoreError, match="run 'dvc repro resolve'"):
+        collect(project, ["blind"])
+    (project.root / "kept.json").rename(project.root / "data/resolved.json")
+    shutil.rmtree(project.root / "data/questions/scenes_mme")
+    with pytest.raises(StoreError, match="data/questions/scenes_mme is missing; run 'dvc repro data' or 'dvc pull'"):
+        collect(project, ["blind"])
 
 
-def test_one_model_or_one_benchmark(project: Project) -> None:
-    whole = to_make(project)
-    collect(project, models=["blind"])
-    rest = to_make(project)
-    assert rest["models.blind"] == 0
-    assert rest["models.regions_coarse"] == whole["models.regions_coarse"]
-    assert 0 < rest["judge rubric"] < whole["judge rubric"]
-    collect(project, benchmarks=["genception"])
-    after = to_make(project)
-    assert 0 < after["models.regions_coarse"] < rest["models.regions_coarse"]
-    assert after["judge rubric"] == rest["judge rubric"]
-
-
-def test_what_is_not_needed_is_not_looked_at(project: Project) -> None:
-    params = yaml.safe_load((project.root / "params.yaml").read_text(encoding="utf-8"))
-    params["generators"] = {"gone": {"provider": "diffusers", "path": "gone"}}
-    params["run"] |= {"generators": ["gone"], "judge": "gpt_4_1"}
-    (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    collect(Project(project.root), benchmarks=["trac"])
-    with pytest.raises(ConfigError, match="'gone' is no folder here"):
-        collect(Project(project.root), benchmarks=["genception"])
-
-
-def test_what_was_seen_is_noted_by_one_process_at_a_time(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, file = Observed(name="seer", asked_again=2, other=1), project.paths.observations
-    monkeypatch.setattr(CallStore, "observations", lambda store: {"f": seen})
-    waits, only_one = threading.Event(), Project.only_one
-
-    @contextmanager
-    def told(self: Project, target: Path) -> Iterator[None]:
-        waits.set()
-        with only_one(self, target):
-            yield
-
-    with ThreadPoolExecutor(1) as pool:
-        with project.only_one(file):
-            monkeypatch.setattr(Project, "only_one", told)
-            running = pool.submit(collect, Project(project.root), ["trac"], ["blind"])
-            assert waits.wait(60)
-            write_observations(file, {"g": seen})
-        running.result()
-    assert read_observations(file) == {"f": seen, "g": seen}
-
-
-def test_nothing_stays_in_memory(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    released: list[str] = []
-    noting: Callable[[Blind], None] = lambda model: released.append(model.provider)  # noqa: E731
-    monkeypatch.setattr(Blind, "release", noting)
-    collect(project, benchmarks=["trac"])
-    assert released == ["blind"]
-
-
-def test_what_is_not_there_is_named(project: Project) -> None:
-    with pytest.raises(ConfigError, match="benchmark 'genceptoin' is unknown; did you mean 'genception'"):
-        collect(project, benchmarks=["genceptoin"])
-    with pytest.raises(ConfigError, match="selected model 'regions_fine' is unknown; did you mean 'regions_coarse'"):
-        collect(project, models=["regions_fine"])
-    (project.paths.dataset("my_images")).rename(project.root / "elsewhere")
-    with pytest.raises(StoreError, match="dataset my_images is not built yet; run 'dvc repro dataset@my_images'"):
-        collect(project)
+def test_what_has_changed_since_it_was_resolved_is_not_asked(project: Project) -> None:
+    project = changed(project.root, lambda params: params["models"]["blind"].update(batch_size=3))
+    with pytest.raises(StoreError, match=r"models\.blind has changed since it was resolved; run 'dvc repro' again"):
+        collect(project, ["blind"])

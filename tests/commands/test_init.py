@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from driftledger import cli
+from driftledger.commands import init as beginning
 from driftledger.commands.init import init
 from driftledger.commands.upgrade import differing
-from driftledger.core import all_or_nothing
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import write_bytes
 from driftledger.project.project import Project
@@ -45,7 +44,7 @@ def test_an_empty_folder_becomes_a_project(here: Path) -> None:
     said = init(Path())
     assert said[-2:] == ["  driftledger run", "  driftledger report --open"]
     assert (here / ".git").is_dir()
-    assert (here / "ledger.jsonl").read_bytes() == b""
+    assert not (here / "ledger").exists()  # a folder that publishing makes
     assert differing(Project(here)) == []
     assert [spec.name for spec in Project(here).settings.benchmarks] == ["genception", "fidelity"]
     (here / ".driftledger").mkdir()
@@ -58,12 +57,6 @@ def test_twice_is_once(here: Path) -> None:
     before = tree(here)
     assert "a project already" in init(Path())[0]
     assert tree(here) == before
-
-
-def test_minimal_has_one_pipeline(here: Path) -> None:
-    init(Path("a"), minimal=True)
-    assert [path.name for path in (here / "a" / "pipelines").iterdir()] == ["genception"]
-    assert differing(Project(here / "a")) == []
 
 
 def test_a_preset_is_selected(here: Path) -> None:
@@ -109,9 +102,7 @@ OTHERS: dict[str, str] = {
     "dvc.lock": "schema: '2.0'\n",
     "params.yaml": "lr: 0.1\n",
     "MLproject": "name: theirs\n",
-    "pipelines/etl.py": "print()\n",
     ".dvc/plots/lines.json": "{}",
-    "ledger.jsonl": "{}\n",
 }
 
 
@@ -127,14 +118,12 @@ def test_what_somebody_else_wrote_is_refused_and_left_alone(here: Path, name: st
     assert {path: content for path, content in tree(here).items() if not path.startswith("evaluation")} == before
 
 
-def test_force_overwrites_all_but_a_ledger(here: Path) -> None:
+def test_force_overwrites(here: Path) -> None:
     for name, text in OTHERS.items():
         (here / name).parent.mkdir(parents=True, exist_ok=True)
         (here / name).write_text(text, encoding="utf-8")
     init(Path(), force=True)
     assert differing(Project(here)) == []
-    assert (here / "ledger.jsonl").read_text(encoding="utf-8") == OTHERS["ledger.jsonl"]
-    assert (here / "pipelines" / "etl.py").read_text(encoding="utf-8") == OTHERS["pipelines/etl.py"]
 
 
 def test_rules_of_theirs_stay_whatever_bytes_they_have(here: Path) -> None:
@@ -145,7 +134,7 @@ def test_rules_of_theirs_stay_whatever_bytes_they_have(here: Path) -> None:
     assert text.count(b".driftledger") == 1
 
 
-@pytest.mark.parametrize("name", ["dvc.yaml", "params.yaml", ".gitignore", "pipelines", ".dvc", "ledger.jsonl"])
+@pytest.mark.parametrize("name", ["dvc.yaml", "params.yaml", ".gitignore", ".dvc"])
 def test_no_link_is_followed_out_of_the_folder(here: Path, name: str) -> None:
     outside = here.parent / f"{here.name}-target"
     outside.mkdir()
@@ -194,26 +183,6 @@ def test_a_folder_that_git_ignores_is_refused_unless_it_has_a_repository_of_its_
     assert "a project now" in init(Path("elsewhere"))[0]
 
 
-def test_a_disk_without_rights_is_a_sentence_and_leaves_nothing(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (here / ".gitignore").write_text("*.log\n", encoding="utf-8")
-    before = tree(here)
-
-    def refused(path: Path, data: bytes) -> None:
-        if path.name == "params.yaml":
-            raise PermissionError(13, "Permission denied", str(path))
-        write_bytes(path, data)
-
-    monkeypatch.setattr(all_or_nothing, "write_bytes", refused)
-    monkeypatch.setattr("sys.argv", ["driftledger", "init"])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 2
-    assert "params.yaml: Permission denied; mend that and run again" in capsys.readouterr().err
-    assert tree(here) == before
-
-
 def killed_after(writes: int, root: Path) -> bool:
     """Begin a project in a process that ends at once before a further file; whether it came so far."""
     child = os.fork()
@@ -225,7 +194,7 @@ def killed_after(writes: int, root: Path) -> bool:
                 os._exit(9)
             write_bytes(path, data)
 
-        all_or_nothing.write_bytes = write  # type: ignore[attr-defined]
+        beginning.write_bytes = write  # type: ignore[attr-defined]
         init(root)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9

@@ -10,21 +10,24 @@ from typing import Any, get_args
 import pytest
 import yaml
 
+from driftledger.benchmarks.registry import question_rules
 from driftledger.benchmarks.score import SCORE, Score
 from driftledger.commands import stages
+from driftledger.commands.collect import collect
 from driftledger.components.base import Component
 from driftledger.components.models.predictions.formats import FormatName
 from driftledger.components.models.predictions.model import Predictions
 from driftledger.core.errors import ConfigError, CoverageError
 from driftledger.core.escaping import for_markdown
 from driftledger.core.files import read_json
+from driftledger.data.question_sets.build import build as build_questions
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
 from driftledger.project.project import Project
 from driftledger.project.settings import parse_settings
 from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.reports.standing import by_benchmark
 from tests.conftest import REPOSITORY
-from tests.support.evaluation import evaluate
+from tests.support.evaluation import build, evaluate
 from tests.support.params import default_params
 
 VET, MME, SAP = "scenes_mm_vet", "scenes_mme", "scenes_mm_sap"
@@ -40,17 +43,20 @@ def project(root: Path, benchmark: str, count: int = 13, **models: dict[str, Any
     params["run"] |= {**nothing, "question_sets": [name], benchmark: [name], "models": list(models)}
     params["models"] = {"rubric": {"provider": "rubric"}, **models}
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    found = Project(root)
-    stages.question_set(found, name)
-    return found
+    return Project(root)
 
 
 def questions(project: Project, benchmark: str) -> list[QuestionEntry]:
+    """Those of the set, built without its models' files."""
+    name = SETS[benchmark]
+    folder, provider = project.paths.question_set(name), project.settings.question_set(name)
+    if not folder.is_dir():
+        build_questions(name, provider, question_rules(provider), folder)
     return read_questions(project.paths.question_set(SETS[benchmark]))
 
 
 def score_of(project: Project, benchmark: str, model: str) -> Score:
-    return read_json(project.root / "reports/scores" / benchmark / SETS[benchmark] / model / SCORE, Score)
+    return read_json(project.root / "reports/scores" / model / benchmark / SETS[benchmark] / SCORE, Score)
 
 
 def board(project: Project, *scores: Score) -> str:
@@ -69,6 +75,7 @@ def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(tm
     asked = questions(exam, "mme")
     said = {q.id: f"{q.answer}" if place % 4 else wrong(str(q.answer)) for place, q in enumerate(asked)}
     file.write_text(written(tool, asked, said), encoding="utf-8")
+    build(exam)
     evaluate(exam)
 
     score = score_of(exam, "mme", "theirs")
@@ -107,6 +114,7 @@ def test_both_sides_that_do_not_match_are_named_once_and_what_is_missing_is_no_a
     exam = project(tmp_path, "mm_vet", theirs={"provider": "predictions", "path": str(file)})
     first, *rest = questions(exam, "mm_vet")
     file.write_text(json.dumps({q.id: str(q.answer) for q in rest} | {"v1_0": "spare"}), encoding="utf-8")
+    build(exam)
     evaluate(exam)
     told = (
         f"predictions in 'theirs.json': 1 of 13 that are asked for have no prediction ('{first.id}'), and 1 of its 13 "
@@ -116,7 +124,11 @@ def test_both_sides_that_do_not_match_are_named_once_and_what_is_missing_is_no_a
     score = score_of(exam, "mm_vet", "theirs")
     assert score.coverage == 12 / 13
     assert score.outcomes["failed"] > 0
-    answers = (exam.root / "data/answers" / VET / "theirs/records.jsonl").read_text(encoding="utf-8").splitlines()
+    answers = (
+        (exam.root / "data/records/theirs/mm_vet" / VET / "answers/records.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     missing = json.loads(answers[0])
     assert (missing["question"], missing["outcome"], missing["text"]) == (first.id, "failed", "")
     assert missing["error"] == f"there is no prediction for '{first.id}' ('theirs.json')"
@@ -126,6 +138,7 @@ def test_a_file_about_something_else_stops_the_stage(tmp_path: Path) -> None:
     file = tmp_path / "theirs.json"
     exam = project(tmp_path, "mm_vet", theirs={"provider": "predictions", "path": str(file)})
     file.write_text('{"v1_0": "Seven."}', encoding="utf-8")
+    build(exam)
     with pytest.raises(ConfigError, match=r"none of its 1 predictions is about any of the 13 that are asked for"):
         evaluate(exam)
 
@@ -144,12 +157,12 @@ def test_a_letter_counts_in_the_order_it_was_given_in_or_not_at_all(tmp_path: Pa
     lines = [["index", *"ABCDE", "prediction"], *([q.id, *q.options, right[q.id]] for q in asked)]
     listed.write_text("".join("\t".join(line) + "\n" for line in lines), encoding="utf-8")
     bare.write_text(json.dumps(right), encoding="utf-8")
-    stages.run_stage(exam, "mm_sap", "answer", [SAP, "theirs"])
-    stages.run_stage(exam, "mm_sap", "grade", [SAP, "theirs"])
-    stages.run_stage(exam, "mm_sap", "mm_sap", [SAP, "theirs"])
+    build(exam)
+    collect(exam, ["theirs"])
+    stages.score(exam, "theirs")
     assert score_of(exam, "mm_sap", "theirs").metrics["score"] == 100
     with pytest.raises(CoverageError, match="names an option by its place in another order than the one shown"):
-        stages.run_stage(exam, "mm_sap", "answer", [SAP, "letters"])
+        collect(exam, ["letters"])
 
 
 def test_the_page_about_it_can_be_copied_and_names_every_format_and_setting() -> None:

@@ -8,13 +8,13 @@ import pytest
 import yaml
 
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
-from driftledger.commands import stages
-from driftledger.commands.collect import plan
+from driftledger.commands.collect import collect, plan
 from driftledger.core.errors import StoreError
 from driftledger.core.registry import OURS
 from driftledger.data.question_sets.files import read_questions
 from driftledger.project.project import Project
 from tests.conftest import draw
+from tests.support.evaluation import build
 from tests.support.params import default_params
 
 SETS = ("scenes_mm_sap", "scenes_mm_vet")
@@ -48,14 +48,11 @@ def select(project: Project, **run: Any) -> Project:
 
 def test_a_plan_needs_the_dataset_and_neither_key_nor_network(project: Project) -> None:
     project = select(project, models=["regions_coarse", "gpt_4o"], generators=["painter", "dall_e_3"])
-    with pytest.raises(StoreError, match="run 'dvc repro dataset@my_images', which asks no model"):
+    with pytest.raises(StoreError, match="run 'dvc repro data', which asks no model"):
         plan(project)
-    stages.dataset(project, "my_images")
+    build(project)
     planned = {name: calls.to_dict() for name, calls in plan(project).items()}
-    witnesses = ["models.regions_fine", "models.regions_medium"]
-    generators = ["generators.painter", "generators.dall_e_3"]
-    assert list(planned) == ["models.regions_coarse", "models.gpt_4o", *witnesses, *generators]
-    assert planned["models.regions_fine"]["to_make"] == 3
+    assert list(planned) == ["models.regions_coarse", "models.gpt_4o", "generators.painter", "generators.dall_e_3"]
     assert planned["models.gpt_4o"]["to_make"] == 3 * (1 + 1 + 1)  # t = 1 is one call for both generators
     assert planned["generators.dall_e_3"]["most_cost"] == pytest.approx(12 * 0.04)
     assert planned["models.gpt_4o"]["most_cost"] > 0
@@ -72,11 +69,7 @@ def test_a_plan_counts_answers_and_their_gradings(project: Project) -> None:
     path.write_text(yaml.safe_dump(params), encoding="utf-8")
     selected = {"question_sets": list(SETS), "mm_sap": ["scenes_mm_sap"], "mm_vet": ["scenes_mm_vet"]}
     project = select(project, models=["gpt_4o", "blind"], judge="gpt_4_1", **selected)
-    stages.dataset(project, "my_images")
-    with pytest.raises(StoreError, match="run 'dvc repro question_set@scenes_mm_sap', which asks no model"):
-        plan(project)
-    for name in SETS:
-        stages.question_set(project, name)
+    build(project)
     sap, vet = (len(read_questions(project.paths.question_set(name))) for name in SETS)
     before = {name: calls.to_dict() for name, calls in plan(project).items()}
     chains = 3 * 2
@@ -84,7 +77,7 @@ def test_a_plan_counts_answers_and_their_gradings(project: Project) -> None:
     assert 0.9 * most < before["models.gpt_4o"]["to_make"] <= most
     assert before["judge gpt_4_1"]["to_make"] == 2 * 2 * (vet + len(CALIBRATION)) * 5  # each at most twice
     assert before["judge gpt_4_1"]["most_cost"] > 0
-    stages.run_stage(project, "mm_sap", "answer", ["scenes_mm_sap", "blind"])
+    collect(project, ["blind"], ["mm_sap"])
     after = {name: calls.to_dict() for name, calls in plan(project).items()}
     stored = after["models.blind"]["stored"]
     assert before["models.blind"]["to_make"] - after["models.blind"]["to_make"] == stored
@@ -100,7 +93,7 @@ def test_a_plan_counts_what_examples_depend_on_at_most(project: Project) -> None
     path.write_text(yaml.safe_dump(params), encoding="utf-8")
     names = {"datasets": ["digits"], "genception": [], "trac": ["digits"], "descriptions": ["shown"]}
     project = select(project, models=["gpt_4o", "gpt_4_1"], **names)
-    stages.dataset(project, "digits")
+    build(project)
     samples = len(project.built_samples("digits"))
     planned = {name: calls.to_dict() for name, calls in plan(project).items()}
     assert planned["models.gpt_4o"]["to_make"] == samples * (1 + 2)

@@ -12,13 +12,11 @@ from driftledger import cli
 from driftledger.commands import upgrade as upgrading
 from driftledger.commands.init import init
 from driftledger.commands.upgrade import differing, upgrade
-from driftledger.core import all_or_nothing
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import write_bytes
 from driftledger.project.project import Project
 from driftledger.project.scaffold import Generated, generated, read_written
 
-PIPELINE = "pipelines/genception/dvc.yaml"
+PIPELINE = "dvc.yaml"
 Rewrite = Callable[[str], str]
 
 
@@ -44,13 +42,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 @pytest.fixture
 def package(monkeypatch: pytest.MonkeyPatch) -> Callable[[Rewrite], None]:
-    """Another version of the package, whose pipeline of GenCeption is another."""
+    """Another version of the package, whose pipeline is another."""
 
     def changed(rewrite: Rewrite) -> None:
-        def files(names: list[str]) -> list[Generated]:
-            return [
-                each._replace(body=rewrite(each.body)) if each.path == PIPELINE else each for each in generated(names)
-            ]
+        def files() -> list[Generated]:
+            return [each._replace(body=rewrite(each.body)) if each.path == PIPELINE else each for each in generated()]
 
         monkeypatch.setattr(upgrading, "generated", files)
 
@@ -64,7 +60,7 @@ def edit(project: Project, rewrite: Rewrite, path: str = PIPELINE) -> str:
 
 
 def first_line(text: str) -> str:
-    return text.replace("Describe, redraw, repeat", "Say, draw, repeat")
+    return text.replace("  resolve: # what", "  resolve: # all that")
 
 
 def last_line(text: str) -> str:
@@ -94,17 +90,17 @@ def test_what_a_user_changed_elsewhere_is_merged(project: Project, package: Call
     package(last_line)
     upgrade(project)
     text = (project.root / PIPELINE).read_text(encoding="utf-8")
-    assert "Say, draw, repeat" in text
+    assert "resolve: # all that" in text
     assert text.endswith("# the end\n")
     assert yaml.safe_load(text)
     assert differing(project) == [PIPELINE]
     before = text
     upgrade(project)  # and the merged file is not merged again
     assert (project.root / PIPELINE).read_text(encoding="utf-8") == before
-    package(lambda text: last_line(text.replace("stages:", "stages: # all", 1)))
+    package(lambda text: last_line(text.replace("  track: #", "  track: # to", 1)))
     upgrade(project)
     text = (project.root / PIPELINE).read_text(encoding="utf-8")
-    assert ["Say, draw" in text, "stages: # all" in text, text.count("# the end")] == [True, True, 1]
+    assert ["resolve: # all that" in text, "track: # to" in text, text.count("# the end")] == [True, True, 1]
 
 
 def test_an_edit_where_the_package_changed_nothing_stays(project: Project) -> None:
@@ -164,18 +160,6 @@ def test_lines_that_git_must_know_come_back(project: Project) -> None:
     assert "/.driftledger/" in lines
 
 
-def test_a_benchmark_that_is_selected_brings_its_pipeline_and_one_that_is_gone_is_named(project: Project) -> None:
-    text = (project.root / PIPELINE).read_text(encoding="utf-8")
-    (project.root / "pipelines" / "gone").mkdir()
-    (project.root / "pipelines" / "gone" / "dvc.yaml").write_text(text, encoding="utf-8")
-    edit(project, lambda text: text.replace("run:\n", "run:\n  fidelity: [photos]\n", 1), "params.yaml")
-    assert differing(project) == ["pipelines/fidelity/dvc.yaml", "pipelines/gone/dvc.yaml"]
-    told = upgrade(project)
-    assert "pipelines/fidelity/dvc.yaml: new" in told
-    assert any(line.startswith("pipelines/gone/dvc.yaml: of a benchmark that is gone") for line in told)
-    assert (project.root / "pipelines" / "gone" / "dvc.yaml").is_file()
-
-
 def test_no_link_is_followed_out_of_the_project(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside") / "dvc.yaml"
     (project.root / PIPELINE).unlink()
@@ -183,39 +167,6 @@ def test_no_link_is_followed_out_of_the_project(project: Project, tmp_path_facto
     with pytest.raises(ConfigError, match="leads out of the project"):
         upgrade(project)
     assert not outside.exists()
-
-
-def test_a_disk_without_rights_leaves_every_file_as_it_was(
-    project: Project, package: Callable[[Rewrite], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (project.root / "MLproject").unlink()
-    package(last_line)
-    before = (project.root / PIPELINE).read_bytes()
-
-    def refused(path: Path, data: bytes) -> None:
-        if path.name == ".gitattributes":
-            raise PermissionError(13, "Permission denied", str(path))
-        write_bytes(path, data)
-
-    (project.root / ".gitattributes").unlink()
-    monkeypatch.setattr(all_or_nothing, "write_bytes", refused)
-    with pytest.raises(PermissionError):
-        upgrade(project)
-    assert (project.root / PIPELINE).read_bytes() == before
-    assert not (project.root / "MLproject").exists()
-
-
-def test_which_stages_run_again_is_said_with_the_reason(project: Project, package: Callable[[Rewrite], None]) -> None:
-    noted = {"params.yaml": {"run.seed": 1}, "data/resolved.json": {"code.genception.chain": "old"}}
-    locked = {"cmd": "driftledger stage x", "params": noted}
-    lock = {"schema": "2.0", "stages": {"chain@photos-blind-painter": locked, "witness@photos": {"cmd": "x"}}}
-    (project.root / "pipelines" / "genception" / "dvc.lock").write_text(yaml.safe_dump(lock), encoding="utf-8")
-    assert upgrade(project)[1:] == [
-        "1 stage runs again, since code.genception.chain changed: chain@photos-blind-painter",
-        "what depends on these runs again where their outputs change",
-    ]
-    package(lambda text: text.replace("cmd: driftledger stage genception witness", "cmd: driftledger again"))
-    assert f"1 stage runs again, since the stage in {PIPELINE} changed: witness@photos" in upgrade(project)
 
 
 def test_check_has_an_exit_code_and_shows_no_control_characters(
@@ -244,5 +195,5 @@ def test_check_has_an_exit_code_and_shows_no_control_characters(
 
 
 def test_elsewhere_it_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="this folder is no project; run this in the top folder of one"):
+    with pytest.raises(ConfigError, match="this folder is not a project; run this in its top folder"):
         upgrade(Project(tmp_path))

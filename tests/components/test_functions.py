@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import driftledger
-from driftledger.collect.workers.work import Recipe
+from driftledger.collect.ray import Recipe
 from driftledger.core.canonical import sha256_file
 from driftledger.core.code_digest import code_digest
 from driftledger.core.errors import ConfigError, DataError

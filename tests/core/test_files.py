@@ -34,7 +34,8 @@ from driftledger.core.files import (
 from driftledger.core.types import Outcome
 from driftledger.data.records import DatasetCard, read_samples
 from tests.support.full_disk import no_file_longer_than
-from tests.support.ledgers import card_of, genception_score, varied, write_ledger
+from tests.support.labelled import Item, write_labelled
+from tests.support.ledgers import card_of, genception_score, varied
 
 HOSTILE = 'a\u2028b\u2029c\x85d\x1ce\vf\r\ng\x00\x1b[31m \\ " 写真 🙂'
 
@@ -373,12 +374,12 @@ def test_whatever_lies_where_a_new_folder_is_made_gives_way(name: str, lies_ther
 
 
 def test_samples_come_in_the_order_of_the_manifest(tmp_path: Path) -> None:
-    write_ledger(tmp_path, category=HOSTILE)
-    folder = tmp_path / "data" / "datasets" / "shapes"
+    folder = tmp_path / "shapes"
+    write_labelled(folder, [Item("ring", HOSTILE, "test", (1, 2, 3)), Item("disc", HOSTILE, "test", (4, 5, 6))])
     samples = read_samples(folder)
-    assert [(sample.id, sample.category) for sample in samples] == [("disc", HOSTILE), ("ring", HOSTILE)]
-    assert samples[0].image.path == folder / "images" / "disc.png"
-    assert samples[0].image.open().size == (40, 30)
+    assert [(sample.id, sample.label) for sample in samples] == [("ring", HOSTILE), ("disc", HOSTILE)]
+    assert samples[0].image.path == folder / "images" / "ring.png"
+    assert samples[0].image.open().size == (4, 4)
 
 
 def test_a_value_that_is_not_there_stays_not_there(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from driftledger.core.escaping import for_line
 from driftledger.core.shortening import shortened
-from driftledger.ledger.objects.fetching import pull
 
 
 @given(st.text(), st.integers(3, 50))
@@ -25,19 +24,3 @@ def test_what_to_do_stands_behind_the_longest_path() -> None:
     said = f"cannot read {'/very/long' * 60}/config: line 3 is no setting; remove it"
     assert shortened(said).startswith("cannot read /very")
     assert shortened(said).endswith("line 3 is no setting; remove it")
-
-
-def test_a_remote_that_cannot_be_asked_says_why_behind_a_long_path() -> None:
-    class Repo:
-        class cache:  # noqa: N801
-            local = None
-
-        class cloud:  # noqa: N801
-            @staticmethod
-            def get_remote_odb() -> None:
-                raise OSError(f"{'/very/long' * 60}/remote: the disk is full")
-
-    reason = pull(Repo(), []).reason
-    assert reason is not None
-    assert reason.startswith("OSError: /very")
-    assert reason.endswith("the disk is full")

@@ -134,7 +134,7 @@ def test_ten_images_through_an_encoder_take_the_memory_of_one(tmp_path: Path) ->
     Image.new("1", (4_000, 4_000)).save(tmp_path / "large.png")
     _, memory = peak(
         "import sys\nfrom pathlib import Path\n"
-        "from driftledger.collect.encoding import encode_images\nfrom driftledger.core.types import ImageFile\n"
+        "from driftledger.collect.features import encode_images\nfrom driftledger.core.types import ImageFile\n"
         "from driftledger.demo.encoders.layout import LayoutEncoder\n"
         "encode_images(LayoutEncoder(), [ImageFile(Path(sys.argv[1]), str(number)) for number in range(10)])\n",
         str(tmp_path / "large.png"),

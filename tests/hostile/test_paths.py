@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from driftledger.benchmarks.genception.records import WitnessRecord
 from pydantic import BaseModel, ValidationError
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks._questions.records import AnswerRecord
-from driftledger.benchmarks.genception.records import WitnessRecord
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord
 from driftledger.benchmarks.mm_vet.records import JudgedRecord
 from driftledger.benchmarks.mme.records import YesNoRecord

@@ -100,32 +100,21 @@ def test_a_value_offers_all_that_round_to_it(original: Ledger) -> None:
     assert number is not None
     for text in (f"{number.value:.3f}", f"{100 * number.value:.1f} %", f"{number.value:.3f}".replace(".", ",")):
         offers = meant(sources(original), text)
-        assert [f"{RUN}:gc_at_2"] in [each.target for each in offers]
+        assert f"{RUN}:gc_at_2" in [each.target for each in offers]
     assert f"driftledger audit {RUN}:gc_at_2" in printed(offers_table("0.7", offers))
     assert meant(sources(original), "0.987654321") == []
 
 
-OFFERED = [
-    ("GC@2", [f"{RUN}:gc_at_2"]),
-    ("genception", [f"{RUN}:gc_at_2"]),
-    (MODEL, [RUN]),
-    (MODEL, ["--model", MODEL]),
-]
-OFFERED += [("painter", ["--generator", "painter"]), ("my_images", ["--dataset", "my_images"])]
-
-
-@pytest.mark.parametrize(("text", "target"), OFFERED)
-def test_a_word_offers_what_is_called_so(original: Ledger, text: str, target: list[str]) -> None:
-    assert target in [each.target for each in meant(sources(original), text)]
+@pytest.mark.parametrize("text", ["GC@2", "gc_at_2", "genception"])
+def test_a_word_offers_the_numbers_that_are_called_so(original: Ledger, text: str) -> None:
+    assert f"{RUN}:gc_at_2" in [each.target for each in meant(sources(original), text)]
+    assert meant(sources(original), "nonsense") == []
 
 
 WRONG = [
     (f"{RUN}:gc_at_9", r"no metric 'gc_at_9'; nearest: gc_at_"),
     (f"{RUN}:coverage", r"6 score files have a 'coverage'; name one: genception/my_images/coverage"),
-    (
-        "nobody/painter/layout",
-        rf"there is no run, score file, image or metric 'nobody.*; nearest: {MODEL}",
-    ),
+    ("nobody/painter/layout", rf"there is no run, score file, image or metric 'nobody.*; nearest: {MODEL}"),
     ("0" * 12, "there is no run"),
     ("0" * 64, "no image of a run has its bytes"),
     ("params.yaml", "no score file, and no image"),

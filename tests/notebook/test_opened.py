@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError
-from driftledger.ledger import lineage, lock
 from driftledger.notebook.opened import OpenedProject, open_project
 from tests.conftest import Checkout
 
@@ -63,20 +62,6 @@ def test_chains_of_a_sample_with_pictures(opened: OpenedProject) -> None:
     assert chains._repr_html_().count('src="data:image/webp;base64,') == 3
     assert repr(chains).startswith(f"{sample}\n  regions_medium · painter: GC@2 0.")
     assert opened.chains(sample, benchmark="genception") == chains
-
-
-def test_two_runs_of_the_checkout_are_compared_by_one_look_at_its_locks(
-    opened: OpenedProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks: list[Path] = []
-
-    def looked(root: Path) -> dict[str, lock.LockEntry]:
-        looks.append(root)
-        return lock.read_lock(root)
-
-    monkeypatch.setattr(lineage, "read_lock", looked)
-    opened.compare(RUN, RUN)
-    assert looks == [opened.path]
 
 
 def test_answers_are_those_of_the_terminal(

@@ -22,6 +22,7 @@ from tests.support.evaluation import build, evaluate
 project = Project(Path.cwd())
 build(project)
 evaluate(project)
+stages.correlation(project)
 stages.report(project)
 """
 
@@ -66,7 +67,13 @@ def test_default_run_gives_the_same_bytes(machine: dict[str, str], here: dict[st
     assert there.keys() == here.keys()
     assert [name for name, content in here.items() if there[name] != content] == []
     assert len(
-        [name for name in here if name.startswith(("data/datasets/photos", "data/chains")) and name.endswith(".png")]
+        [
+            name
+            for name in here
+            if name.startswith(("data/datasets/photos", "data/records"))
+            and "/fidelity/" not in name
+            and name.endswith(".png")
+        ]
     ) == (21 + len(MODELS) * ITERATIONS * 21)
 
 

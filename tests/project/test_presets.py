@@ -11,6 +11,7 @@ import yaml
 
 from driftledger import cli
 from driftledger.benchmarks.genception.human import human_sheet
+from driftledger.benchmarks.registry import question_rules
 from driftledger.commands import stages
 from driftledger.commands.collect import plan
 from driftledger.commands.resolve import resolve
@@ -18,6 +19,7 @@ from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.registry import OURS, provider_class
 from driftledger.data.hub import HubTable
+from driftledger.data.question_sets.build import build as build_questions
 from driftledger.project.catalogue import catalogue
 from driftledger.project.presets import apply_preset, presets
 from driftledger.project.project import Project
@@ -118,14 +120,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def build(root: Path) -> None:
-    """Datasets and question sets of the selection, as far as they are not there from an earlier preset."""
-    made = Project(root)
-    for name in made.settings.run.datasets:
-        if not made.paths.dataset(name).exists():
-            stages.dataset(made, name)
-    for name in made.settings.run.question_sets:
-        if not made.paths.question_set(name).exists():
-            stages.question_set(made, name)
+    """Datasets and question sets of the selection."""
+    resolve(Project(root))
+    stages.data(Project(root))
 
 
 def planned(
@@ -161,10 +158,9 @@ def test_a_preset_can_be_planned(
     project: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     apply_preset(project, name)
-    build(project)
     if name == "human_table5":
         human_sheet(Project(project), "mme_five", "human_five")
-    resolve(Project(project))
+    build(project)
     found = {component: calls["to_make"] for component, calls in planned(project, monkeypatch, capsys).items()}
     assert sum(found.values()) > 0
     for component, calls in CALLS.get(name, {}).items():
@@ -182,8 +178,9 @@ def test_another_number_of_questions_than_the_paper_has_fails_in_one_sentence(pr
         "mme_questions": f"2374 questions (has {len(MME)})",
     }
     for name, counts in said.items():
+        provider = Project(tmp_path).settings.question_set(name)
         with pytest.raises(DataError) as caught:
-            stages.question_set(Project(tmp_path), name)
+            build_questions(name, provider, question_rules(provider), tmp_path / name)
         assert str(caught.value).startswith(f"question set '{name}' should have {counts}, as its expect says;")
         assert "\n" not in str(caught.value)
 

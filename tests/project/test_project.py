@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from driftledger.collect.call_store import CallStore
+from driftledger.collect.store import CallStore
 from driftledger.project.project import STORE, Project
 from tests.support.params import DEFAULT
 

@@ -8,8 +8,9 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.yaml_text import load_yaml
 from driftledger.project import scaffold
 from driftledger.project.scaffold import SECTION, brought, generated, read_written, rules, with_header, with_rules
+from tests.conftest import REPOSITORY
 
-FILES = generated(benchmark_names())
+FILES = generated()
 
 
 @pytest.mark.parametrize("each", FILES, ids=lambda each: each.path)
@@ -26,7 +27,7 @@ def test_a_file_is_known_by_its_header_until_it_is_edited(each: scaffold.Generat
 def test_the_version_alone_makes_no_other_body(monkeypatch: pytest.MonkeyPatch) -> None:
     before = FILES[0].text
     monkeypatch.setattr(scaffold, "__version__", "9.9.9")
-    after = generated([])[0].text
+    after = generated()[0].text
     assert after != before
     assert read_written(after) == read_written(before)
 
@@ -46,8 +47,10 @@ def test_a_file_that_a_benchmark_does_not_bring_is_a_sentence() -> None:
 def test_git_ignores_what_every_stage_collects() -> None:
     ignored = rules()[".gitignore"].splitlines()
     assert "/.driftledger/" in ignored
-    for stage in (stage for spec in benchmarks() for stage in spec.collects):
+    for stage in (stage for spec in benchmarks() for stage in (spec.data, *spec.collects)):
         assert any(f"/{stage.path}".startswith(line) for line in ignored), stage.path
+    repository = (REPOSITORY / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert {*ignored} <= {*repository}
 
 
 def test_lines_of_rules_are_added_once_and_none_is_lost() -> None:

@@ -14,7 +14,7 @@ from driftledger.benchmarks import registry
 from driftledger.benchmarks.genception.settings import GenCeptionSettings
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.registry import benchmark
-from driftledger.collect.workers.settings import WorkerSettings
+from driftledger.collect.settings import WorkerSettings
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.demo.encoders.layout import LayoutEncoder

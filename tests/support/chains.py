@@ -7,7 +7,7 @@ from typing import TypeVar
 from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.runner import Collecting
-from driftledger.collect.call_store import CallStore
+from driftledger.collect.store import CallStore
 from driftledger.commands.stages import ask
 from driftledger.components.base import Generator, Model
 from driftledger.core.types import Sample

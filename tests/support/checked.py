@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from driftledger_check.files import ScoreFiles, Vector
 from numpy.typing import NDArray
 from PIL import Image
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE
 from driftledger.collect import encoding
-from driftledger_check.files import ScoreFiles, Vector
 
 
 @dataclass(frozen=True)

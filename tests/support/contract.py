@@ -2,36 +2,25 @@
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
-from typing import Any
 
-import yaml
 from pydantic import BaseModel
 
-from driftledger.benchmarks.base import DATASET, QUESTION_SET, ROLES, SCORES, SECTIONS, Benchmark, Metric, Stage
+from driftledger.benchmarks.base import DATASET, QUESTION_SET, RECORDS_OF, ROLES, SCORES, Benchmark, Metric
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.registry import imported
 from driftledger.benchmarks.runner import Runner
-from driftledger.benchmarks.settings import EntryOf, Scoring, Section
+from driftledger.benchmarks.settings import Scoring, Section
 
 KEYS = {**ROLES, "description": "description"}
 """Words that a matrix may have beside the dataset or question set → the kind of entry that stands for them."""
 
-FILES = ("score.json", "rows.jsonl")
-IN_GIT = {"cache": False}
 
-
-def missing_parts(spec: Benchmark, pipeline: Path) -> list[str]:
-    """Everything that is missing, a sentence each; the pipeline is held to a specification that misses nothing.
-
-    Args:
-        pipeline: its ``dvc.yaml``.
-    """
-    parts = (_names, _stages, _models, _metrics, _rules, _code)
-    said = [f"{spec.name}: {each}" for part in parts for each in part(spec)]
-    return said or [f"{spec.name}: {each}" for each in _pipeline(spec, pipeline)]
+def missing_parts(spec: Benchmark) -> list[str]:
+    """Everything that is missing, a sentence each."""
+    parts = (_names, _stages, _models, _metrics, _rules, _runner)
+    return [f"{spec.name}: {each}" for part in parts for each in part(spec)]
 
 
 def _names(spec: Benchmark) -> Iterator[str]:
@@ -52,17 +41,15 @@ def _stages(spec: Benchmark) -> Iterator[str]:
         yield "it has no stage that collects"
     if spec.scores.name != spec.name:
         yield f"its scoring stage is called {spec.scores.name}"
-    if not spec.scores.path.startswith(f"{SCORES}/{spec.name}/"):
-        yield f"its scores are not below {SCORES}/{spec.name}"
+    for stages, top in ((spec.collects, RECORDS_OF), ((spec.scores,), f"{SCORES}/{{model}}")):
+        for stage in stages:
+            if not stage.path.startswith(f"{top}/{spec.name}/"):
+                yield f"{stage.name}: it does not write below {top}/{spec.name}"
     for stage in (*spec.collects, spec.scores):
-        if (
-            not set(stage.keys) <= {*spec.data.keys, *KEYS}
-            or stage.keys[0] != spec.data.keys[0]
-            or len(stage.keys) < 2 - stage.apart
-        ):
+        if not {"model", *spec.data.keys} <= {*stage.keys} <= {*spec.data.keys, *KEYS}:
             yield f"{stage.name}: nobody knows what {', '.join(stage.keys)} stand for"
-        if re.findall(r"\{(\w+)\}", stage.path) != [*stage.keys]:
-            yield f"{stage.name}: its path is not made of its keys in their order: {stage.path}"
+        if sorted(re.findall(r"\{(\w+)\}", stage.path)) != sorted(stage.keys):
+            yield f"{stage.name}: its path is not made of its keys: {stage.path}"
         for setting in stage.settings:
             if setting not in spec.settings.model_fields:
                 yield f"{stage.name}: its section has no setting {setting}"
@@ -145,95 +132,9 @@ def _rules(spec: Benchmark) -> Iterator[str]:
                 yield f"{rule.fact} is to concern {key}, which is in no row of its table"
 
 
-def _code(spec: Benchmark) -> Iterator[str]:
-    for stage in (*spec.collects, spec.scores):
-        try:
-            import_module(stage.code)
-        except ImportError as error:
-            yield f"{stage.name}: the code behind it cannot be imported: {error}"
+def _runner(spec: Benchmark) -> Iterator[str]:
     runner = imported(spec.runner)
     if not (inspect.isclass(runner) and issubclass(runner, Runner)):
         yield f"{spec.runner} is no Runner"
     elif inspect.isabstract(runner):
         yield f"{spec.runner} lacks {', '.join(sorted(runner.__abstractmethods__))}"
-
-
-def _pipeline(spec: Benchmark, file: Path) -> Iterator[str]:
-    if not file.is_file():
-        yield f"there is no pipeline {file.name}"
-        return
-    content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    there: Mapping[str, Mapping[str, Any]] = content["stages"]
-    if content.get("vars") != ["../../params.yaml"]:
-        yield "its pipeline does not read ../../params.yaml"
-    done: list[Stage] = []
-    for stage in (*spec.collects, spec.scores):
-        if stage.name not in there:
-            yield f"its pipeline has no stage {stage.name}"
-        else:
-            before = [] if stage.apart else [each for each in done if not each.apart or stage is spec.scores]
-            yield from (f"stage {stage.name}: {each}" for each in _stage(spec, stage, before, there[stage.name]))
-        done.append(stage)
-    for name in there.keys() - {stage.name for stage in done}:
-        yield f"its pipeline has a stage {name}, and its specification none"
-    if spec.judged and not any("judge" in _noted(one) for one in there.values()):
-        yield "a judge has a part in its scores, and no stage depends on data/resolved.json: judge"
-
-
-def _stage(spec: Benchmark, stage: Stage, before: Sequence[Stage], there: Mapping[str, Any]) -> Iterator[str]:
-    items = {key: f"${{item.{key}}}" for key in stage.keys}
-    matrix = {key: f"${{run.{spec.name if key in spec.data.keys else f'{key}s'}}}" for key in stage.keys}
-    if there.get("matrix") != matrix:
-        yield f"its matrix is not {matrix}"
-    if there.get("wdir") != "../..":
-        yield "it does not run in the top folder"
-    command = f"driftledger stage {spec.name} {stage.name} {' '.join(items.values())}"
-    if there.get("cmd") != command:
-        yield f"its command is not {command}"
-    for folder in (each.at(items) for each in (spec.data, *before)):
-        if folder not in there.get("deps", []):
-            yield f"it does not depend on {folder}"
-    for dep in there.get("deps", []):
-        if "src/" in dep:
-            yield f"it depends on the path {dep} and not on a digest of the code"
-    params = [each for each in there.get("params", []) if isinstance(each, str)]
-    for param in ("run.seed", *(f"{spec.name}.{setting}" for setting in stage.settings)):
-        if param not in params:
-            yield f"{param} is not one of its params"
-    for param in _expected(spec, stage, before):
-        if param not in _noted(there):
-            yield f"{param} of data/resolved.json is not one of its params"
-    outs = [stage.at(items)] if stage is not spec.scores else [f"{stage.at(items)}/{name}" for name in FILES]
-    metrics = [] if stage is not spec.scores else [f"{stage.at(items)}/metrics.json"]
-    for kind, wanted in (("outs", outs), ("metrics", metrics)):
-        listed = there.get(kind, [])
-        if [each if isinstance(each, str) else next(iter(each)) for each in listed] != wanted:
-            yield f"its {kind} are not {', '.join(wanted) or 'none'}"
-        if stage is spec.scores and any(isinstance(each, str) or [*each.values()] != [IN_GIT] for each in listed):
-            yield f"its {kind} are in DVC's cache and not in Git"
-
-
-def _noted(there: Mapping[str, Any]) -> list[str]:
-    """The keys of ``data/resolved.json`` that a stage depends on."""
-    return [key for each in there.get("params", []) if isinstance(each, dict) for key in each["data/resolved.json"]]
-
-
-def _expected(spec: Benchmark, stage: Stage, before: Sequence[Stage]) -> Iterator[str]:
-    """The keys of ``data/resolved.json`` that a stage must depend on: its code, and what no stage before it had."""
-    yield f"code.{spec.name}.{stage.name}"
-    for key in stage.keys:
-        if key in spec.data.keys or any(key in earlier.keys for earlier in before):
-            continue
-        if key == "description":
-            yield from (f"settings.descriptions.${{item.{key}}}", f"examples.${{item.{key}}}")
-        else:
-            section = SECTIONS[ROLES[key]]
-            yield from (f"{section}.${{item.{key}}}", f"settings.{section}.${{item.{key}}}")
-    for setting in stage.settings:
-        for mark in spec.settings.model_fields[setting].metadata:
-            if isinstance(mark, EntryOf) and mark.section in SECTIONS.values():
-                yield f"named.{spec.name}.{setting}"
-            elif isinstance(mark, EntryOf):
-                yield f"settings.{mark.section}.${{{spec.name}.{setting}}}"
-        if setting in spec.beside:
-            yield f"beside.{spec.name}.{setting}"

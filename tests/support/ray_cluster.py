@@ -6,7 +6,7 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
-from driftledger.collect.workers.on_ray import import_ray
+from driftledger.collect.ray import import_ray
 
 MEMORY = 2**27
 """Bytes of each node's object store."""

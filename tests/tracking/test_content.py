@@ -1,80 +1,124 @@
-"""What MLflow would refuse half-way is refused before a push starts."""
+"""What a run shows follows from its evidence: names, limits, tables and the units to look at."""
 
-import math
+import csv
+import io
+import json
+from pathlib import Path
 
 import pytest
 
-from driftledger.tracking.content import ComponentVersion, DatasetInput, LoggedMetric, clip
+from driftledger.benchmarks.score import Score
+from driftledger.tracking.content import artifacts_of, metrics_of, params_of, rows_csv, tags_of
+from driftledger.tracking.traces import traces_of
+from tests.tracking.project import SAMPLES, card, evidence, gen_score, rows, score, write_project
+from tests.words.spec import Words
 
-from .contents import PHOTOS, generator, run
-
-BAD_KEYS = ["gc@3", "gc(3)", "a,b", "a=b", "a+b", "a%", "", "a//b", "/a", "../a", "a/.", "gc\n", "größe", "x" * 251]
-
-
-@pytest.mark.parametrize("key", BAD_KEYS)
-def test_a_metric_key_that_mlflow_refuses_is_named(key: str) -> None:
-    with pytest.raises(ValueError, match="metric ") as caught:
-        LoggedMetric(key, 1.0)
-    assert repr(key) in str(caught.value)
-
-
-@pytest.mark.parametrize("key", BAD_KEYS)
-@pytest.mark.parametrize("field", ["params", "tags"])
-def test_so_is_a_param_or_tag_key(field: str, key: str) -> None:
-    with pytest.raises(ValueError, match=field.removesuffix("s")):
-        run("f1", **{field: {key: "x"}})
-
-
-@pytest.mark.parametrize("key", ["gc", "genception/photos/gc_at_3", "dvc.lock:drift@".rstrip("@"), "a b", "a-b"])
-def test_ordinary_keys_are_accepted(key: str) -> None:
-    LoggedMetric(key, 1.0)
-    run("f1", params={key: "x"}, tags={key: "x"})
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_metric_is_finite(value: float) -> None:
-    with pytest.raises(ValueError, match="finite"):
-        LoggedMetric("gc", value)
+EXAM = {"question_set": "exam", "model": "seer"}
+TRAC = {"dataset": "digits", "model": "seer", "description": "short", "text_encoder": "tfidf"}
+NAMES = {
+    "genception": (
+        gen_score(t=3),
+        ["gc_at_1/shapes", "gc_at_2/shapes", "gc_at_3/shapes", *["gc/shapes"] * 3, *["similarity/shapes"] * 3],
+    ),
+    "trac": (score("trac", TRAC, {"top1": 40.0, "class_mean": 60.0}), ["trac_accuracy/digits"]),
+    "fidelity": (
+        score("fidelity", gen_score().keys, {"ssim": 50.0, "clip_s": 30.0, "fid": 9.0, "ssim_low": 40.0}),
+        ["ssim/shapes", "clip_score/shapes"],
+    ),
+    "mm_sap": (
+        score("mm_sap", EXAM, {"score": 80.0, "answer_rate": 40.0, "answer_accuracy": 95.0, "known_knowns": 1.0}),
+        ["self_awareness/exam", "answer_rate/exam", "answer_accuracy/exam"],
+    ),
+    "mm_vet": (score("mm_vet", EXAM, {"total": 45.0, "total_unread_wrong": 45.0}), ["mm_vet_total/exam"]),
+    "mme": (score("mme", EXAM, {"score": 130.0, "accuracy": 70.0}), ["mme_score/exam", "mme_accuracy/exam"]),
+}
 
 
-@pytest.mark.parametrize("path", ["/etc/passwd", "../up", "a/../../b", "", "."])
-def test_an_artifact_stays_inside_the_run(path: str) -> None:
-    with pytest.raises(ValueError, match="artifact path"):
-        run("f1", artifacts={path: bytes})
+@pytest.mark.parametrize(("of", "names"), NAMES.values(), ids=NAMES)
+def test_each_table_says_its_names_in_mlflow(of: Score, names: list[str]) -> None:
+    assert [metric.name for metric in metrics_of(evidence(of))] == names
 
 
-def test_a_metric_names_a_dataset_of_its_run() -> None:
-    with pytest.raises(ValueError, match="'elsewhere' is not a dataset"):
-        run("f1", metrics=(LoggedMetric("gc", 1.0, dataset="elsewhere"),))
+def test_a_foreign_benchmark_is_tracked_by_the_keys_of_its_headlines() -> None:
+    of = score("words", {"dataset": "shapes", "model": "seer"}, {"words": 7.5, "other": 1.0})
+    assert [(each.name, each.value) for each in Words().tracked(of)] == [("words", 7.5)]
 
 
-def test_a_metric_is_of_components_of_its_run() -> None:
-    with pytest.raises(ValueError, match=r"'generator.crayon@bb22' is not a component of run"):
-        run("f1", metrics=(LoggedMetric("gc", 1.0, of=("generator.crayon@bb22",), dataset="photos"),))
+def test_a_second_score_on_the_same_data_says_first_what_differs() -> None:
+    first, second = (score("trac", TRAC | {"text_encoder": name}, {"top1": 1.0}) for name in ("tfidf", "words"))
+    assert [each.name for each in metrics_of(evidence(first, second))] == [
+        "trac_accuracy/digits",
+        "words.trac_accuracy/digits",
+    ]
 
 
-def test_nothing_is_given_twice() -> None:
-    with pytest.raises(ValueError, match=r"metric and step \('gc', 1\) is given twice"):
-        run("f1", metrics=(LoggedMetric("gc", 1.0, 1), LoggedMetric("gc", 2.0, 1)))
-    late = run("f1", metrics=(LoggedMetric("gc", 1.0, 1),), late_metrics=lambda: [LoggedMetric("gc", 2.0, 1)])
-    with pytest.raises(ValueError, match="twice"):
-        late.every_metric()
-    with pytest.raises(ValueError, match="dataset 'photos' is given twice"):
-        run("f1", datasets=(PHOTOS, PHOTOS))
-    with pytest.raises(ValueError, match=r"component 'generator.painter@aa11' is given twice"):
-        run("f1", components=(generator(), generator()), metrics=())
+def test_of_too_many_names_the_last_iteration_and_the_curves_stay() -> None:
+    run = evidence(gen_score(t=100), *(of for of, _ in NAMES.values() if of.benchmark != "genception"))
+    names = {metric.name for metric in metrics_of(run)}
+    others = {name for benchmark, (_, some) in NAMES.items() if benchmark != "genception" for name in some}
+    assert len(names) == 40
+    assert others | {"gc_at_100/shapes", "similarity/shapes", "gc/shapes"} < names
+    assert {f"gc_at_{t}/shapes" for t in range(74, 100)} < names
 
 
-def test_names_and_digests_fit_their_columns() -> None:
-    with pytest.raises(ValueError, match="digest"):
-        DatasetInput("photos", "0" * 37, "data", 1)
-    with pytest.raises(ValueError, match="component name"):
-        ComponentVersion("generator", "sd/3.5", "aa", {}, {})
-    with pytest.raises(ValueError, match="fingerprint"):
-        run("it's")
-    with pytest.raises(ValueError, match="needs a name"):
-        run("f1", name=" ")
+def test_params_are_few_and_name_versions() -> None:
+    long = card("brush", settings={f"setting_{n}": n for n in range(60)} | {"prompt": "x" * 1000})
+    run = evidence(gen_score(generator=long), NAMES["trac"][0])
+    params = params_of(run)
+    assert len(params) == 40
+    assert params["generator_version"] == long.fingerprint[:12]
+    assert (params["model"], params["text_encoder"]) == ("seer", "tfidf")
+    assert (params["data.shapes"], params["seed"]) == ("d" * 12, "7")
+    assert all(len(value) < 500 for value in params.values())
+    assert "rival" not in params.values()
 
 
-def test_what_no_store_takes_is_inert() -> None:
-    assert clip("a\0b\ud800", 100) == r"a\x00b\ud800"
+def test_tags_have_the_code_that_made_the_scores() -> None:
+    tags = tags_of(evidence(gen_score()))
+    assert (tags["git.commit"], tags["git.dirty"]) == ("c0ffee" + "0" * 34, "false")
+    assert f"brush@{card('brush').fingerprint[:12]}" in tags["mlflow.note.content"]
+
+
+def test_rows_of_all_scores_are_one_table(tmp_path: Path) -> None:
+    run = evidence(gen_score(), score("mm_vet", EXAM, {"total": 1.0}))
+    graded = rows()[0].model_copy(update={"unit": "=q1", "values": {"total": [0.5]}, "extra": {"total": "half"}})
+    text = rows_csv(run.lineages, {run.lineages[0].place: rows(), run.lineages[1].place: [graded]})
+    first, _, last = csv.DictReader(io.StringIO(text))
+    assert (first["benchmark"], first["dataset"], first["unit"]) == ("genception", "shapes", "disc")
+    assert (first["similarity 1"], first["similarity 2"], first["total"]) == ("0.900000", "0.800000", "")
+    assert (last["benchmark"], last["unit"], last["total"], last["total (text)"]) == (
+        *("mm_vet", "'=q1"),
+        *("0.500000", "half"),
+    )
+
+
+def test_artifacts_have_every_number_and_every_prompt(tmp_path: Path) -> None:
+    [run] = write_project(tmp_path, evidence(gen_score()))
+    files = artifacts_of(tmp_path, run, {run.lineages[0].place: rows()})
+    place = "genception/shapes"
+    assert list(files) == ["scores.json", "rows.csv", "prompts.json", f"{place}/descriptions.csv"]
+    assert json.loads(files["scores.json"])[place] == run.lineages[0].score.model_dump(mode="json")
+    assert json.loads(files["prompts.json"])[place]["describe_prompt"] == "Describe it."
+    assert b"disc,0,1,ok,'=a disc," in files[f"{place}/descriptions.csv"]
+
+
+MEAN = sum(SAMPLES.values()) / len(SAMPLES)
+AVERAGES = {
+    "all units, whose mean is the score": (MEAN, "all", {"GC@2", "s(2)"}),
+    "all units, whose mean is another": (0.2, "all", {"s(2)"}),
+    "one of two units": (MEAN, 1, set[str]()),
+}
+
+
+@pytest.mark.parametrize(("gc", "at_most", "titles"), AVERAGES.values(), ids=AVERAGES)
+def test_scores_are_on_traces_only_where_their_average_is_the_score(
+    gc: float, at_most: int, titles: set[str], tmp_path: Path
+) -> None:
+    of = gen_score(gc=gc)
+    of = of.model_copy(update={"metrics": of.metrics | {"similarity_at_2": MEAN - 0.1}})
+    [run] = write_project(tmp_path, evidence(of))
+    traces = list(traces_of(run.lineages[0], tmp_path, rows(), at_most))  # type: ignore[arg-type]
+    assert traces
+    for trace in traces:
+        assert set(trace.values) == titles
+        assert trace.gave["GC@2"] == SAMPLES[trace.unit]

@@ -1,4 +1,4 @@
-"""A fifth benchmark, as somebody else would add one: how many words does a description have?
+"""A benchmark as somebody else would add one: how many words does a description have?
 
-One folder, one line in the registry (an entry point, as an installed distribution has one) and one pipeline file.
+One folder, and one line in the registry: an entry point, as an installed distribution has one.
 """

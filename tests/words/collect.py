@@ -6,8 +6,7 @@ from pathlib import Path
 
 from driftledger.benchmarks.records import RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
-from driftledger.collect.call_result import Context
-from driftledger.collect.steps import Ask, Steps
+from driftledger.collect.call import Ask, Context, Steps
 from driftledger.components.base import Component, Model
 from driftledger.core.files import write_jsonl
 from driftledger.core.types import Conversation, Outcome, Sample, Subject

@@ -17,7 +17,6 @@ from tests.words.score import score
 from tests.words.settings import WordsSettings
 
 if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
     from driftledger.project.project import Project
 
 
@@ -35,7 +34,7 @@ class WordsRunner(Runner):
     def score(self, given: ToScore) -> Scored:
         return score(given)
 
-    def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
+    def callers(self, paths: Mapping[str, str], where: Callable[[str], Path]) -> Iterator[Caller]:
         folder, dataset = where("tell"), where("dataset")
         about = read_json(folder / CARD, CollectedCard)
 
@@ -45,8 +44,8 @@ class WordsRunner(Runner):
             by_id = {sample.id: sample for sample in samples}
             for record in read_jsonl(folder / RECORDS, WordsRecord):
                 if record.text:
-                    place = f"{lineage.collected['tell'].path}/{RECORDS}: {record.place}"
+                    place = f"{paths['tell']}/{RECORDS}: {record.place}"
                     tell = partial(asked.tell, by_id[record.sample])
                     yield RecordedCall("tell", model, place, lambda tell=tell: next(tell()), record.text)  # type: ignore[misc]
 
-        yield Caller("model", about.components["model"], lineage.collected["tell"].path, calls)
+        yield Caller("model", about.components["model"], paths["tell"], calls)

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from driftledger.benchmarks.base import DATASET, SCORES, Benchmark, Input, Metric, Rule, Stage
+from driftledger.benchmarks.base import DATASET, RECORDS_OF, Benchmark, Input, Metric, Rule, Stage, score_stage
 from tests.words.records import WordsRecord
 from tests.words.settings import WordsProtocol, WordsScoring, WordsSettings
 
@@ -17,16 +17,14 @@ class Words(Benchmark):
     data: ClassVar[Stage] = DATASET
     collects: ClassVar[tuple[Stage, ...]] = (
         Stage(
-            "tell", ("dataset", "model"), "data/told/{dataset}/{model}", "tests.words.collect", WordsRecord, ("prompt",)
+            "tell",
+            ("dataset", "model"),
+            f"{RECORDS_OF}/words/{{dataset}}",
+            record=WordsRecord,
+            settings=("prompt",),
         ),
     )
-    scores: ClassVar[Stage] = Stage(
-        "words",
-        ("dataset", "model"),
-        SCORES + "/words/{dataset}/{model}",
-        "tests.words.score",
-        settings=("min_coverage", "confidence"),
-    )
+    scores: ClassVar[Stage] = score_stage("words", ("dataset", "model"))
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric(
             "words",

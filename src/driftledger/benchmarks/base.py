@@ -120,8 +120,9 @@ class Metric:
     pairing: Literal["mean", "ratio"] = "mean"
     """How rows make the score: the mean over groups of the mean over units; or, over orders or gradings, 100 times the
     mean over units of sum / count, resampled by cluster."""
-    steps: int = 1
-    """Of a ratio, values are whole multiples of 1 / ``steps``, or of what that is divided into by powers of ten."""
+    tracked: str = ""
+    """What MLflow calls it, before ``/`` and the name of the data; empty for a metric that MLflow does not show. With
+    ``{t}`` each t has a name of its own, and the curve is shown as well; a family over t without it is a curve."""
 
     @property
     def is_higher(self) -> bool:
@@ -341,6 +342,19 @@ class Table(NamedTuple):
     """It is in ``tables.md`` and folded on the site, since few readers want it."""
 
 
+class Tracked(NamedTuple):
+    """A number of a score that MLflow shows."""
+
+    name: str
+    """Before ``/`` and the name of the data."""
+    key: str
+    """As the score file has it; ``<curve>@<step>`` of a curve."""
+    value: float
+    step: int
+    rank: int
+    """0 for a value, 1 for a curve, more for a value at an earlier t: of too many names the highest are left out."""
+
+
 class Scatter(NamedTuple):
     """A figure with a point per model, by two numbers from 0 to 100."""
 
@@ -415,9 +429,6 @@ class Benchmark(ABC):
     that a row fits a terminal. Those at a glance where none is named."""
     pictures: ClassVar[tuple[str, ...]] = ()
     """Names of the pictures that :meth:`picture` draws into ``reports/``."""
-    tracked_groups: ClassVar[tuple[str, ...]] = ()
-    """Kinds of groups of which MLflow shows the headlines and what no whole score has; the others stand in score files
-    and tables."""
     drawn_groups: ClassVar[Mapping[str, str]] = {}
     """Kind of groups → the metric that a figure shows as bars for each group, by its key in the table."""
     drawn_scores: ClassVar[tuple[str, ...]] = ()
@@ -509,6 +520,25 @@ class Benchmark(ABC):
     def for_dvc(self) -> tuple[str, ...]:
         """:attr:`dvc_metrics`, or what stands for them."""
         return self.dvc_metrics or self.glanced
+
+    def tracked(self, score: Score) -> Iterator["Tracked"]:
+        """What MLflow shows of a score, in the order of the table: the rows that have a name for it, or the headlines
+        under their keys where no row has one."""
+        named = any(metric.tracked for metric in self.metrics)
+        for metric in self.metrics:
+            name = metric.tracked if named else metric.key if metric.headline else ""
+            over_t = "{t}" in metric.key
+            if name and ("{t}" in name or not over_t):
+                members = self.members(metric, score)
+                for place, key in enumerate(members):
+                    earlier = len(members) - 1 - place if over_t else 0
+                    shown = name.format(**(metric.match(key) or {}))
+                    yield Tracked(shown, key, score.metrics[key], 0, 1 + earlier if earlier else 0)
+            if name and over_t:
+                curve = metric.key.removesuffix("_at_{t}")
+                for point in score.curves.get(curve, ()):
+                    shown = name.removesuffix("_at_{t}")
+                    yield Tracked(shown, f"{curve}@{point.step}", point.value, point.step, 1)
 
     def shown_by_dvc(self, score: Score) -> dict[str, float]:
         """Return what ``dvc metrics`` shows of a score, in the order of the table.

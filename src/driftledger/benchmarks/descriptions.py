@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from driftledger.collect.call_key import CallKey
+from driftledger.collect.call import CallKey
 from driftledger.components.base import Model
 from driftledger.core.errors import ConfigError
 from driftledger.core.names import Name
@@ -103,7 +103,7 @@ def describe_key(
     """The key of asking the model of that fingerprint for a description, without examples.
 
     Args:
-        again: which of several askings, as of :class:`~driftledger.collect.steps.Ask`.
+        again: which of several askings, as of :class:`~driftledger.collect.call.Ask`.
     """
     asked = Conversation.ask(prompt, ImageFile(Path(), image_sha256), max_tokens=max_tokens, prefix=prefix)
     return replace(CallKey.of_conversation(model, "describe", asked, {}), seed=again).digest

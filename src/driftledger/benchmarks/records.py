@@ -10,7 +10,7 @@ from driftledger.core.names import Name
 from driftledger.core.types import Outcome
 
 if TYPE_CHECKING:
-    from driftledger.collect.call_result import Result
+    from driftledger.collect.call import Result
 
 RECORDS, CARD = "records.jsonl", "components.json"
 
@@ -76,7 +76,7 @@ def called(result: "Result") -> dict[str, Any]:
 
 def recorded_result(record: CalledRecord, text: str) -> "Result":
     """The result of the call to a model that a record tells of: the inverse of :func:`called`."""
-    from driftledger.collect.call_result import Result
+    from driftledger.collect.call import Result
 
     return Result(
         outcome=record.outcome,

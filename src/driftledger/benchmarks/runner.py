@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, overload
 
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
-from driftledger.collect.call_result import Result
-from driftledger.collect.steps import Call, Steps, Uncounted
+from driftledger.collect.call import Call, Result, Steps, Uncounted
 from driftledger.components.base import Component, Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.types import Conversation, ImageFile
@@ -20,7 +19,7 @@ from driftledger.core.types import Conversation, ImageFile
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
     from driftledger.benchmarks.scoring import Scored, ToScore
-    from driftledger.collect.feature_store import FeatureStore
+    from driftledger.collect.features import FeatureStore
     from driftledger.project.project import Project
 
 R = TypeVar("R")

@@ -4,14 +4,12 @@ Whoever reads scores asks these two: what is told of a metric stands in its benc
 (:class:`driftledger.benchmarks.base.Metric`), and what only one benchmark's own tables read stands in ``details``.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator, model_validator
 
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import sha256_of
 from driftledger.core.files import Record
 from driftledger.core.names import Name, Words
 from driftledger.core.types import Outcome
@@ -202,62 +200,3 @@ def base_key(key: str) -> str:
     ('gc_at_5', 'gc_at_5')
     """
     return key.rpartition("_")[0] if key.endswith(SPREAD) else key
-
-
-def tracked_key(place: str, key: str, *, headline: bool = False) -> str:
-    """What MLflow calls a number that the score at ``<benchmark>/<on>`` has under ``key``.
-
-    MLflow cuts titles of columns and charts off after ten to twenty letters, so what tells them apart comes first. It
-    makes a section of charts of what stands before a slash: headlines have none, other metrics and curves are their
-    benchmark's, and what qualifies numbers, what calls took and each kind of group have one for all benchmarks.
-
-    >>> tracked_key("bench/photos", "gc_at_5", headline=True), tracked_key("bench/photos", "gc")
-    ('gc_at_5.bench.photos', 'bench/gc.photos')
-    >>> tracked_key("bench/photos", "gc_at_5_low")
-    'uncertainty/gc_at_5_low.bench.photos'
-    >>> tracked_key("bench/photos", "category/old scans/gc_at_5")
-    'within category/old scans.gc_at_5.bench.photos'
-    >>> tracked_key("bench/photos", "repeat/gc_at_5")
-    'over repeats/gc_at_5.bench.photos'
-    """
-    kind, _, rest = key.partition("/")
-    name, in_group, metric = rest.rpartition("/")
-    if kind == REPEAT and not in_group:
-        return in_section(OVER_REPEATS, place, rest)
-    if in_group:
-        return in_section(f"within {kind}", place, key_of(name), metric)
-    if key == "coverage" or base_key(key) != key:
-        return in_section("uncertainty", place, key)
-    benchmark, _, on = place.partition("/")
-    return _dotted(key, place) if headline else in_section(benchmark, on, key)
-
-
-USAGE = "usage"
-"""The section of MLflow's charts on what calls took."""
-OVER_REPEATS = "over repeats"
-"""The section of what each repeat alone is worth."""
-
-
-def in_section(section: str, place: str, *names: str) -> str:
-    """A metric of MLflow's: the names, and where they are of, with dots, which no name has.
-
-    >>> in_section("usage", "bench/photos", "seconds_per_describe")
-    'usage/seconds_per_describe.bench.photos'
-    """
-    return f"{section}/{_dotted(*names, place)}"
-
-
-def _dotted(*names: str) -> str:
-    return ".".join(names).replace("/", ".")
-
-
-def key_of(name: str) -> str:
-    """Any name, a category's for instance, as part of a metric's key in MLflow.
-
-    One that MLflow would refuse, or that looks like a mended one, is mended and carries a part of its hash, so that no
-    two names become the same key.
-    """
-    plain = re.sub(r"[^A-Za-z0-9_ -]", "_", name)[:80]
-    if plain == name and name.strip() and not re.search(r"-[0-9a-f]{16}$", name):
-        return name
-    return f"{plain}-{sha256_of(name)[:16]}"

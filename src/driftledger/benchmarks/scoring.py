@@ -18,11 +18,11 @@ from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Float64
 from driftledger.data.records import DatasetCard, read_samples
-from driftledger.metrics.intervals.estimate import ConfidenceInterval, Estimate
-from driftledger.metrics.intervals.means import mean_interval
+from driftledger.metrics.exact import round_significant
+from driftledger.metrics.intervals import DIGITS, ConfidenceInterval, Estimate, mean_interval
 
 if TYPE_CHECKING:
-    from driftledger.collect.feature_store import FeatureStore
+    from driftledger.collect.features import FeatureStore
     from driftledger.components.base import Encoder
 
 R = TypeVar("R", bound=CollectedRecord)
@@ -133,10 +133,11 @@ class Ends(NamedTuple):
 
     @classmethod
     def between(cls, key: str, ends: ConfidenceInterval | None, reason: str, unit: float = 1.0) -> "Ends":
-        """Of a metric by its interval, or by why it has none."""
+        """Return the ends of a metric's interval to 9 significant digits, or why it has none."""
         if ends is None:
             return cls({}, {f"{key} interval": reason})
-        return cls({key + LOW: unit * ends.low, key + HIGH: unit * ends.high}, {})
+        low, high = (round_significant(unit * end, DIGITS) for end in ends)
+        return cls({key + LOW: low, key + HIGH: high}, {})
 
     @classmethod
     def together(cls, several: Iterable["Ends"]) -> "Ends":

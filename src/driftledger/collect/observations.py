@@ -1,46 +1,23 @@
-"""What was seen of a component: calls that were made twice, and which of them gave other bytes; and of a service that
-is watched, whether it still answers as it did.
+"""What was seen of components: calls that were made twice, and how many of them gave different answers; and whether a
+watched service still answers as it did.
 
-The first result stays; another one is kept beside it as an observation. Counts per component stand in
-``data/observations.json``, in Git, since the store is disposable and the report tells them.
+Counts per component are in ``data/observations.json``, in Git, because the store may be deleted and the report shows
+them.
 """
 
-import sqlite3
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, RootModel, ValidationError, model_validator
 
-from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_bytes, write_json
 from driftledger.core.limits import load_json
 from driftledger.core.strict import Strict, explain
 
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS asked_again (
-    key TEXT PRIMARY KEY,
-    component TEXT NOT NULL,    -- fingerprint
-    provider TEXT NOT NULL,
-    other INTEGER NOT NULL      -- how often it gave other bytes
-);
-CREATE TABLE IF NOT EXISTS observations (
-    key TEXT NOT NULL,
-    result TEXT NOT NULL,       -- canonical JSON of what it gave, unlike the result that is stored
-    image TEXT,                 -- SHA-256
-    source TEXT NOT NULL        -- a spool's name; empty where it was made here
-);
-CREATE INDEX IF NOT EXISTS observations_by_key ON observations (key);
-"""
-
 LONGEST_NAME = 300
-
-_ANSWER = ("outcome", "text", "image")
-"""What a call gave, without what a service says about itself."""
-
-Repeat = Literal["same", "other"]
 
 
 class Watched(Strict):
@@ -112,49 +89,6 @@ Observations = Mapping[str, Observed]
 
 class _File(RootModel[dict[str, Observed]]):
     pass
-
-
-def compare_again(
-    db: sqlite3.Connection,
-    key: str,
-    component: tuple[str, str],
-    stored: Mapping[str, Any],
-    row: Mapping[str, Any],
-    source: str,
-) -> Repeat:
-    """Note that a call whose result is stored was made again.
-
-    Args:
-        component: its fingerprint and its provider.
-        stored: the row of the result that stays.
-        row: that of the other one.
-        source: the spool that it is from.
-    """
-    other = any(stored.get(name) != row.get(name) for name in _ANSWER)
-    db.execute(
-        "INSERT INTO asked_again VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET other = other + excluded.other",
-        (key, *component, int(other)),
-    )
-    if other:
-        db.execute("INSERT INTO observations VALUES (?, ?, ?, ?)", (key, canonical_json(row), row["image"], source))
-    return "other" if other else "same"
-
-
-def count_observations(db: sqlite3.Connection) -> dict[str, Observed]:
-    """What a store has seen.
-
-    Raises:
-        sqlite3.DatabaseError: something else stands there.
-    """
-    rows = db.execute(
-        "SELECT component, min(provider), count(*), sum(other > 0) FROM asked_again GROUP BY component"
-    ).fetchall()
-    try:
-        return _File.model_validate(
-            {one: {"name": name, "asked_again": again, "other": other} for one, name, again, other in rows}
-        ).root
-    except ValidationError as error:
-        raise sqlite3.DatabaseError(explain(error, "what was seen of components")) from None
 
 
 def read_observations(path: Path) -> dict[str, Observed]:

@@ -1,13 +1,11 @@
-"""What collecting would still cost, worked out from the call store without making a call."""
+"""What collecting would still cost, computed from the call store without making a call."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from driftledger.collect.call_result import Result, Spent
-from driftledger.collect.claims import Store
-from driftledger.collect.steps import Call, NotStoredError, walk_together
+from driftledger.collect.call import Call, NotStoredError, Result, Spent, walk
+from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
 from driftledger.core.types import Conversation, Usage
@@ -20,7 +18,7 @@ R = TypeVar("R")
 
 @dataclass
 class PlannedCalls:
-    """What one component would be asked. Tokens and costs are upper bounds, by estimate; None where nobody is paid."""
+    """The calls to one component. Tokens and costs are upper bounds, by estimate; None for a free component."""
 
     component: Component
     stored: int = 0
@@ -31,7 +29,7 @@ class PlannedCalls:
     spent: Spent = field(default_factory=Spent)
 
     def add(self, count: int, each: Usage | None) -> None:
-        """``count`` more calls, each of which may consume ``each``."""
+        """Count calls, each of which may consume ``each``."""
         self.to_make += count
         if each is None or not isinstance(self.component, RemoteComponent):
             return
@@ -42,7 +40,7 @@ class PlannedCalls:
 
     @property
     def likely_cost(self) -> float | None:
-        """At the mean cost of an attempt so far; None where nothing has been paid yet."""
+        """At the mean cost of an attempt so far; None if nothing has been paid yet."""
         if self.most_cost is None or not self.spent.attempts:
             return None
         return self.to_make * self.spent.cost / self.spent.attempts
@@ -60,17 +58,14 @@ class PlannedCalls:
         }
 
 
-@dataclass
 class Plan:
-    """The calls of several protocols; one that two of them need is counted once."""
+    """Counts the calls of protocols; a call that several of them make is counted once."""
 
-    store: Store
-    calls: dict[str, PlannedCalls] = field(default_factory=dict)
-    found: dict[str, tuple[str, str | None]] = field(default_factory=dict)
-    """Digest of each call that was found stored → whose it is, and the hash of its image; for whoever empties it."""
-    _seen: set[str] = field(default_factory=set)
-    _known: Counter[str] = field(default_factory=Counter)
-    """Stored calls of components that nobody has named yet, by their fingerprints."""
+    def __init__(self, store: CallStore) -> None:
+        self.store = store
+        self.calls: dict[str, PlannedCalls] = {}
+        self._seen: dict[str, Component | None] = {}
+        """Digest of each call → its component if the call is stored."""
 
     def run(self, planned: "Sequence[Planned[R]]") -> list[R]:
         """Count the calls of protocols, as :class:`~driftledger.benchmarks.runner.RunSteps`.
@@ -78,84 +73,68 @@ class Plan:
         Raises:
             NotStoredError: some of them are still to be made.
         """
-        walked = walk_together([each.steps() for each in planned], self._stored)
-        for number, found in enumerate(walked):
-            if found.pending is not None:
-                shared = not self._is_new(found.pending.key.digest)
-                for component, asked in planned[number].calls[found.known + shared :]:  # which may be planned anew
+        returned: list[Any] = []
+        complete = True
+        for each in planned:
+            walked = walk(each.steps(), self._stored)
+            returned.append(walked.returned)
+            if walked.pending is not None:
+                complete = False
+                digest = walked.pending.key.digest
+                skipped = digest in self._seen
+                self._seen.setdefault(digest, None)
+                for component, asked in each.calls[walked.known + skipped :]:
                     self.add(component, asked, 1)
-        if any(found.pending is not None for found in walked):
+        if not complete:
             raise NotStoredError
-        return [found.returned for found in walked]  # type: ignore[misc]  # all of them came to their end
+        return returned
 
     def whole(self, collect: "Callable[[RunSteps], R]") -> R:
-        """Count the calls of a stage where all of them are stored.
+        """Count the calls of a stage if all of them are stored.
 
         Raises:
-            NotStoredError: some are not, and none is counted.
+            NotStoredError: some are not; none is counted.
         """
         trial = Plan(self.store)
         collected = collect(trial.run)
-        self.found |= trial.found
-        self.recall(by_component(trial.found))
+        for digest, component in trial._seen.items():
+            if component is not None:
+                self._note_stored(digest, component)
         return collected
 
     def recorded(self, collect: "Callable[[RunSteps], R]") -> "R | None":
-        """Count a stage whose records are here; nothing where its calls are not, since somebody else made them."""
+        """Count a stage whose records are here; nothing if its calls are not, since somebody else made them."""
         try:
             return self.whole(collect)
         except NotStoredError:
             return None
 
-    def recall(self, calls: Mapping[str, Sequence[str]]) -> None:
-        """Count calls that are known to be stored: by the fingerprint of a component, the digests."""
-        for fingerprint, digests in calls.items():
-            new = set(digests) - self._seen
-            self._seen |= new
-            if fingerprint in self.calls:
-                self.calls[fingerprint].stored += len(new)
-            else:
-                self._known[fingerprint] += len(new)
-
     def add(self, component: Component, asked: Conversation | str, count: int) -> None:
-        """Count calls by a stand-in for what is asked."""
+        """Count calls by a stand-in for their input."""
         self.of(component).add(count, expected_of(component, asked))
-
-    def _stored(self, calls: Sequence[Call]) -> list[Result | None]:
-        digests = [call.key.digest for call in calls]
-        stored = self.store.get(digests)
-        for call, digest in zip(calls, digests, strict=True):
-            if (result := stored.get(digest)) is not None:
-                image = None if result.image is None else result.image.sha256
-                self.found[digest] = call.component.fingerprint, image
-                if self._is_new(digest):
-                    self.of(call.component).stored += 1
-        return [stored.get(digest) for digest in digests]
-
-    def _is_new(self, digest: str) -> bool:
-        new = digest not in self._seen
-        self._seen.add(digest)
-        return new
 
     def of(self, component: Component) -> PlannedCalls:
         """What has been counted for a component so far."""
         if component.fingerprint not in self.calls:
             spent = self.store.spent(component.fingerprint)
-            stored = self._known.pop(component.fingerprint, 0)
-            self.calls[component.fingerprint] = PlannedCalls(component, stored, spent=spent)
+            self.calls[component.fingerprint] = PlannedCalls(component, spent=spent)
         return self.calls[component.fingerprint]
 
+    def _stored(self, call: Call) -> Result | None:
+        digest = call.key.digest
+        result = self.store.find(digest)
+        if result is not None:
+            self._note_stored(digest, call.component)
+        return result
 
-def by_component(found: Mapping[str, tuple[str, str | None]]) -> dict[str, list[str]]:
-    """Fingerprint → the digests of its calls, of what :attr:`Plan.found` holds."""
-    calls: dict[str, list[str]] = {}
-    for digest, (fingerprint, _) in found.items():
-        calls.setdefault(fingerprint, []).append(digest)
-    return calls
+    def _note_stored(self, digest: str, component: Component) -> None:
+        if digest not in self._seen:
+            self._seen[digest] = component
+            self.of(component).stored += 1
 
 
 def expected_of(component: Component, asked: Conversation | str) -> Usage | None:
-    """The most that one call may consume; None where nobody counts."""
+    """The most that one call may consume; None for a component on this machine."""
     if isinstance(component, RemoteModel) and isinstance(asked, Conversation):
         return component.expected(asked)
     if isinstance(component, RemoteGenerator) and isinstance(asked, str):

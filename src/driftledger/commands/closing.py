@@ -59,8 +59,4 @@ def closing(project: Project, mlflow: Sequence[str] | None = None) -> Iterator[R
 def _where(project: Project) -> Iterator[str]:
     from driftledger.tracking.ui import where_to_look
 
-    tracking = project.settings.tracking
-    try:
-        yield where_to_look(tracking, None)
-    except DriftledgerError as error:
-        yield f"MLflow: {error}"
+    yield where_to_look(project.settings.tracking)

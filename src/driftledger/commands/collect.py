@@ -6,8 +6,11 @@ that has the records and not the store pays only for what is new.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,22 +19,22 @@ from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
 from driftledger.benchmarks.records import CARD, CollectedCard
 from driftledger.benchmarks.registry import benchmark_names, runner
 from driftledger.benchmarks.writing import write_collected
-from driftledger.collect.call_store import CallStore
+from driftledger.collect.call import NotStoredError
 from driftledger.collect.observations import write_observations
 from driftledger.collect.plan import Plan, PlannedCalls
-from driftledger.collect.steps import NotStoredError
-from driftledger.collect.workers.replicas import Replicas
-from driftledger.collect.workers.settings import CollectSettings
-from driftledger.commands.resolve import keys_of
+from driftledger.collect.run import Collector
+from driftledger.collect.settings import CollectSettings
+from driftledger.collect.store import CallStore
+from driftledger.commands.resolve import inputs_of, keys_of
 from driftledger.commands.stages import ask, refuse_failures
 from driftledger.components.base import Component
-from driftledger.core.canonical import sha256_of
+from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
 from driftledger.core.files import read_json
-from driftledger.core.made import files_digest, is_made, keep_only, made_from, make
+from driftledger.core.made import INPUTS, files_digest, is_made, keep_only, made_from, make
 from driftledger.core.strict import explain
 from driftledger.project.project import Project
-from driftledger.project.workers import workers_of
+from driftledger.project.workers import collector_of
 
 
 @dataclass(frozen=True)
@@ -61,24 +64,17 @@ class Task:
         """
         return inputs_of(project, "collect", self.name, self.keys, self.before)
 
+    def inputs_now(self, project: Project) -> str:
+        """The same; nothing where an earlier folder is missing."""
+        try:
+            return self.inputs(project)
+        except StoreError:
+            return ""
 
-def inputs_of(project: Project, kind: str, name: str, keys: Mapping[str, str], before: Sequence[Stage]) -> str:
-    """Return the digest of what shapes a folder: what ``resolve`` noted, and the folders that it is made from.
-
-    Raises:
-        StoreError: one of these is missing.
-    """
-    noted = project.noted().get(kind, {}).get(keys["model"], {}).get(name)
-    if noted is None:
-        raise StoreError(f"data/resolved.json does not know {keys['model']}/{name}; run 'dvc repro resolve'")
-    digests = []
-    for stage in before:
-        folder = project.root / stage.at(keys)
-        if not folder.is_dir():
-            raise StoreError(f"{stage.at(keys)} is missing; run 'dvc repro {stage.lock(keys)}' or 'dvc pull'")
-        made = made_from(folder)
-        digests.append(files_digest(folder) if made is None else made.files)
-    return sha256_of([noted, digests])
+    def asks(self, project: Project) -> set[tuple[str, str]]:
+        """Role and name of each component that is asked."""
+        names = {(key, self.keys[key]) for key in ("model", "generator") if key in self.keys}
+        return names | ({("model", project.settings.judge)} if self.stage.judged else set())
 
 
 def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list[Task]:
@@ -119,55 +115,84 @@ def collect(
     """
     check_known("selected model", models, project.settings.run.models)
     check_known("benchmark", benchmarks, benchmark_names())
-    with project.store() as store, workers_of(project.settings, _place(project, on, address)) as workers:
+    tasks = {model: tasks_of(project, model, benchmarks) for model in models}
+    with (
+        project.store() as store,
+        collector_of(project.settings, store, _place(project, on, address)) as collector,
+        ExitStack() as locks,
+    ):
         for model in models:
-            with project.only_one(project.root / RECORDS_OF.format(model=model)):
-                _collect_model(project, model, benchmarks, store, workers)
+            top = project.root / RECORDS_OF.format(model=model)
+            top.mkdir(parents=True, exist_ok=True)
+            locks.enter_context(project.only_one(top))
+        work = _Work(project, store, collector, tasks)
+        remote = [model for model in models if work.is_remote(model)]
+        local = [model for model in models if model not in remote]
+        collector.side_by_side([partial(work.do, [model]) for model in remote] + [partial(work.do, local)])
+        if not benchmarks:
+            for model in models:
+                keep_only(project.root / RECORDS_OF.format(model=model), _folders(project, tasks[model]))
         seen = store.observations()
         if any(each.other for each in seen.values()):
             with project.only_one(project.paths.observations):
                 write_observations(project.paths.observations, seen)
 
 
-def _collect_model(
-    project: Project, model: str, benchmarks: Collection[str], store: CallStore, workers: Replicas
-) -> None:
-    tasks = tasks_of(project, model, benchmarks)
-    for number, task in enumerate(tasks):
-        _make_records(project, task, store, workers)
-        _release(project, task, tasks[number + 1 :], workers)
-    if not benchmarks:
-        keep_only(project.root / RECORDS_OF.format(model=model), _folders(project, tasks))
+class _Work:
+    """Makes the records of several models, in several threads at once.
 
+    Models behind services are asked side by side, local ones one after another.
+    """
 
-def _make_records(project: Project, task: Task, store: CallStore, workers: Replicas) -> None:
-    folder, failed = project.root / task.stage.at(task.keys), list[str]()
+    def __init__(
+        self, project: Project, store: CallStore, collector: Collector, tasks: Mapping[str, Sequence[Task]]
+    ) -> None:
+        self._project, self._store, self._collector = project, store, collector
+        self._left = {model: list(some) for model, some in tasks.items()}
+        self._lock = Lock()
+        """Held while a folder's calls are planned and while components are released: none is made twice."""
 
-    def write() -> None:
-        pay_back(project, task, store)
-        collecting = runner(task.spec.name).collecting(project, task.stage.name, task.keys)
-        collected = ask(collecting, store, workers)
-        failures = collecting.failures(collected)
-        refuse_failures(failures, task.spec.name, project.settings.section(task.spec.name).min_coverage)
-        failed.extend(failures.failed)
-        write_collected(folder, collecting, collected)
+    def do(self, models: Sequence[str]) -> None:
+        """Make the records of models, one after another."""
+        for model in models:
+            for task in list(self._left[model]):
+                self._make(task)
+                self._finish(model, task)
 
-    make(folder, task.inputs(project), write)
+    def _make(self, task: Task) -> None:
+        project, failed = self._project, list[str]()
+        folder = project.root / task.stage.at(task.keys)
 
+        def write() -> None:
+            with self._lock:
+                pay_back(project, task, self._store)
+                collecting = runner(task.spec.name).collecting(project, task.stage.name, task.keys)
+            collected = ask(collecting, self._store, self._collector)
+            failures = collecting.failures(collected)
+            refuse_failures(failures, task.spec.name, project.settings.section(task.spec.name).min_coverage)
+            failed.extend(failures.failed)
+            write_collected(folder, collecting, collected)
 
-def _release(project: Project, done: Task, left: Sequence[Task], workers: Replicas) -> None:
-    """Let go of components that the tasks that are left do not need."""
-    needed = {name for task in left for name in _asked_by(project, task)}
-    for section, name in _asked_by(project, done):
-        if (section, name) not in needed:
-            component: Component = getattr(project, section)(name)
-            component.release()
-            workers.release(component)
+        make(folder, task.inputs(project), write)
+        if failed:  # a folder without its mark is made again by the next run, which tries the failed calls again
+            (folder / INPUTS).unlink()
 
+    def _finish(self, model: str, done: Task) -> None:
+        """Let go of components that neither this model nor those asked at the same time need any more."""
+        with self._lock:
+            self._left[model].remove(done)
+            others = (
+                task for name, some in self._left.items() for task in some if name == model or self.is_remote(name)
+            )
+            needed = {each for task in others for each in task.asks(self._project)}
+            for role, name in done.asks(self._project) - needed:
+                component = self._project.made(role, name)
+                if component is not None:  # else nothing was asked of it, and it may not be on this machine
+                    component.release()
+                    self._collector.release(component)
 
-def _asked_by(project: Project, task: Task) -> set[tuple[str, str]]:
-    names = {(key, task.keys[key]) for key in ("model", "generator") if key in task.keys}
-    return names | ({("model", project.settings.judge)} if task.stage.judged else set())
+    def is_remote(self, model: str) -> bool:
+        return isinstance(self._project.settings.model(model), RemoteComponent)  # which may not be on this machine
 
 
 def _folders(project: Project, tasks: Sequence[Task]) -> list[Path]:
@@ -175,9 +200,13 @@ def _folders(project: Project, tasks: Sequence[Task]) -> list[Path]:
 
 
 def pay_back(project: Project, task: Task, store: CallStore) -> None:
-    """Put the calls that an earlier folder of records tells of into the store, unless they are there."""
+    """Put the calls that an earlier folder of records tells of into the store, unless they are there.
+
+    A folder that was changed since it was made pays nothing back: what it tells may be forged.
+    """
     folder = project.root / task.stage.at(task.keys)
-    if not (folder / CARD).is_file():
+    made = made_from(folder)  # which a folder with failed calls does not say
+    if not (folder / CARD).is_file() or (made is not None and made.files != files_digest(folder)):
         return
     paths = {stage.name: stage.at(task.keys) for stage in (*task.before, task.stage)}
     card = read_json(folder / CARD, CollectedCard)
@@ -186,12 +215,13 @@ def pay_back(project: Project, task: Task, store: CallStore) -> None:
         component = components.get(caller.card.fingerprint)
         if component is not None and caller.folder == paths[task.stage.name] and caller.needs is None:
             calls = caller.calls(component)
-            store.keep((each.call(), each.result) for each in calls if each.result is not None)
+            recorded = ((each.call(), each.result) for each in calls if each.result is not None)
+            store.restore((call.key, call.context, result) for call, result in recorded)
 
 
 def _components(project: Project, task: Task, card: CollectedCard) -> Iterator[Component]:
     """Yield the components that would be asked now."""
-    for role, name in _asked_by(project, task):
+    for role, name in task.asks(project):
         yield getattr(project, role)(name)
     for role, named in card.components.items():
         if role not in ("model", "generator", "judge") and named.name in project.settings.named("models"):
@@ -205,14 +235,19 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
     """
     project = replace(project, asks=False) if project.asks else project
     settings, run = project.settings, project.settings.run
-    with project.store() as store:
+    with project.store(writes=False) as store:
         plan = Plan(store)
         for model in run.models:
             done: dict[tuple[str, ...], dict[str, Any]] = {}
             for task in tasks_of(project, model):
                 _count(project, task, plan, done.setdefault((task.spec.name, *task.keys.values()), {}))
         models = (name for name in settings.named("models") if name != run.judge or name in run.models)
-        counted = {f"models.{name}": plan.of(project.model(name)) for name in models}
+        of_models = {name: plan.of(project.model(name)) for name in models}
+        counted = {
+            f"models.{name}": calls
+            for name, calls in of_models.items()
+            if name in run.models or calls.stored or calls.to_make  # others are only named, as whom to compare with
+        }
         counted |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
         return counted | ({f"judge {settings.judge}": plan.of(project.judge())} if settings.needs_judge else {})
 
@@ -224,7 +259,8 @@ def _count(project: Project, task: Task, plan: Plan, done: dict[str, Any]) -> No
         done: stage → what came of it, of the same keys; a stage that is missing is not complete.
     """
     folder, name = project.root / task.stage.at(task.keys), task.stage.name
-    is_current = (project.root / task.spec.data.at(task.keys)).is_dir() and _is_current(project, task, folder)
+    has_data = (project.root / task.spec.data.at(task.keys)).is_dir()
+    is_current = has_data and is_made(folder, task.inputs_now(project), look_into_files=False)
     complete = all(stage.name in done for stage in task.before[1:])
     collecting = runner(task.spec.name).collecting(
         project, name, task.keys, None if is_current else done if complete else {}
@@ -240,13 +276,6 @@ def _count(project: Project, task: Task, plan: Plan, done: dict[str, Any]) -> No
     except NotStoredError as error:
         for each in error.rest:
             plan.add(*each)
-
-
-def _is_current(project: Project, task: Task, folder: Path) -> bool:
-    try:
-        return is_made(folder, task.inputs(project))
-    except StoreError:
-        return False
 
 
 def _place(project: Project, on: str | None, address: str | None) -> CollectSettings:

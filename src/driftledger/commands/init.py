@@ -20,7 +20,6 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import write_bytes
 from driftledger.core.names import is_relative_path, leads_out
-from driftledger.core.paths import Paths
 from driftledger.core.shortening import shortened
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.project.first_params import FirstParams, Images, first_params, name_of
@@ -117,10 +116,8 @@ def _contents(root: Path, files: list[Generated], first: FirstParams, *, force: 
     found |= {
         path: text for path, text in new.items() if _text(root / path) != text and (force or not _is(root / path))
     }
-    if not _is(Paths(root).ledger):
-        found[Paths(root).ledger.name] = ""
     found |= {PARAMS: found.pop(PARAMS)} if PARAMS in found else {}
-    for path in (*_DVC, *RULES, *new, Paths(root).ledger.name):
+    for path in (*_DVC, *RULES, *new):
         if leads_out(root / path, root) or (root / path).is_dir():
             raise ConfigError(
                 f"{_shown(root / path)} is a folder or leads elsewhere; move it away, or name another folder"
@@ -133,7 +130,6 @@ def _refuse_others(root: Path, files: list[Generated]) -> None:
     others = [each.path for each in files if _is(root / each.path) and not _fits(root, each)]
     if not _is_ours(root / PIPELINE):
         others += [name for name in (PARAMS, LOCK) if _is(root / name)]
-        others += [Paths(root).ledger.name] if _text(Paths(root).ledger) else []
     if others:
         raise ConfigError(
             f"{_shown(root)} holds {', '.join(others)} of something else; give the project a folder of its own, as in "

@@ -5,23 +5,23 @@ weight file or a new version of a component runs what depends on it, and nothing
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.settings import EntryOf
 from driftledger.collect.observations import read_observations
-from driftledger.commands.stages import file_beside
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
-from driftledger.core.errors import MissingExtraError, MissingSourceError
+from driftledger.core.errors import ConfigError, MissingExtraError, MissingSourceError, StoreError, nothing_at
 from driftledger.core.escaping import for_terminal
 from driftledger.core.files import write_json
-from driftledger.core.made import keep_only
+from driftledger.core.made import files_digest, keep_only, made_from
 from driftledger.core.registry import provider_place
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
@@ -126,6 +126,25 @@ def keys_of(settings: Settings, spec: Benchmark, stage: Stage, model: str) -> It
     return (dict(zip(stage.keys, each, strict=True)) for each in product(*names))
 
 
+def inputs_of(project: Project, kind: str, name: str, keys: Mapping[str, str], before: Sequence[Stage]) -> str:
+    """Return the digest of what shapes a folder: what ``resolve`` noted, and the folders that it is made from.
+
+    Raises:
+        StoreError: one of these is missing.
+    """
+    noted = project.noted().get(kind, {}).get(keys["model"], {}).get(name)
+    if noted is None:
+        raise StoreError(f"data/resolved.json does not know {keys['model']}/{name}; run 'dvc repro resolve'")
+    digests = []
+    for stage in before:
+        folder = project.root / stage.at(keys)
+        if not folder.is_dir():
+            raise StoreError(f"{stage.at(keys)} is missing; run 'dvc repro {stage.lock(keys)}' or 'dvc pull'")
+        made = made_from(folder)
+        digests.append(files_digest(folder) if made is None else made.files)
+    return sha256_of([noted, digests])
+
+
 def _shaped_by(
     settings: Settings, noted: Mapping[str, Any], spec: Benchmark, stage: Stage, keys: Mapping[str, str]
 ) -> dict[str, Any]:
@@ -166,6 +185,22 @@ def _source(section: str, name: str, provider: Provider, known: "_Noted") -> dic
     noted = {"source": known.digest(f"{section}.{name}", _as_written(provider), provider.source_digest)}
     place = provider_place(section, provider.provider)
     return noted if is_ours(place.partition(":")[0]) else {**noted, "code": code_digest(place)}
+
+
+def file_beside(project: Project, spec: Benchmark, setting: str) -> Path | None:
+    """The one that a setting names; None where it names none.
+
+    Raises:
+        MissingSourceError: it is missing.
+    """
+    path = getattr(project.settings.section(spec.name), setting)
+    if path is None:
+        return None
+    file: Path = project.root / path
+    if not file.is_file():
+        sentence = f"{spec.name}.{setting} in params.yaml is {path}, which is missing; mend it or set null"
+        raise MissingSourceError(sentence, str(path)) if nothing_at(file) else ConfigError(sentence)
+    return file
 
 
 def _beside(project: Project, spec: Benchmark, setting: str) -> tuple[str, str, Callable[[], str]]:

@@ -22,7 +22,7 @@ from driftledger.commands.closing import show_closing
 from driftledger.commands.collect import tasks_of
 from driftledger.commands.resolve import resolve
 from driftledger.commands.stages import data
-from driftledger.core.errors import ConfigError, StoreError
+from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
 from driftledger.core.made import INPUTS, is_made
 from driftledger.core.progress import clock
@@ -42,6 +42,7 @@ SHOWS_THE_END = "DRIFTLEDGER_RUN_SHOWS_THE_END"
 _STAGE = re.compile(r"(Running stage|Stage) '([^']+)'")
 _SENTENCE = re.compile(r"driftledger: (.+)")
 _ERROR = re.compile(r"(?:ERROR: |\w*(?:Error|Exception): )(.+)")
+_TRACEBACK = "Traceback (most recent call last):"
 _PATIENCE = ((signal.SIGINT, 20.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))
 """Signals that end a child, and the seconds that it is given after each."""
 
@@ -123,13 +124,10 @@ def _make_calls(project: Project, environment: Mapping[str, str], remote: bool) 
 
 def _is_missing(project: Project, model: str) -> bool:
     """Whether records of a model are missing, or were made from something else; files are not looked into."""
-    for task in tasks_of(project, model):
-        try:
-            if not is_made(project.root / task.stage.at(task.keys), task.inputs(project), look_into_files=False):
-                return True
-        except StoreError:
-            return True
-    return False
+    return not all(
+        is_made(project.root / task.stage.at(task.keys), task.inputs_now(project), look_into_files=False)
+        for task in tasks_of(project, model)
+    )
 
 
 def _follow(
@@ -163,7 +161,9 @@ def _follow(
                             _tell(f"running {stage}")
                 elif match := _SENTENCE.match(text):
                     sentence, mistake = match[1], True
-                elif not mistake and (match := _ERROR.match(text)):
+                elif text == _TRACEBACK:  # what came before it was a mere note
+                    sentence, mistake = "", False
+                elif not mistake and (match := _ERROR.match(text)) and not (sentence and match[0].startswith("ERROR")):
                     sentence = match[1]
                 if shown:
                     live.update(
@@ -195,16 +195,21 @@ def _wait(process: "subprocess.Popen[bytes]") -> int:
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
     """End a child that still runs, and whatever it has started: as Ctrl-C does, then harder."""
+    if process.poll() is not None:
+        return
+    has_group = os.getpgid(process.pid) == process.pid
     for number, patience in _PATIENCE:
-        if process.poll() is not None:
-            return
         with suppress(ProcessLookupError):
-            if os.getpgid(process.pid) == process.pid:
+            if has_group:
                 os.killpg(process.pid, number)
             else:
                 process.send_signal(number)
         with suppress(subprocess.TimeoutExpired, KeyboardInterrupt, _StoppedError):
             process.wait(patience)
+            break
+    if has_group:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)  # what a stage has started that ignores Ctrl-C
 
 
 def _stop(number: int, _: object) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
 from driftledger.benchmarks.registry import question_rules, runner
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, CoverageError, MissingSourceError, StoreError, first_few, nothing_at
+from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few
 from driftledger.core.escaping import for_terminal
 from driftledger.core.files import write_json
 from driftledger.core.made import keep_only, make
@@ -23,8 +23,8 @@ from driftledger.project.project import Project
 if TYPE_CHECKING:
     from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned
     from driftledger.benchmarks.scoring import ToScore
-    from driftledger.collect.call_store import CallStore
-    from driftledger.collect.workers.base import Workers
+    from driftledger.collect.run import Collector
+    from driftledger.collect.store import CallStore
     from driftledger.components.base import Model
 
 R = TypeVar("R")
@@ -68,10 +68,10 @@ def score(project: Project, model: str) -> None:
         CoverageError: too little of a benchmark could be scored; the other scores are written.
     """
     from driftledger.benchmarks.writing import write_score
-    from driftledger.commands.collect import inputs_of
-    from driftledger.commands.resolve import keys_of
+    from driftledger.commands.resolve import inputs_of, keys_of
 
     folders, refused = list[Path](), list[CoverageError]()
+    (project.root / SCORES / model).mkdir(parents=True, exist_ok=True)
     with project.only_one(project.root / SCORES / model):
         for spec in project.settings.benchmarks:
             for keys in keys_of(project.settings, spec, spec.scores, model):
@@ -148,7 +148,7 @@ def correlation(project: Project) -> str:
         return write_correlation(project)
 
 
-def track(project: Project, repair: bool = False) -> None:
+def track(project: Project) -> None:
     """Show what is selected in MLflow, say in a line each what that took, and end as a run ends."""
     from driftledger.commands.closing import show_after_push
     from driftledger.ledger.lineage import read_all_evidence
@@ -159,44 +159,44 @@ def track(project: Project, repair: bool = False) -> None:
     if is_unreadable(project.root):
         print(f"no commit is noted: {why_unread(project.root)}", file=sys.stderr, flush=True)
     evidence = read_all_evidence(project.root, project.selected, project.combinations)
-    told = show_in_mlflow(project.root, evidence, project.settings.tracking, repair=repair, calls=project.state)
-    print("\n".join(told), flush=True)
+    print("\n".join(show_in_mlflow(project.root, evidence, project.settings.tracking)), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in {project.paths.ledger.name}/", flush=True)
     write_json(project.paths.reports / "tracked.json", {each.name: each.fingerprint for each in evidence})
     show_after_push(project)
 
 
-def ask(collecting: "Collecting[T]", store: "CallStore", workers: "Workers | None" = None) -> T:
-    """Ask everything that is not stored yet, show how far it is, and say what it has cost.
+def ask(collecting: "Collecting[T]", store: "CallStore", collector: "Collector | None" = None) -> T:
+    """Make every call that is not stored yet, show the progress, and say what it has cost.
 
     Args:
-        workers: who makes batches; None: this process.
+        collector: None: one of its own.
     """
-    from driftledger.collect.services import say_spent
+    from driftledger.collect.run import Collector, called
+    from driftledger.components.remote.component import RemoteComponent
 
     if not collecting.calls:
-        return collecting.run(_none_made)
+        return collecting.run(_run_nothing)
     with Progress(collecting.title, total=collecting.calls) as progress:
-        collected = collecting.run(partial(_made, store, workers, progress, set()))
+        if collector is None:
+            with Collector(store) as own:
+                collected = collecting.run(partial(_run, own, progress, set()))
+        else:
+            collected = collecting.run(partial(_run, collector, progress, set()))
     for component in collecting.components:
-        say_spent(component, store)
+        if isinstance(component, RemoteComponent):
+            spent = store.spent(component.fingerprint)
+            cost = f", cost {spent.cost:.2f}" if component.prices else ""
+            print(f"{called(component)}: {spent.attempts} attempts so far{cost}", flush=True)
     return collected
 
 
-def _none_made(planned: "Sequence[Planned[R]]") -> list[R]:
+def _run_nothing(planned: "Sequence[Planned[R]]") -> list[R]:
     raise ValueError(f"a stage that only reads asks for {len(planned)} protocols")
 
 
-def _made(
-    store: "CallStore",
-    workers: "Workers | None",
-    progress: Progress,
-    told: set[str],
-    planned: "Sequence[Planned[R]]",
-) -> list[R]:
-    from driftledger.collect.scheduler import run_protocols
-    from driftledger.collect.services import called
+def _run(collector: "Collector", progress: Progress, told: set[str], planned: "Sequence[Planned[R]]") -> list[R]:
+    from driftledger.collect.run import called
     from driftledger.components.base import Model
 
     asked: dict[str, tuple[Model, list[str]]] = {}
@@ -208,8 +208,7 @@ def _made(
             if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
                 asked.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
     _tell_unmatched(asked.values(), told)
-    steps, positions = (each.steps() for each in planned), range(len(planned))
-    return run_protocols(steps, store, progress, most_calls, positions=positions, workers=workers)
+    return collector.run((each.steps() for each in planned), progress, most_calls)
 
 
 def _tell_unmatched(asked: "Iterable[tuple[Model, Sequence[str]]]", told: set[str]) -> None:
@@ -259,21 +258,7 @@ def to_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> "ToS
 def files_beside(project: Project, spec: Benchmark) -> dict[str, Path]:
     """The user's files that go into the scores of a benchmark, by the setting that names them; errors as in
     :func:`file_beside`."""
+    from driftledger.commands.resolve import file_beside
+
     found = {setting: file_beside(project, spec, setting) for setting in spec.beside}
     return {setting: file for setting, file in found.items() if file is not None}
-
-
-def file_beside(project: Project, spec: Benchmark, setting: str) -> Path | None:
-    """The one that a setting names; None where it names none.
-
-    Raises:
-        MissingSourceError: it is missing.
-    """
-    path = getattr(project.settings.section(spec.name), setting)
-    if path is None:
-        return None
-    file: Path = project.root / path
-    if not file.is_file():
-        sentence = f"{spec.name}.{setting} in params.yaml is {path}, which is missing; mend it or set null"
-        raise MissingSourceError(sentence, str(path)) if nothing_at(file) else ConfigError(sentence)
-    return file

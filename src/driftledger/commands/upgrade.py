@@ -19,7 +19,6 @@ from driftledger.core.names import leads_out
 from driftledger.core.yaml_text import load_yaml
 from driftledger.project.project import Project
 from driftledger.project.scaffold import (
-    PIPELINE,
     Generated,
     Written,
     body_digest,
@@ -29,6 +28,7 @@ from driftledger.project.scaffold import (
     with_header,
     with_rules,
 )
+from driftledger.project.settings import PARAMS
 
 _AGAIN = "delete it to have it written anew, or undo your change; nothing was written"
 
@@ -51,7 +51,7 @@ def upgrade(project: Project) -> list[str]:
         ConfigError: this is no project, or a file was edited where the package changed it.
     """
     root = project.root
-    if not (root / PIPELINE).is_file():
+    if not ((root / PARAMS).is_file() and (root / ".dvc").is_dir()):
         raise ConfigError("this folder is not a project; run this in its top folder, or 'driftledger init' first")
     found = list(_renewed(root))
     for each in found:

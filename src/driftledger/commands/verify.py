@@ -33,7 +33,6 @@ _REMEDY: dict[Kind, str] = {
     "bytes": "bytes: 'dvc checkout' or 'git checkout' restores what was recorded; 'dvc repro' makes it again",
     "numbers": "numbers: 'dvc repro' computes them again from the records; what was published with them was wrong",
     "missing": "missing: 'dvc pull' brings what a remote has; 'dvc repro' makes it again",
-    "mlflow": "mlflow: 'driftledger track' writes runs again",
 }
 """What to do, kind by kind."""
 

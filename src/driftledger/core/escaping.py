@@ -4,7 +4,7 @@ import csv
 import html
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~:.-])")
@@ -54,9 +54,3 @@ def _csv_cell(value: str | float | None) -> str:
     if isinstance(value, str):
         return for_csv(value)
     return "" if value is None else f"{value:.6f}" if isinstance(value, float) else str(value)
-
-
-def groups_csv(what: str, groups: Mapping[str, Mapping[str, float]]) -> bytes:
-    """A CSV file with a row per class or category and a column per metric."""
-    columns = sorted({metric for metrics in groups.values() for metric in metrics})
-    return csv_table([what, *columns], ([name, *map(metrics.get, columns)] for name, metrics in groups.items()))

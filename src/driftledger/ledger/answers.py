@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Group
+from rich.table import Table
 from rich.tree import Tree
 
 from driftledger.benchmarks.base import NEEDED_FOR, ROLES, base_role
@@ -24,8 +25,8 @@ _WIDE, _LINES = 62, 12
 """Letters beside a role's name, and lines of a short answer."""
 _NOT_ASCII = re.compile(r"[^\x20-\x7e\n]")
 _CHECKED = {
-    "dvc.lock": "the scores, against dvc.lock; nothing behind them yet",
-    "git": "the scores and dvc.lock are of one commit; nothing behind them",
+    "dvc.lock": "score.json, against dvc.lock; nothing behind it yet",
+    "git": "score.json and dvc.lock are of one commit; nothing behind them",
 }
 _PROOF = {
     "dvc.lock": "from Git and DVC: which bytes each stage read and wrote, by MD5, and with which settings; whoever has "
@@ -210,30 +211,30 @@ def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
 
 
 def offers_table(asked: str, offers: Sequence[Offer], most: int = 9) -> Group:
-    """A line for each thing that could be meant, with the command to type."""
+    """A line for each number that could be meant, with the command to type."""
     shown = table("value", "on", "type", numbers=["value"])
-    for each in offers[:most]:
-        value = "" if each.number is None else _value(each.number).partition(" ")[0]
-        shown.add_row(line(value), line(each.on), line(f"driftledger audit {shlex.join(each.target)}"))
+    for number, target in offers[:most]:
+        cells = (_value(number).partition(" ")[0], number.lineage.on, f"driftledger audit {shlex.quote(target)}")
+        shown.add_row(*map(line, cells))
     more = [f"and {len(offers) - most} more"] if len(offers) > most else []
     return Group(line(f"{asked:.40} could mean:", HEAD), shown, lines(more))
 
 
 def touched_table(rows: Sequence[Mapping[str, Any]]) -> Group:
-    """The scores, the oldest first: by whom, between which commits it stood, and which runs show it."""
-    shown = table("score", "model", "generator", "metric", "value", "from", "until", "run", numbers=["value"])
+    """The scores by what made them, the oldest first: since when each stood and until when, and which run shows it."""
+    groups: dict[str, Table] = {}
     for row in rows:
         spec, key, value = benchmark(row["benchmark"]), row["headline"], row["value"]
-        metric = spec.metric(key)
-        dates = [(row[f"{end}_date"] or "–")[:10] for end in ("first", "last")]
-        parts = {each["part"]: f"{each['name']}@{each['fingerprint'][:SHORT]}" for each in row["versions"]}
-        shown.add_row(
-            line(place_of(spec, row["keys"])),
-            *(line(parts.get(part, "–")) for part in ("model", "generator")),
-            line(metric.named(key) if metric and metric.match(key) is not None else key),
-            line("–" if value is None else figure(value, metric.digits if metric else 4)),
-            line(dates[0]),
-            line("now" if row["current"] else dates[1]),
-            line(as_many([each[:SHORT] for each in row["runs"]], SHORT + 11) if row["runs"] else "–"),
-        )
-    return Group(shown, line(f"{len(rows)} score{'' if len(rows) == 1 else 's'}"))
+        metric, since = spec.metric(key), str(row["first_date"] or "–")[:10]
+        versions = {each["part"]: f"{each['name']}@{each['fingerprint'][:SHORT]}" for each in row["versions"]}
+        model, made_with = versions.pop("model"), ", ".join(sorted({*versions.values()}))
+        if made_with not in groups:
+            groups[made_with] = table("score", "model", "metric", "value", "stood", "run", numbers=["value"])
+        cells = [place_of(spec, row["keys"]), model]
+        cells.append(metric.named(key) if metric and metric.match(key) is not None else key)
+        cells.append("–" if value is None else figure(value, metric.digits if metric else 4))
+        cells.append(f"since {since}" if row["current"] else f"{since} to {row['last_date']:.10}")
+        cells.append(as_many([each[:SHORT] for each in row["runs"]], SHORT + 11) if row["runs"] else "–")
+        groups[made_with].add_row(*map(line, cells))
+    blocks = [part for made_with, shown in groups.items() for part in (line(f"made with {made_with}", HEAD), shown, "")]
+    return Group(*blocks, line(f"{len(rows)} score{'' if len(rows) == 1 else 's'}"))

@@ -5,7 +5,6 @@ is run, no link is followed out of it, and no remote is asked that only the chec
 """
 
 import json
-import mmap
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -109,13 +108,10 @@ class ImageTarget(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """One thing that a text could mean."""
+    """A number that a text could mean, and what to type after ``driftledger audit``."""
 
-    number: Number | None
-    on: str
-    """The dataset or question set, or what kind of thing it is."""
-    target: Sequence[str]
-    """What to type after ``driftledger audit``, word by word."""
+    number: Number
+    target: str
 
 
 class Sources:
@@ -142,6 +138,8 @@ class Sources:
         self.root, self.contents = root, Contents(root, reach)
         self.selected, self.combinations = selected or Selected(), combinations
         self.git, self._code, self.known = Git.around(root), None, "dvc.lock"
+        self.incomplete = ""
+        """What is wrong with a run that :attr:`current` leaves out, after a semicolon."""
         self._tree: Tree = Workspace(root, trust=reach.trust)
         if rev is not None:
             commit = None if self.git is None else self.git.commit(rev)
@@ -168,7 +166,8 @@ class Sources:
         """The runs, as far as their evidence is complete."""
         try:
             return self.runs(self.combinations)
-        except DriftledgerError:
+        except DriftledgerError as error:
+            self.incomplete = f"; {error}"
             runs = list[Evidence]()
             for combination in self.combinations:
                 with suppress(DriftledgerError):
@@ -246,7 +245,7 @@ def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
     runs = [name for each in sources.combinations for name in ("/".join(each), str(each))]
     nearest = get_close_matches(text, runs, n=3, cutoff=0.4) or runs[:3]
     hint = f"; nearest: {for_line(', '.join(nearest))}" if nearest else ""
-    raise LedgerError(f"there is no run, score file, image or metric {for_line(text)!r:.300}{hint}")
+    raise LedgerError(f"there is no run, score file, image or metric {for_line(text)!r:.300}{hint}{sources.incomplete}")
 
 
 def _file(sources: Sources, text: str) -> Path | None:
@@ -288,9 +287,11 @@ def find_number(lineages: Sequence[Lineage], name: str) -> Number:
     """
     named: dict[str, list[Number]] = {}
     for each in lineages:
+        tracked = {number.key: number.name for number in each.spec.tracked(each.score)}
         for number in numbers_in(each):
             short = f"{each.score.benchmark}/{each.on}/{number.key}"
-            for known in {number.key, f"{number.key}/{each.on}", number.name, short}:
+            in_mlflow = f"{tracked.get(number.key, number.key)}/{each.on}"
+            for known in {number.key, in_mlflow, number.name, short}:
                 named.setdefault(known, []).append(number)
     found = named.get(name, [])
     if not found:
@@ -331,8 +332,8 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
             path = sources.contents.within(folder, name)
             if path is None:
                 unknown.append(f"{folder.path}/{name} is not here; run 'dvc pull'")
-            for entry in [] if path is None else _lines_with(path, digest.encode()):
-                if entry.get(hashed) == digest:
+            for line in [] if path is None else path.read_bytes().split(b"\n"):
+                if digest.encode() in line and (entry := _object(line)).get(hashed) == digest:
                     made = sources.contents.within(folder, card)
                     place = {"role": role, "folder": folder.path, "file": str(entry.get(shown)), "entry": entry}
                     place["card"] = {} if made is None else _object(made.read_bytes())
@@ -357,19 +358,6 @@ def _scores_of(sources: Sources, folder: Folder) -> list[dict[str, Any]]:
     ]
 
 
-def _lines_with(file: Path, needle: bytes) -> Iterator[dict[str, Any]]:
-    """The JSON objects on the lines of a file that hold ``needle``."""
-    if not file.stat().st_size:
-        return
-    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        at = text.find(needle)
-        while at >= 0:
-            start, end = text.rfind(b"\n", 0, at) + 1, text.find(b"\n", at)
-            end = len(text) if end < 0 else end
-            yield _object(text[start:end])
-            at = text.find(needle, end)
-
-
 def _object(data: bytes) -> dict[str, Any]:
     """A JSON object; empty where the bytes hold something else."""
     try:
@@ -380,8 +368,7 @@ def _object(data: bytes) -> dict[str, Any]:
 
 
 def meant(sources: Sources, text: str) -> list[Offer]:
-    """What a text could mean that names no run, file or image by itself, the likeliest first: a value, a metric, a
-    component, a dataset.
+    """The numbers that a text could mean, the likeliest first: a value, a metric or a benchmark.
 
     A value is meant as it is written: ``0.72`` means all that round to it, also percentages of values from 0 to 1.
     """
@@ -399,23 +386,24 @@ def meant(sources: Sources, text: str) -> list[Offer]:
                 rank = (is_end, metric is None or not metric.headline, "/" in number.key)
                 found.append((rank, run, number))
         return [_offered(run, number) for _, run, number in sorted(found, key=lambda each: each[0])]
-    offers, name = list[Offer](), text.casefold()
-    for run, number in every:
-        called, lineage = {number.key, number.name, number.title}, number.lineage
-        if number.key == lineage.spec.headline(lineage.score)[0]:
-            called |= {lineage.score.benchmark, lineage.spec.title, lineage.place}
-        offers += [_offered(run, number)] if name and name in map(str.casefold, called) else []
-    named = [run.combination for run in sources.current if text == run.combination.model]
-    scores = [each.score for _, each in sources.lineages]
-    kinds: list[str] = ["dataset" for each in scores if each.on == text]
-    kinds += [ROLES[base_role(role)] for each in scores for role, card in each.components.items() if card.name == text]
-    offers += [Offer(None, "its run", ["/".join(each)]) for each in named]
-    return offers + [Offer(None, "every score", [f"--{kind}", text]) for kind in dict.fromkeys(kinds)]
+    name = text.casefold()
+    return [
+        _offered(run, number)
+        for run, number in every
+        if name in (number.key.casefold(), number.title.casefold()) or number == _headline(number.lineage, text)
+    ]
+
+
+def _headline(lineage: Lineage, benchmark_name: str) -> Number | None:
+    """The first headline of a score of this benchmark."""
+    key, value = lineage.spec.headline(lineage.score)
+    named = benchmark_name in (lineage.score.benchmark, lineage.spec.title)
+    return Number(key, value, lineage) if named and value is not None else None
 
 
 def _offered(run: Evidence, number: Number) -> Offer:
     alone = sum(number.key in dict(each.score.numbers()) for each in run.lineages) == 1
-    return Offer(number, number.lineage.on, [f"{'/'.join(run.combination)}:{number.key if alone else number.name}"])
+    return Offer(number, f"{'/'.join(run.combination)}:{number.key if alone else number.name}")
 
 
 def touched(sources: Sources, asked: Mapping[str, str | None]) -> list[dict[str, Any]]:
@@ -447,7 +435,7 @@ def touched(sources: Sources, asked: Mapping[str, str | None]) -> list[dict[str,
         there = sorted({f"{each}@{json.loads(texts)[0][:16]}" for each, texts in cards})
         nearest = for_line(first_few(get_close_matches(name, there, n=5, cutoff=0.0))) or "none"
         text = for_line(f"{kind} {name}{'@' if version else ''}{version}")
-        raise LedgerError(f"no score was made with {text}; there are: {nearest}")
+        raise LedgerError(f"no score was made with {text}; there are: {nearest}{sources.incomplete}")
     return sorted(found, key=lambda row: (row["first_date"] or "9", row["path"], row["md5"]))
 
 

@@ -23,7 +23,7 @@ class CodeVersion(BaseModel):
 
     commit: str | None
     dirty: bool
-    """Whether a file differed from the commit, or Git could not be read; what the pipeline writes does not count."""
+    """Whether a tracked file that the pipeline does not write differed from the commit, or Git could not be read."""
 
 
 def code_version(root: Path) -> CodeVersion:

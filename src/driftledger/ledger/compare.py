@@ -23,18 +23,19 @@ from driftledger.core.paths import Combination
 from driftledger.core.terminal import HEAD, figure, line, lines, table
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
-from driftledger.metrics.exact import steps_of
+from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.groups import holm
-from driftledger.metrics.intervals.estimate import fewest
-from driftledger.metrics.intervals.paired import paired_clustered_interval, paired_interval
-from driftledger.metrics.power import POWER, minimum_detectable_difference
+from driftledger.metrics.intervals import DIGITS, fewest
+from driftledger.metrics.paired import (
+    POWER,
+    minimum_detectable_difference,
+    paired_clustered_interval,
+    paired_interval,
+)
 
 NOT_RANKED = "not ranked: "
 _COMPARED = ("model", "generator")
-_OTHER_DATA = {
-    "dataset": "other samples are harder or easier",
-    "question_set": "other questions are harder or easier",
-}
+_OTHER_DATA = {"dataset": "other samples are harder or easier", "question_set": "other questions are harder or easier"}
 
 
 @dataclass(frozen=True)
@@ -194,22 +195,17 @@ def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], lis
 
 def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
     """What people call both sides, by what differs, and which components those are."""
-    ours, theirs = a.components, b.components
-    roles = [
-        role for role in ("model", "generator", "encoder", "text_encoder") if {role} <= ours.keys() & theirs.keys()
-    ]
-    apart = [(role, ours[role], theirs[role]) for role in roles if ours[role].fingerprint != theirs[role].fingerprint]
+    pairs = {role: (a.components.get(role), b.components.get(role)) for role in (*Combination._fields, "text_encoder")}
+    apart = {role: (x, y) for role, (x, y) in pairs.items() if x and y and x.fingerprint != y.fingerprint}
     about = [
-        f"{role.replace('_', ' ')}: {one.name} {one.fingerprint[:12]} and {two.name} {two.fingerprint[:12]}"
-        for role, one, two in apart
+        f"{role.replace('_', ' ')}: {x.name} {x.fingerprint[:12]} and {y.name} {y.fingerprint[:12]}"
+        for role, (x, y) in apart.items()
     ]
-    named = [(one.name, two.name) for role, one, two in apart if one.name != two.name and role in Combination._fields]
-    if named:
-        return (" · ".join(one for one, _ in named), " · ".join(two for _, two in named)), about
-    if len(apart) == 1:
-        [(_, one, two)] = apart
-        return (f"{one.name}@{one.fingerprint[:8]}", f"{two.name}@{two.fingerprint[:8]}"), about
-    return ("A", "B") if a.fingerprint == b.fingerprint else (a.fingerprint[:8], b.fingerprint[:8]), about
+    named = [(x.name, y.name) for role, (x, y) in apart.items() if x.name != y.name and role in Combination._fields]
+    versions = [(f"{x.name}@{x.fingerprint[:8]}", f"{y.name}@{y.fingerprint[:8]}") for x, y in apart.values()]
+    sides = named or (versions if len(versions) == 1 else [(a.fingerprint[:8], b.fingerprint[:8])])
+    left, right = (" · ".join(side) for side in zip(*sides, strict=True))
+    return (left, right) if left != right else ("A", "B"), about
 
 
 def _noted(a: Evidence, b: Evidence, seen: Mapping[str, object]) -> Iterator[str]:
@@ -361,15 +357,10 @@ def _measured(
     counts = {"common": len(common), "only_a": len(ours) - len(common), "only_b": len(theirs) - len(common)}
     if barred or not common:
         return counts | {"verdict": NOT_RANKED + (barred[0] if barred else "no sample has a value in both")}
-    sides, drawn = [[values(rows[unit]) for unit in common] for rows in (ours, theirs)], [groups[u] for u in common]
-    if by_group:  # the score is the mean over groups of the mean over units
-        one, two = (np.array([each[0] for each in side], dtype=np.float64) for side in sides)
-        paired, scale = paired_interval(one, two, drawn, confidence=confidence), 1.0
-    else:  # over orders or gradings: the mean over units of sum / count
-        steps = steps_of((value for side in sides for each in side for value in each), metric.steps)
-        whole = [[[round(steps * value) for value in each] for each in side] for side in sides]
-        left, right = ((np.array([*map(sum, side)]), np.array([*map(len, side)])) for side in whole)
-        paired, scale = paired_clustered_interval(left, right, drawn, confidence=confidence), 100.0 / steps
+    # A unit is worth the mean of its values over orders or gradings; the score is the mean over groups or over units.
+    sides = [np.array([exact_mean(values(rows[unit])) for unit in common]) for rows in (ours, theirs)]
+    test, scale = (paired_interval, 1.0) if by_group else (paired_clustered_interval, 100.0)
+    paired = test(sides[0], sides[1], [groups[unit] for unit in common], confidence=confidence)
     found = {"difference": paired.difference, "a_common": paired.a, "b_common": paired.b}
     least, more = fewest(confidence), dict[str, Any]()
     verdict = NOT_RANKED + paired.reason
@@ -382,73 +373,60 @@ def _measured(
     if paired.free < least:
         few = f"{paired.free} samples can vary, and fewer than {least} show nothing with {confidence:.0%}"
         verdict = NOT_RANKED + few
-    return {**counts, **{name: scale * value for name, value in found.items()}, **more, "verdict": verdict}
+    scaled = {name: scale * value for name, value in found.items()}
+    scaled |= {name: round_significant(scaled[name], DIGITS) for name in ("low", "high") if name in scaled}
+    return {**counts, **scaled, **more, "verdict": verdict}
 
 
 def as_table(comparison: Comparison) -> Group:
-    """A sentence and a table per benchmark, then what is not comparable and why."""
-    (a, b), noted, ranked_all = comparison.sides, comparison.noted, list[RenderableType]()
+    """A sentence and a table per benchmark, with remarks and what is not ranked below it."""
+    (a, b), noted = comparison.sides, comparison.noted
     both = {each[1:] for each in noted if {f"A{each[1:]}", f"B{each[1:]}"} <= {*noted}}
     named = {"A's": f"{a}'s", "B's": f"{b}'s"}
-    notes = (f"both have {e[4:]}" if e[1:] in both else f"{named.get(e[:3], e[:3])}{e[3:]}" for e in noted)
+    notes = [f"both have {e[4:]}" if e[1:] in both else f"{named.get(e[:3], e[:3])}{e[3:]}" for e in noted]
     about = "; ".join(comparison.about) or "the same components in both"
     head = [f"{a}: {comparison.a}", f"{b}: {comparison.b}", f"compared: {about}"]
-    not_ranked: list[str] = []
-    for pair in comparison.pairs:
-        ranked_all += [*_ranked(pair, comparison), ""]
-        not_ranked += _not_ranked(pair)
-    only = ((a, comparison.only_a), (b, comparison.only_b))
-    foot = [f"only {side} has: {'; '.join(each)}" for side, each in only if each]
-    if any(each.detectable is not None for pair in comparison.pairs for each in pair.metrics):
-        foot.insert(0, f"shows at {POWER:.0%}: the difference that as many samples, as noisy as these, find so often")
-    foot.append(_FAIR if comparison.comparable else _ANYWAY if comparison.anyway else _UNFAIR)
-    if not_ranked:
-        ranked_all += [line("not comparable", HEAD), lines([*not_ranked, ""])]
     head += [f"to know: {each}" for each in dict.fromkeys(notes)]
-    return Group(lines(head), "", *ranked_all, lines(foot))
+    foot = [f"shows at {POWER:.0%}: the difference that as many samples, as noisy as these, find so often"]
+    only = ((a, comparison.only_a), (b, comparison.only_b))
+    foot += [f"only {side} has: {'; '.join(each)}" for side, each in only if each]
+    foot.append(_FAIR if comparison.comparable else _ANYWAY if comparison.anyway else _UNFAIR)
+    blocks = [part for pair in comparison.pairs for part in (*_block(pair, comparison), "")]
+    return Group(lines(head), "", *blocks, lines(foot))
 
 
-_UNFAIR = "not all of this may be ranked; see 'unfair', or use --anyway"
+_UNFAIR = "not comparable: not all of this may be ranked; see 'unfair', or use --anyway"
 _FAIR = "comparable: nothing but what is compared differs that would move these numbers"
 _ANYWAY = "ranked against what speaks against it; see 'unfair'"
 
 
-def _ranked(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
+def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
     """``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``, a table of the ranked metrics, and remarks."""
     a, b = sides = comparison.sides
     better_by, shows = f"better by [{comparison.confidence:.0%} interval]", f"shows at {POWER:.0%}"
-    shown, sentence, beneath = table("", a, b, better_by, shows, "N", numbers=[a, b, shows, "N"]), "", list[str]()
+    shown, sentence = table("", a, b, better_by, shows, "N", numbers=[a, b, shows, "N"]), ""
+    beneath = [f"differs: {each.what}, {each.a} and {each.b}" for each in pair.differing if each.weight == "noted"]
+    beneath += [f"unfair: {each}" for each in pair.reasons] + [f"changed: {each}" for each in pair.changed]
     for metric, each in _with_rows(pair):
         title, (better, by) = metric.named(each.metric), _better(metric, each)
+        values = _values(metric, each.a, each.b, each.detectable, each.a_common, each.b_common)
         if each.ranked:
-            values = _values(metric, each.a, each.b, each.detectable)
             who = "neither" if better is None else sides[better]
             shown.add_row(*map(line, [title, *values[:2], f"{who} {by}", values[2], str(each.common)]))
             says = f"no difference in {title} that these samples show"
             if better is not None:
                 says = f"{sides[better]} is better than {sides[1 - better]} by {by} in {title}"
             sentence = sentence or f": {says}"
+        else:
+            beneath.append(f"{title}, {values[0]} and {values[1]}: {each.verdict}")
         if each.only_a or each.only_b:
-            common = " and ".join(_values(metric, each.a_common, each.b_common))
-            over = "" if each.a_common is None else f"; over the common ones {common}"
+            over = "" if each.a_common is None else f"; over the common ones {values[3]} and {values[4]}"
             beneath.append(f"{title}: {each.only_a} have a value for {a} alone, {each.only_b} for {b} alone{over}")
         if each.ranked and better is not None and (each.p_holm or 0.0) > 1 - comparison.confidence:
             beneath.append(f"{title}: not shown after Holm's correction over all metrics (p = {each.p_holm:.2g})")
-    noted = [f"differs: {each.what}, {each.a} and {each.b}" for each in pair.differing if each.weight == "noted"]
     yield line(f"{pair.benchmark} on {pair.place}{sentence}", HEAD)
     yield from [shown] if sentence else []
-    yield lines(f"  {each}" for each in (*noted, *(f"changed: {each}" for each in pair.changed), *beneath))
-
-
-def _not_ranked(pair: ScorePair) -> list[str]:
-    """The metrics of a pair that must not be ranked with their values, and the sentences that say why."""
-    left_out = [(metric, each) for metric, each in _with_rows(pair) if not each.ranked]
-    why = {each.verdict.removeprefix(NOT_RANKED) for _, each in left_out}
-    why = {each for each in why if not any(reason.startswith(each) for reason in pair.reasons)} | {*pair.reasons}
-    of = (f"{m.named(each.metric)} ({' and '.join(_values(m, each.a, each.b))})" for m, each in left_out)
-    head = f"  {pair.benchmark} on {pair.place}: {'; '.join(of) or 'ranked all the same'}"
-    reasons = [f"    {'unfair' if each in pair.reasons else 'not ranked'}: {each}" for each in sorted(why)]
-    return [head, *reasons] if why else []
+    yield lines(f"  {each}" for each in beneath)
 
 
 def _with_rows(pair: ScorePair) -> Iterator[tuple[Metric, MetricComparison]]:

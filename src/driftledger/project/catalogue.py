@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.descriptions import Description
-from driftledger.collect.workers.settings import WorkerSettings
+from driftledger.collect.settings import WorkerSettings
 from driftledger.core.places import LONGEST
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.yaml_text import load_yaml

@@ -23,7 +23,7 @@ _TRACKING = """\
 tracking:
   uri: sqlite:///mlflow.db # MLFLOW_TRACKING_URI overrides it
   experiment: driftledger
-  traces: 25 # units of each score that a run shows step by step: the worst, the best, and some between; or all, or none
+  traces: 6 # units of each score that a run shows step by step: the worst, the best, and some between; or all, or none
 """
 _SAID = {
     "datasets": "all that are built; each benchmark goes over its own of them",

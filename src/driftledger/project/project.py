@@ -12,8 +12,8 @@ from filelock import FileLock, Timeout
 
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.selection import Selected
-from driftledger.collect.call_store import CallStore
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore
+from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.checkouts import main_checkout
 from driftledger.core.errors import MissingExtraError, MissingSourceError, StoreError
@@ -37,6 +37,8 @@ class Project:
     root: Path
     asks: bool = True
     """Whether components are called. Where calls are only counted, one that is not on this machine will do."""
+    waits: bool = True
+    """Whether to wait while another process uses the call store."""
     own_code: bool = False
     """Whether ``params.yaml`` may name classes of the checkout's own: importing them runs code that a stranger may have
     written, which nobody allows who only reads what is here."""
@@ -96,6 +98,11 @@ class Project:
     def dataset_card(self, dataset: str) -> DatasetCard:
         """What a dataset that is built says about itself."""
         return read_json(self.paths.dataset(dataset) / "dataset.json", DatasetCard)
+
+    def made(self, kind: str, name: str) -> Component | None:
+        """Return a ``model`` (or judge) or a ``generator`` that was made here before; None if nothing has needed it."""
+        sections = ("models", "judge") if kind == "model" else (f"{kind}s",)
+        return next((self._components[key] for s in sections if (key := (s, name)) in self._components), None)
 
     def _as_resolved(self, section: str, name: str, make: Callable[[str], C]) -> C:
         """The component, unless a weight file or a branch has moved since DVC decided what to run; each is made once,
@@ -157,8 +164,9 @@ class Project:
             return {}
         return noted if isinstance(noted, dict) else {}
 
-    def store(self) -> CallStore:
-        return CallStore(self.state)
+    def store(self, *, writes: bool = True) -> CallStore:
+        """The call store; errors as of :class:`CallStore`."""
+        return CallStore(self.state, writes=writes, wait=self.waits)
 
     def features(self) -> FeatureStore:
         return FeatureStore(self.state / "features")

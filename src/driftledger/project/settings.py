@@ -16,7 +16,7 @@ from driftledger.benchmarks.base import DATASET, Benchmark
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.registry import benchmark, benchmark_names, question_rules
 from driftledger.benchmarks.settings import EntryOf, Section
-from driftledger.collect.workers.settings import CollectSettings, WorkerSettings
+from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, MissingExtraError, UntrustedCodeError, unknown_name

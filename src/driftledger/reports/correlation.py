@@ -21,7 +21,8 @@ from driftledger.data.leaderboards import (
     read_leaderboards,
     read_published,
 )
-from driftledger.metrics.agreement import FEWEST, Agreement, Ends, agreement, fisher_interval
+from driftledger.metrics.agreement import FEWEST, Agreement, agreement, fisher_interval
+from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.correlation import CorrelationSettings
 from driftledger.project.project import Project
 from driftledger.reports.charts import drawn, matrix, short
@@ -63,7 +64,7 @@ class Correlated(NamedTuple):
     a: Column
     b: Column
     agreement: Agreement
-    intervals: Mapping[str, Ends | None]
+    intervals: Mapping[str, ConfidenceInterval | None]
 
     def cells(self) -> list[str]:
         """How many models, then each correlation with its interval."""
@@ -156,7 +157,7 @@ def correlated(columns: Sequence[Column], confidence: float, *, ours: bool = Fal
             shared = [model for model in a.values if model in b.values]
             found = agreement(*(np.array([each.values[model] for model in shared]) for each in (a, b)))
             if found is not None:
-                of: dict[str, Ends | None] = {
+                of: dict[str, ConfidenceInterval | None] = {
                     kind: fisher_interval(getattr(found, kind), found.n, kind, confidence) for kind in KINDS
                 }
                 yield Correlated(a, b, found, of)

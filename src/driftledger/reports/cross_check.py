@@ -20,7 +20,7 @@ from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import interval
-from driftledger.collect.encoding import encode_texts
+from driftledger.collect.features import encode_texts
 from driftledger.components.base import Encoder
 from driftledger.core.files import read_jsonl
 from driftledger.core.grouping import grouped

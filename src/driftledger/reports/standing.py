@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import NamedTuple
 
+import numpy as np
+
 from driftledger.benchmarks.base import Benchmark, Metric
 from driftledger.benchmarks.coverage import difference, far_apart, share, word
 from driftledger.benchmarks.registry import benchmarks
@@ -17,7 +19,7 @@ from driftledger.benchmarks.score import Row, Score, base_key
 from driftledger.core.grouping import grouped
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.groups import Difference, Groups, Pair, groups, shown
-from driftledger.metrics.paired_t import paired_by_category, paired_by_cluster
+from driftledger.metrics.paired import paired_clustered_interval, paired_interval
 
 RowsOf = Callable[[Score], Sequence[Row]]
 """The rows behind a score; none where they are missing."""
@@ -84,7 +86,7 @@ class Block:
         controls = [each.model for each in self.scores if each.is_control]
         models = [model for model in order if model not in controls]
         pairs = [*combinations(models, 2), *product([model for model in order if model in controls], models)]
-        tests = {(a, b): _difference(metric, units[a], units[b]) for a, b in pairs}
+        tests = {(a, b): _difference(metric, confidence, units[a], units[b]) for a, b in pairs}
         among = {pair: test for pair, test in tests.items() if pair[0] not in controls}
         beside = {pair: test for pair, test in tests.items() if pair[0] in controls}
         return Standing(
@@ -120,13 +122,14 @@ def _makes(metric: Metric, units: Units, value: float) -> bool:
     return abs(mean * (1.0 if by_mean else 100.0) - value) <= _CLOSE * max(1.0, abs(value))
 
 
-def _difference(metric: Metric, a: Units, b: Units) -> Difference:
+def _difference(metric: Metric, confidence: float, a: Units, b: Units) -> Difference:
     """B's less A's over the units that both have in the same category or cluster, as ``compare`` pairs them."""
     common = sorted(unit for unit in a.keys() & b.keys() if a[unit][1] == b[unit][1])
     if not common:
         return Difference(0.0, None)
-    test = paired_by_category if metric.pairing == "mean" else paired_by_cluster
-    tested = test([b[unit][0] - a[unit][0] for unit in common], [a[unit][1] for unit in common])
+    test = paired_interval if metric.pairing == "mean" else paired_clustered_interval
+    one, two = (np.array([side[unit][0] for unit in common]) for side in (a, b))
+    tested = test(one, two, [a[unit][1] for unit in common], confidence=confidence)
     return Difference(tested.difference, tested.p_value)
 
 

@@ -1,4 +1,4 @@
-"""Addresses of MLflow stores: which one is meant, and how people are shown it, without credentials that it may hold."""
+"""Addresses of MLflow stores: which one is used, and how it is shown without the credentials in it."""
 
 import os
 import re
@@ -10,56 +10,35 @@ from driftledger.core.checkouts import main_checkout
 if TYPE_CHECKING:
     from driftledger.project.settings import Tracking
 
-NAMED = "MLFLOW_TRACKING_URI"
-"""Where the user names a store, whatever a project says."""
+VARIABLE = "MLFLOW_TRACKING_URI"
+"""Names a store, whatever ``params.yaml`` says."""
 
 PORT = 5000
-"""Of this machine: where MLflow's own pages are served."""
+"""Where ``driftledger ui`` serves MLflow's pages on this machine."""
 
-_RELATIVE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:?][^:?]*)(\?.*)?")
+_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^?]*)(\?.*)?")
 
 
 def tracking_uri(tracking: "Tracking") -> str:
-    """Where MLflow is: ``MLFLOW_TRACKING_URI``, or what params say."""
-    return anchored(os.environ.get(NAMED) or tracking.uri)
+    """The address of the store; a relative SQLite file lies in the main checkout, for all worktrees of a repository."""
+    uri = os.environ.get(VARIABLE) or tracking.uri
+    here, match = Path.cwd(), _SQLITE.fullmatch(uri)
+    if match is None or not match[2] or match[2].startswith((":", "/")) or (main := main_checkout(here)) == here:
+        return uri
+    return f"{match[1]}{main / match[2]}{match[3] or ''}"
 
 
-def artifact_store(tracking: "Tracking") -> str | None:
-    """Where a new experiment's files go: ``MLFLOW_DEFAULT_ARTIFACT_ROOT``, or what params say."""
-    return os.environ.get("MLFLOW_DEFAULT_ARTIFACT_ROOT") or tracking.artifacts
+def sqlite_file(uri: str) -> Path | None:
+    """The file behind ``sqlite:///…``; None for any other address."""
+    match = _SQLITE.fullmatch(uri)
+    return Path(match[2]) if match else None
 
 
-def anchored(tracking_uri: str) -> str:
-    """The address, of one file for all checkouts of a repository: a relative one is meant from the main checkout on."""
-    relative, here = _RELATIVE.fullmatch(tracking_uri), Path.cwd()
-    if relative is None or (main := main_checkout(here)) == here:
-        return tracking_uri
-    scheme, file, query = relative.groups(default="")
-    return f"{scheme}{main / file}{query}"
+def is_server(uri: str) -> bool:
+    """Whether the address is that of an MLflow server."""
+    return uri.startswith(("http://", "https://"))
 
 
-def without_credentials(address: str) -> str:
-    """``address``, or any text that holds one, without ``user:password@`` and without a query."""
-    return re.sub(r"\?\S*", "", re.sub(r"//\S*@", "//", address))
-
-
-def credentials_in(address: str) -> str:
-    """``user:password``; empty where there are none."""
-    found = re.search(r"//(\S*)@", address)
-    return found.group(1) if found else ""
-
-
-def cannot_be_used(tracking_uri: str, reason: str, mend: str = "") -> str:
-    """One sentence: which store, why, and what to do.
-
-    Args:
-        mend: what to do about this reason; what to do about any where it is left out.
-    """
-    if tracking_uri.startswith("sqlite"):
-        mend = mend or "mend that, move the file out of the way, or set MLFLOW_TRACKING_URI"
-    else:
-        mend = mend or "start the server or set MLFLOW_TRACKING_URI right"
-    return (
-        f"the MLflow store {without_credentials(tracking_uri)} cannot be used: {reason}; "
-        f"the scores are safe in reports/scores and in DVC: {mend}, then run 'driftledger track'"
-    )
+def without_credentials(text: str) -> str:
+    """The text without ``user:password@`` and queries in the addresses that it holds."""
+    return re.sub(r"\?\S*", "", re.sub(r"//\S*@", "//", text))

@@ -1,244 +1,250 @@
-"""What one MLflow run shows, as plain values: the contract between the ledger and the store.
+"""What one run shows in MLflow, as plain values that follow from its evidence alone."""
 
-Everything that MLflow would refuse half-way through a push is refused here, before anything is written.
-"""
-
-import math
-import posixpath
+import json
 import re
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from driftledger.benchmarks.traces import Trace
+from driftledger.benchmarks.base import Kind, Tracked, base_role, kind_of
+from driftledger.benchmarks.score import Row, Score
+from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
+from driftledger.core.escaping import csv_text, for_csv, for_line
+from driftledger.ledger.lineage import Evidence, Lineage
 
 FINGERPRINT = "driftledger.fingerprint"
-"""Tag of runs, logged models and registered versions: what they are looked up by."""
-
+"""Tag of runs, and of the versions of registered models: what they are found by."""
 CURRENT = "driftledger.current"
-"""Tag of runs: ``true`` on those that show what ``dvc.lock`` says now."""
-
-REOPENED = "SCHEDULED"
-"""Status of runs that were FINISHED and are being written again; one that never was is RUNNING."""
-
-SUPERSEDED = " (superseded)"
-"""Ends the name of a run that shows what another run of that name shows now."""
-
+"""Tag of runs: ``true`` on those that are selected now."""
 NOTE = "mlflow.note.content"
-"""Tag of runs, experiments and logged models: their description, in Markdown."""
+"""Tag of runs and experiments: their description, in Markdown."""
 
-EVIDENCE = "evidence.json"
-"""Artifact of runs: what :class:`~driftledger.ledger.lineage.Evidence` holds."""
+MOST_METRICS, MOST_PARAMS = 40, 40
+_MAX_PARAM, _MAX_TAG = 500, 5000
+_SHORT = 12
+"""Digits of a digest that tell versions apart for people, and for ``driftledger audit``."""
+_DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
+_ROLES = ("generator", "model", "encoder", "text_encoder", "judge")
+"""In the order in which a run lists its components."""
 
-PACKAGES, PATCH = "packages.txt", "dirty.patch"
-OF_THE_MOMENT = (PACKAGES, PATCH)
-"""Artifacts of runs that tell what was at hand when they were written; no lock and no ledger holds it."""
 
-ComponentKind = Literal["model", "generator", "encoder", "judge"]
+class LoggedMetric(NamedTuple):
+    """A value as MLflow has it, and the score that it is of."""
 
-_KEY = re.compile(r"[A-Za-z0-9_./: -]{1,250}")
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
-_DIGEST_LIMIT = 36
+    name: str
+    value: float
+    step: int
+    lineage: Lineage
 
-MAX_PARAM, MAX_TAG, MAX_NAME = 6000, 8000, 250
-METRICS_PER_CALL = 1000
-"""MLflow takes no more."""
 
-METRICS_AGAIN_PER_CALL = 100
-"""With more, MLflow 3.17 fails to write rows again that are linked to a model and there already."""
+class Headline(NamedTuple):
+    """The number that stands for a score."""
 
-ROOM_FOR_STATE = 500
-"""Characters of a note that say of which run it is."""
-_ROOM_FOR_NOTE = 40
+    name: str
+    title: str
+    value: float
+    higher_is_better: bool
+    score: Score
 
 
 def clip(text: str, limit: int) -> str:
-    """``text`` in at most ``limit`` characters of valid Unicode, ending in a note of how many were cut."""
-    text = text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair fits in no store
-    text = text.replace("\0", r"\x00")  # and this in no PostgreSQL
-    if len(text) <= limit:
-        return text
-    kept = limit - _ROOM_FOR_NOTE
-    return f"{text[:kept]}… ({len(text) - kept} more characters)"
+    """``text`` in at most ``limit`` characters that every store takes."""
+    text = text.encode("utf-8", "backslashreplace").decode().replace("\0", r"\x00")  # PostgreSQL takes no NUL
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-def clipped(values: Mapping[str, str], limit: int) -> dict[str, str]:
-    """The same mapping with every value clipped."""
-    return {key: clip(value, limit) for key, value in values.items()}
+def in_table(text: str) -> str:
+    """One line of a Markdown table's cell; MLflow shows no HTML of it."""
+    return for_line(text).replace("|", r"\|")
 
 
-def as_text(value: object) -> str:
-    """A setting's value as params and tags show it."""
-    return value if isinstance(value, str) else canonical_json(value)
+def flat(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """``identity.weights.commit`` and the like → their values as text, without what is not set."""
+    texts: dict[str, str] = {}
+    for key, value in values.items():
+        name = re.sub(r"[^A-Za-z0-9_. -]", "_", f"{prefix}.{key}" if prefix else key)[:250]
+        if isinstance(value, dict):
+            texts |= flat(name, value)
+        elif value not in (None, "", []):
+            text = value if isinstance(value, str) else canonical_json(value)
+            texts[name] = clip(_DIGEST.sub(r"\1…", text), _MAX_PARAM)
+    return texts
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedMetric:
-    """One value; ``dataset`` names the dataset input it was measured on."""
-
-    key: str
-    value: float
-    step: int = 0
-    dataset: str | None = None
-    of: tuple[str, ...] = ()
-    """The keys of the component versions that it was measured of: each is shown with it."""
-
-    def __post_init__(self) -> None:
-        _check_key("metric", self.key)
-        if not math.isfinite(self.value):
-            raise ValueError(f"metric {self.key!r} is {self.value}; only finite values are logged")
+def digest_of(lineage: Lineage) -> str:
+    """The digest of a score's data, as short as MLflow wants it."""
+    return lineage.score.inputs.data_digest[:32]
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetInput:
-    """A dataset behind a run: ``samples`` of it were asked about.
+def cards_of(evidence: Evidence) -> dict[str, list[ComponentCard]]:
+    """Role → the components that play it in the run's scores; without those that chose examples, or that others are
+    compared with."""
+    cards: dict[str, dict[str, ComponentCard]] = {role: {} for role in _ROLES}
+    for lineage in evidence.lineages:
+        for role, card in lineage.score.components.items():
+            if base_role(role) not in ("witness", "example_encoder", "example_model"):
+                cards.setdefault(role, {})[card.fingerprint] = card
+    return {role: list(some.values()) for role, some in cards.items() if some}
 
-    ``digest`` has at most 36 characters, as an MD5 of DVC has.
+
+def components_of(evidence: Evidence) -> dict[tuple[Kind, str], ComponentCard]:
+    """Kind and fingerprint → component, generators first."""
+    return {(kind_of(role), card.fingerprint): card for role, cards in cards_of(evidence).items() for card in cards}
+
+
+def tracked_in(evidence: Evidence) -> Iterator[tuple[str, Lineage, Tracked]]:
+    """What the benchmarks' tables track, by MLflow's name for it: ``gc_at_5/photos``.
+
+    A further score of a benchmark on the same data has in front what tells it from the first, since MLflow cuts names
+    off at the end: ``words.trac_accuracy/digits``.
     """
-
-    name: str
-    digest: str
-    source: str
-    """Its folder, which DVC has under ``digest``."""
-    samples: int
-    columns: Mapping[str, str] = field(default_factory=dict)
-    """What each sample or question has → its type, as MLflow's schemas name it."""
-    records: Callable[[], list[dict[str, Any]]] = list
-    """Each of them: ``inputs``, and ``expectations`` where it is known what is right."""
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.digest) <= _DIGEST_LIMIT:
-            raise ValueError(f"dataset {self.name!r}: digest {self.digest!r} must have 1 to {_DIGEST_LIMIT} characters")
+    firsts: dict[tuple[str, str], Mapping[str, str]] = {}
+    for lineage in evidence.lineages:
+        keys = lineage.score.keys
+        first = firsts.setdefault((lineage.score.benchmark, lineage.on), keys)
+        further = [value for key, value in keys.items() if first[key] != value]
+        for tracked in lineage.spec.tracked(lineage.score):
+            yield f"{'.'.join([*further, tracked.name])}/{lineage.on}", lineage, tracked
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentVersion:
-    """A component as it was at work, known by what it was there as, its name and its fingerprint.
+def first_of_records(lineages: Sequence[Lineage]) -> list[Lineage]:
+    """Of several scores of the same records, by several encoders for instance, the first: records are shown once."""
+    firsts = {str(sorted(file.path for file in each.collected.values())): each for each in reversed(lineages)}
+    return list(reversed(firsts.values()))
 
-    A judge is a model that grades; the same model under evaluation is a version of another name.
+
+def metrics_of(evidence: Evidence) -> list[LoggedMetric]:
+    """What each benchmark's table tracks, under at most :data:`MOST_METRICS` names; everything is in the artifacts."""
+    found = [
+        (tracked.rank, LoggedMetric(name, tracked.value, tracked.step, lineage))
+        for name, lineage, tracked in tracked_in(evidence)
+    ]
+    names = list(dict.fromkeys(metric.name for _, metric in sorted(found, key=lambda each: each[0])))
+    kept = set(names[:MOST_METRICS])
+    return [metric for _, metric in found if metric.name in kept]
+
+
+def headlines_of(evidence: Evidence) -> Iterator[Headline]:
+    """Of each score the first number that it tracks."""
+    seen: set[str] = set()
+    for name, lineage, tracked in tracked_in(evidence):
+        metric = lineage.spec.metric(tracked.key)
+        if tracked.rank == 0 and metric and lineage.place not in seen:
+            seen.add(lineage.place)
+            title = f"{lineage.spec.title} {metric.named(tracked.key)} · {lineage.place.partition('/')[2]}"
+            yield Headline(name, title, tracked.value, metric.higher_is_better is not False, lineage.score)
+
+
+def params_of(evidence: Evidence) -> dict[str, str]:
+    """Names, versions, digests and settings, the first :data:`MOST_PARAMS` of them; long texts are in an artifact."""
+    cards = cards_of(evidence)
+    params = {role: ", ".join(card.name for card in some) for role, some in cards.items()}
+    params |= {f"{role}_version": ", ".join(map(_version, some)) for role, some in cards.items()}
+    params |= {f"data.{lineage.on}": digest_of(lineage)[:_SHORT] for lineage in evidence.lineages}
+    if evidence.lineages:
+        params["seed"] = str(evidence.lineages[0].score.inputs.settings["seed"])
+    for role, some in cards.items():
+        params |= {f"{role}.provider": some[0].provider, f"{role}.code_version": some[0].version}
+    for role, some in cards.items():
+        settings = flat(role, some[0].settings) | flat(f"{role}.identity", some[0].identity)
+        params |= {key: value for key, value in settings.items() if len(value) < _MAX_PARAM}
+    return dict(list(params.items())[:MOST_PARAMS])
+
+
+def tags_of(evidence: Evidence) -> dict[str, str]:
+    """The tags of a run that do not depend on other runs."""
+    code = evidence.code
+    tags = {
+        FINGERPRINT: evidence.fingerprint,
+        NOTE: _note(evidence),
+        "git.commit": code.commit or "none",
+        "git.dirty": str(code.dirty).lower(),
+        "mlflow.runType": "genai_evaluate",  # lists it under "Evaluation runs"
+        "mlflow.source.name": "driftledger track",
+        "mlflow.source.type": "LOCAL",
+    }
+    tags |= {"mlflow.source.git.commit": code.commit} if code.commit else {}
+    tags |= {
+        f"{role}.fingerprint": ", ".join(card.fingerprint for card in some) for role, some in cards_of(evidence).items()
+    }
+    flags = [f"{each.place}: {for_line(flag)}" for each in evidence.lineages for flag in each.score.flags]
+    tags |= {"driftledger.flags": "; ".join(sorted(flags))} if flags else {}
+    return {key: clip(value, _MAX_TAG) for key, value in tags.items()}
+
+
+def artifacts_of(root: Path, evidence: Evidence, rows: Mapping[str, Sequence[Row]]) -> dict[str, bytes]:
+    """Path → bytes of the run's files.
+
+    Args:
+        rows: of each score, by its place.
     """
-
-    kind: ComponentKind
-    name: str
-    fingerprint: str
-    params: dict[str, str]
-    tags: dict[str, str]
-    description: str = ""
-    """What it is, in Markdown in which all that is not ours is escaped."""
-    served: frozenset[str] = frozenset()
-    """What its service said it was; a version's tag gathers what all runs were told."""
-
-    def __post_init__(self) -> None:
-        _check_name("component name", self.name)
-        _check_name("fingerprint", self.fingerprint)
-        _check_keys(self.params, self.tags)
-
-    @property
-    def registered_name(self) -> str:
-        """For instance ``generator.painter``."""
-        return f"{self.kind}.{self.name}"
-
-    @property
-    def key(self) -> str:
-        """What tells it from every other component version: ``generator.painter@<fingerprint>``."""
-        return f"{self.registered_name}@{self.fingerprint}"
+    scores = {each.place: each.score for each in evidence.lineages}
+    prompts = {place: _texts(score) for place, score in scores.items()}
+    files = {
+        "scores.json": _json({place: score.model_dump(mode="json") for place, score in scores.items()}),
+        "rows.csv": rows_csv(evidence.lineages, rows).encode(),
+        "prompts.json": _json({place: some for place, some in prompts.items() if some}),
+    }
+    for lineage in first_of_records(evidence.lineages):
+        made = lineage.spec.artifacts(lineage, root)
+        files |= {f"{lineage.place}/{path}": make() for path, make in made.items()}
+    return files
 
 
-class LoggedTrace(NamedTuple):
-    """A unit of a score, and the score's place in the run: ``<benchmark>/<on>``."""
-
-    place: str
-    trace: Trace
-
-
-@dataclass(frozen=True, slots=True)
-class RunContent:
-    """One MLflow run. Two contents with the same fingerprint are the same run.
-
-    ``artifacts`` maps a file's path inside the run to the function that makes its bytes, and ``late_metrics``
-    gathers metrics that take work, as ``traces`` does units to look at; all are called only when the run is written,
-    artifacts several at once.
-    """
-
-    name: str
-    fingerprint: str
-    params: dict[str, str]
-    tags: dict[str, str]
-    metrics: tuple[LoggedMetric, ...]
-    datasets: tuple[DatasetInput, ...]
-    components: tuple[ComponentVersion, ...]
-    artifacts: Mapping[str, Callable[[], bytes]]
-    late_metrics: Callable[[], Iterable[LoggedMetric]] = tuple
-    seconds: Callable[[], float | None] = lambda: None
-    """What all of its calls took, one after the other; None where no one knows."""
-    traces: Callable[[], Iterable[LoggedTrace]] = tuple
-
-    def __post_init__(self) -> None:
-        if not self.name.strip():
-            raise ValueError("a run needs a name")
-        _check_name("fingerprint", self.fingerprint)
-        _check_keys(self.params, self.tags)
-        _check_once("dataset", (dataset.name for dataset in self.datasets))
-        _check_once("component", (component.key for component in self.components))
-        self._check_metrics(self.metrics)
-        for path in self.artifacts:
-            if not _is_plain(path):
-                raise ValueError(f"artifact path {path!r} must be relative and stay inside the run")
-
-    def every_metric(self) -> tuple[LoggedMetric, ...]:
-        """The metrics, the late ones included."""
-        metrics = (*self.metrics, *self.late_metrics())
-        self._check_metrics(metrics)
-        return metrics
-
-    def _check_metrics(self, metrics: Iterable[LoggedMetric]) -> None:
-        metrics = tuple(metrics)
-        _check_once("metric and step", ((metric.key, metric.step) for metric in metrics))
-        datasets = {None, *(dataset.name for dataset in self.datasets)}
-        components = {component.key for component in self.components}
-        for metric in metrics:
-            if metric.dataset not in datasets:
-                raise ValueError(f"metric {metric.key!r}: {metric.dataset!r} is not a dataset of run {self.name!r}")
-            for key in metric.of:
-                if key not in components:
-                    raise ValueError(f"metric {metric.key!r}: {key!r} is not a component of run {self.name!r}")
+def rows_csv(lineages: Sequence[Lineage], rows: Mapping[str, Sequence[Row]]) -> str:
+    """All rows as one table: of which score, what each is about, its values, and what is noted beside them."""
+    table = []
+    for lineage in lineages:
+        widths = dict[str, int]()
+        for row in rows[lineage.place]:
+            widths |= {key: max(len(values), widths.get(key, 0)) for key, values in row.values.items()}
+        for row in rows[lineage.place]:
+            cells = {"benchmark": lineage.score.benchmark, "dataset": lineage.on, "score": lineage.place}
+            cells |= {"unit": for_csv(row.unit), "group": for_csv(row.group), "outcome": row.outcome.value}
+            for key, values in sorted(row.values.items()):
+                for number, value in enumerate(values, 1):
+                    name = key if widths[key] == 1 else f"{key} {number}"
+                    cells[name] = "" if value is None else f"{value:.6f}"
+            for key, value in row.extra.items():
+                text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
+                cells[f"{key} (text)" if key in widths else key] = for_csv(text)
+            table.append(cells)
+    head = list(dict.fromkeys(key for cells in table for key in cells))
+    return csv_text(head, ([cells.get(key, "") for key in head] for cells in table))
 
 
-def tags_of(content: RunContent, run_id: str) -> dict[str, str]:
-    """The tags of a current run; its note names the run, since it is what stays of it when others are current."""
-    tags = {**clipped(content.tags, MAX_TAG), FINGERPRINT: content.fingerprint, CURRENT: "true"}
-    if NOTE in tags:
-        note = clip(tags[NOTE], MAX_TAG - ROOM_FOR_STATE)
-        tags[NOTE] = f"{note}\n\nMLflow run `{run_id}`, fingerprint `{content.fingerprint}`"
-    return tags
+def _texts(score: Score) -> dict[str, Any]:
+    """What the components of a score were asked with."""
+    return {key: value for key, value in score.inputs.protocol.items() if value not in (None, [], {})}
 
 
-def _check_keys(*mappings: Mapping[str, str]) -> None:
-    for word, mapping in zip(("param", "tag"), mappings, strict=True):
-        for key in mapping:
-            _check_key(word, key)
+def _json(value: object) -> bytes:
+    return (json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
-def _check_key(word: str, key: str) -> None:
-    if not _KEY.fullmatch(key) or not _is_plain(key):
-        raise ValueError(
-            f"{word} {key!r}: a key has 1 to 250 letters, digits, spaces and _ - . / : and reads as a relative path"
-        )
+def _version(card: ComponentCard) -> str:
+    return card.fingerprint[:_SHORT]
 
 
-def _check_name(word: str, name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise ValueError(f"{word} {name!r} must have 1 to 200 letters, digits, _ and -")
-
-
-def _check_once(word: str, values: Iterable[Hashable]) -> None:
-    twice = [value for value, count in Counter(values).items() if count > 1]
-    if twice:
-        raise ValueError(f"{word} {twice[0]!r} is given twice")
-
-
-def _is_plain(path: str) -> bool:
-    """Whether ``path`` is a relative path that means what it says: MLflow refuses ``a//b``, ``./a`` and ``../a``."""
-    return posixpath.normpath(path) == path and path not in (".", "..") and not path.startswith(("/", "../"))
+def _note(evidence: Evidence) -> str:
+    """The run's description: the headlines, what made them, and how to ask for more."""
+    lines = ["| score | value | scored |", "|---|---|---|"]
+    for each in headlines_of(evidence):
+        lines.append(f"| {in_table(each.title)} | {each.value:.4g} | {each.score.scored} of {each.score.total} |")
+    lines += ["", "| | version | made with |", "|---|---|---|"]
+    for role, cards in cards_of(evidence).items():
+        for card in cards:
+            made = ", ".join(f"{key} {value}" for key, value in flat("", card.identity).items()) or card.provider
+            version = f"[{card.name}@{_version(card)}](#/models/{kind_of(role)}.{card.name})"
+            lines.append(f"| {role.replace('_', ' ')} | {version} | {in_table(clip(made, 300))} |")
+    lines += [
+        f"| data | {on} | `{digest}` |"
+        for on, digest in {each.on: digest_of(each) for each in evidence.lineages}.items()
+    ]
+    state = "with uncommitted changes" if evidence.code.dirty else "as committed"
+    lines += [f"| code | `{(evidence.code.commit or 'outside Git')[:_SHORT]}` | {state} |", ""]
+    lines += [
+        f"- {in_table(flag)}" for flag in dict.fromkeys(f for each in evidence.lineages for f in each.score.flags)
+    ]
+    return "\n".join([*lines, "", f"Where a number comes from: `driftledger audit {evidence.fingerprint[:_SHORT]}`"])

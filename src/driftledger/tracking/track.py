@@ -1,25 +1,264 @@
-"""``driftledger track``."""
+"""``driftledger track``: let MLflow show the selected runs; MLflow is a view that can be deleted and made again.
 
+A run is created, filled and set FINISHED last. A run of this machine that is not FINISHED was cut short: it is deleted
+and made again, so nothing is ever completed or repaired.
+"""
+
+import json
+import math
+import platform
+import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from filelock import FileLock
+
+from driftledger.benchmarks.score import Row
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import LedgerError
+from driftledger.core.files import read_jsonl
+from driftledger.core.paths import Paths
 from driftledger.ledger.lineage import Evidence
-from driftledger.project.settings import Tracking
+from driftledger.reports.charts import colour_of
+from driftledger.tracking.components import Versions
+from driftledger.tracking.content import (
+    CURRENT,
+    FINGERPRINT,
+    NOTE,
+    artifacts_of,
+    components_of,
+    digest_of,
+    first_of_records,
+    headlines_of,
+    metrics_of,
+    params_of,
+    tags_of,
+)
+from driftledger.tracking.store import all_pages, artifact_location, opened
+from driftledger.tracking.traces import delete_traces, traces_of, write_traces
+from driftledger.tracking.view import VIEW_TAG, leaderboard
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Experiment, Run
+
+    from driftledger.project.settings import Tracking
+
+WRITER = "driftledger.writer"
+"""Tag of a run that is being written: by which machine's checkout. It is removed once the run is FINISHED."""
+
+SUPERSEDED = " (superseded)"
+"""Ends the name of a run when a current run has that name."""
+
+_ABANDONED = 24 * 3600 * 1000
+"""Milliseconds after which an unfinished run of another machine is taken for cut short."""
+
+_METRICS_PER_CALL = 900
+"""MLflow takes 1,000 metrics, params and tags together."""
+
+_NOTE = """\
+A run for each combination of model, generator and encoder. It is made from what DVC's lock holds: delete it, and \
+`driftledger track` makes it again.
+
+- **Evaluation runs**: all runs with their scores, the best one first when they were made together.
+- **Traces**: chains, answers and descriptions step by step with their pictures.
+- **Model training, Runs, Views, Leaderboard**: the similarity per iteration and a chart per score.
+- Scores are `<metric>/<data>`; intervals, categories and all other numbers are in the artifacts `scores.json` and \
+`rows.csv` of a run.
+- Runs tagged `driftledger.current: true` show what is selected now. Where a number comes from: \
+`driftledger audit RUN:METRIC`.
+"""
 
 
-def track(
-    root: Path,
-    evidence: Sequence[Evidence],
-    tracking: Tracking,
-    *,
-    repair: bool = False,
-    calls: Path | None = None,
-) -> Sequence[str]:
-    """Let MLflow show the combinations and the correlations; say in a line each what that took.
+def track(root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> list[str]:
+    """Let the current runs of the experiment be exactly those of ``evidence``; say what that took, in lines.
 
-    Arguments and errors as in :func:`~driftledger.tracking.projection.show`.
+    Raises:
+        LedgerError: the MLflow store cannot be used; the next call does what is left to do.
     """
-    from driftledger.tracking import correlation_run, projection
+    lock = Paths(root).shared / "locks" / "track.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock), opened(tracking, create=True) as client:
+        return [_Push(client, root, evidence, tracking).push()]
 
-    shown = projection.show(root, evidence, tracking, repair=repair, calls=calls)
-    return (shown, *correlation_run.show(root, tracking, repair=repair))
+
+class _Push:
+    """One update of an experiment."""
+
+    def __init__(self, client: "MlflowClient", root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> None:
+        self._client, self._root, self._tracking = client, root, tracking
+        self._models = list(dict.fromkeys(each.combination.model for each in evidence))
+        self._evidence = sorted(evidence, key=_worth)
+        self._writer = sha256_of([platform.node(), str(Paths(root).shared)])[:16]
+        self._rows: dict[str, list[Row]] = {}
+        experiment = self._experiment()
+        self._experiment_id, self._experiment_tags = experiment.experiment_id, experiment.tags
+        self._versions = Versions(client, self._experiment_id)
+
+    def push(self) -> str:
+        """Delete what was cut short and doubles, make what is missing, and mark all runs."""
+        finished, doubles = self._finished()
+        missing = [each for each in self._evidence if each.fingerprint not in finished]
+        for each in missing:
+            finished[each.fingerprint] = self._write(each)
+        self._mark(finished)
+        self._describe()
+        counts = f"{len(missing)} runs created, {len(self._evidence) - len(missing)} unchanged"
+        more = f", {doubles} doubles removed" if doubles else ""
+        return f"MLflow experiment {self._tracking.experiment!r}: {counts}{more}"
+
+    def _experiment(self) -> "Experiment":
+        name = self._tracking.experiment
+        experiment = self._client.get_experiment_by_name(name)
+        if experiment is not None and experiment.lifecycle_stage != "active":
+            raise LedgerError(
+                f"the MLflow experiment {name!r} is deleted; restore it, or set another tracking.experiment"
+            )
+        if experiment is None:
+            made = self._client.create_experiment(name, artifact_location(self._tracking))
+            experiment = self._client.get_experiment(made)
+        return experiment
+
+    def _finished(self) -> "tuple[dict[str, Run], int]":
+        """Fingerprint → its finished run, and how many doubles of them were removed: of two clones that push at the
+        same time, each sees no run of the other."""
+        finished: dict[str, Run] = {}
+        doubles = 0
+        order = ["attributes.start_time ASC", "attributes.run_id ASC"]
+        ours = f"tags.`{FINGERPRINT}` LIKE '%'"
+        for run in all_pages(self._client.search_runs, [self._experiment_id], ours, order_by=order):
+            fingerprint = run.data.tags[FINGERPRINT]
+            if run.info.status != "FINISHED":
+                age = time.time() * 1000 - run.info.start_time
+                if run.data.tags.get(WRITER) == self._writer or age > _ABANDONED:
+                    self._delete(run)
+            elif fingerprint in finished:
+                self._delete(run)
+                doubles += 1
+            else:
+                finished[fingerprint] = run
+        return finished, doubles
+
+    def _delete(self, run: "Run") -> None:
+        delete_traces(self._client, self._experiment_id, run.info.run_id)
+        self._client.delete_run(run.info.run_id)
+
+    def _write(self, evidence: Evidence) -> "Run":
+        from mlflow.entities import LoggedModelInput, Param, RunTag
+
+        client, tags = self._client, tags_of(evidence)
+        begun = {FINGERPRINT: tags[FINGERPRINT], WRITER: self._writer}
+        run = client.create_run(self._experiment_id, run_name=evidence.name, tags=begun)
+        run_id = run.info.run_id
+        models = {key: self._versions.model_id(key[0], card) for key, card in components_of(evidence).items()}
+        client.log_inputs(run_id, _datasets(evidence), [LoggedModelInput(each) for each in models.values()])
+        model_id = models["model", evidence.components["model"].fingerprint]
+        metrics = _metrics(evidence, run.info.start_time, model_id)
+        params = [Param(key, value) for key, value in params_of(evidence).items()]
+        run_tags = [RunTag(key, value) for key, value in tags.items()]
+        client.log_batch(run_id, metrics[:_METRICS_PER_CALL], params, run_tags)
+        for start in range(_METRICS_PER_CALL, len(metrics), _METRICS_PER_CALL):
+            client.log_batch(run_id, metrics[start : start + _METRICS_PER_CALL])
+        rows = {each.place: self._rows_of(each.rows_path) for each in evidence.lineages}
+        with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
+            for path, content in artifacts_of(self._root, evidence, rows).items():
+                file = Path(folder, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+            client.log_artifacts(run_id, folder)
+        traces = [
+            (lineage, trace)
+            for lineage in first_of_records(evidence.lineages)
+            for trace in traces_of(lineage, self._root, rows[lineage.place], self._tracking.traces)
+        ]
+        if not write_traces(client, self._experiment_id, run_id, traces):
+            raise LedgerError("MLflow did not take all traces of a run; run 'driftledger track' again")
+        client.set_terminated(run_id)
+        return client.get_run(run_id)
+
+    def _rows_of(self, path: str) -> list[Row]:
+        """A score without a generator is in several runs."""
+        if path not in self._rows:
+            self._rows[path] = read_jsonl(self._root / path, Row)
+        return self._rows[path]
+
+    def _mark(self, finished: "dict[str, Run]") -> None:
+        """Let the tags and names of all runs say which are current."""
+        current = {each.fingerprint: each for each in self._evidence}
+        names = {each.name for each in self._evidence}
+        controls = {each.combination.model for each in self._evidence if each.components["model"].is_control}
+        colours = colour_of(self._models, controls)
+        for fingerprint, run in finished.items():
+            name = str(run.info.run_name).removesuffix(SUPERSEDED)
+            tags = {CURRENT: str(fingerprint in current).lower()}
+            if fingerprint in current:
+                tags["mlflow.runColor"] = colours[current[fingerprint].combination.model].colour
+            elif name in names:
+                name += SUPERSEDED
+            if WRITER in run.data.tags:
+                self._client.delete_tag(run.info.run_id, WRITER)
+            if name != run.info.run_name:
+                self._client.update_run(run.info.run_id, name=name)
+            for key, value in tags.items():
+                if run.data.tags.get(key) != value:
+                    self._client.set_tag(run.info.run_id, key, value)
+
+    def _describe(self) -> None:
+        """Let the experiment's page have a note and the saved view."""
+        tags = {NOTE: _NOTE}
+        headlines = {each.name: each for evidence in self._evidence for each in headlines_of(evidence)}
+        if headlines:
+            metrics = [metric for evidence in self._evidence for metric in metrics_of(evidence)]
+            curves = dict.fromkeys(metric.name for metric in metrics if metric.step)
+            first = sorted(curves, key=lambda name: not name.startswith("similarity/"))
+            titles = {name: each.title for name, each in headlines.items()}
+            columns = [*titles, *(name for name in dict.fromkeys(m.name for m in metrics) if name not in titles)]
+            higher = next(iter(headlines.values())).higher_is_better
+            tags[VIEW_TAG] = leaderboard(first, titles, columns, higher)
+        for key, value in tags.items():
+            if self._experiment_tags.get(key) != value:
+                self._client.set_experiment_tag(self._experiment_id, key, value)
+
+
+def _worth(evidence: Evidence) -> float:
+    """Sorts the worst first, by the first headline: MLflow lists the newest runs first."""
+    headline = next(headlines_of(evidence), None)
+    return -math.inf if headline is None else headline.value if headline.higher_is_better else -headline.value
+
+
+def _datasets(evidence: Evidence) -> list[Any]:
+    """A dataset input per name, by the digest of its content; its tags have DVC's digest of the output it lies in."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    totals: dict[str, int] = {}
+    for each in evidence.lineages:
+        totals[each.on] = max(each.score.total, totals.get(each.on, 0))
+    inputs = []
+    for each in {each.on: each for each in evidence.lineages}.values():
+        source, profile = json.dumps({"uri": each.data.path}), json.dumps({"samples": totals[each.on]})
+        tags = {"mlflow.data.context": "evaluation", "dvc.out": each.data.out, "dvc.md5": each.data.md5}
+        dataset = Dataset(each.on, digest_of(each), "local", source, profile=profile)
+        inputs.append(DatasetInput(dataset, [InputTag(key, value) for key, value in tags.items()]))
+    return inputs
+
+
+def _metrics(evidence: Evidence, timestamp: int, model_id: str) -> list[Any]:
+    """All are linked to the model under evaluation, a curve by its last value: MLflow shows one link beside each."""
+    from mlflow.entities import Metric
+
+    metrics = metrics_of(evidence)
+    last = {each.name: each.step for each in metrics}
+    return [
+        Metric(
+            each.name,
+            each.value,
+            timestamp,
+            each.step,
+            model_id=model_id if each.step == last[each.name] else None,
+            dataset_name=each.lineage.on,
+            dataset_digest=digest_of(each.lineage),
+        )
+        for each in metrics
+    ]

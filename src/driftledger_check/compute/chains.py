@@ -289,15 +289,6 @@ def _read(files: ScoreFiles, samples: Sequence[Sample], chains: Chains, most: in
     return similar
 
 
-class Redrawn(NamedTuple):
-    """What redrawings come to: those of one repeat, or the mean over all."""
-
-    values: Mapping[str, Mapping[str, float]]
-    """Metric → sample → value."""
-    more: Mapping[str, float]
-    """The Fréchet distance, and over how many images it is."""
-
-
 def fidelity(files: ScoreFiles, found: Found) -> None:
     """Image against redrawing, image against description, and people."""
     settings, every = values.settings(files), values.samples(files.data)
@@ -305,40 +296,41 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
     samples = [sample for sample in every if sample.split == "test"] or every
     encoder, side = Encoder(files, "encoder", found), values.whole(settings["ssim_side"], 11, 4096)
     parts = [_redrawn(files, samples, chains, encoder, side, found) for chains in repeats]
-    whole = parts[0] if len(parts) == 1 else _mean_of_redrawn(parts)
-    measured, metrics, intervals = dict(whole.values), dict(whole.more), Intervals.of(settings)
-    if human := _human(files, _described(samples, repeats[0]), samples, found):
-        measured["human"] = human
-    for metric, of_sample in measured.items():
-        several = list(of_sample.values())
-        metrics |= {metric: mean(several)} | intervals.of_mean(metric, several, [ALL] * len(several))
-        both = sorted(of_sample.keys() & human.keys()) if metric != "human" else []
-        agreed = correlations([human[at] for at in both], [of_sample[at] for at in both])
+    whole = parts[0] if len(parts) == 1 else _mean_of(parts)
+    intervals, columns = Intervals.of(settings), dict(whole.columns)
+    human = np.array(_human(files, _described(samples, repeats[0]), samples, found))
+    if not np.isnan(human).all():
+        columns["human"] = human
+
+    def means(part: Part, columns: Mapping[str, Array]) -> dict[str, float]:
+        distance = {encoder.frechet_name: part.frechet[""][0], "images": float(part.images)} if part.images else {}
+        return {key: mean(some) for key, column in columns.items() if (some := finite(column))} | distance
+
+    found.put(["metrics"], means(whole, columns))
+    for metric, column in columns.items():
+        several, both = finite(column), ~np.isnan(column) & ~np.isnan(human)
+        found.put(["metrics"], intervals.of_mean(metric, several, [ALL] * len(several)))
+        agreed = correlations(human[both].tolist(), column[both].tolist()) if metric != "human" else {}
         found.put(["groups", "agreement", metric], agreed)
-    found.put(["metrics"], metrics)
-    means = [{metric: mean(list(some.values())) for metric, some in part.values.items() if some} for part in parts]
-    put_repeats(
-        found,
-        [each | dict(part.more) | chains.words for each, part, chains in zip(means, parts, repeats, strict=True)],
-    )
-    columns = {key: np.array([some.get(sample.id, np.nan) for sample in samples]) for key, some in measured.items()}
+    put_repeats(found, [means(part, part.columns) | dict(part.words) for part in parts])
     found.put(["groups", "category"], by_group(columns, [sample.category for sample in samples]))
-    for sample in samples:
+    for place, sample in enumerate(samples):
         ends = [values.text(chains.last[sample.id], "outcome") for chains in repeats]
         worth = [
-            {key: [some[sample.id]] for key, some in each.items() if sample.id in some}
-            for each in (measured, *(part.values for part in parts))
+            {key: [float(column[place])] for key, column in each.items() if not math.isnan(column[place])}
+            for each in (columns, *(part.columns for part in parts))
         ]
         names, extra = (ALL, sample.id, ended(ends)), {"category": sample.category}
         found.row(sample.id, names, extra, worth[0], list(zip(ends, worth[1:], strict=True)))
-    for place in found.numbers:
-        rounded = (*place[:-1], place[-1].removesuffix("_std"))  # a deviation is as far off as what it is of
-        if place[:2] == ("groups", "agreement"):
-            found.tolerances[place] = SIX_DECIMALS
-        elif any(re.fullmatch("ssim(_low|_high|_std)?", part) for part in place[-2:]):
-            found.tolerances[place] = PERCENT * SIX_DECIMALS
+    for at in found.numbers:
+        # a deviation is as far off as what it is of
+        rounded = (*at[:-1], at[-1].removesuffix("_std"))
+        if at[:2] == ("groups", "agreement"):
+            found.tolerances[at] = SIX_DECIMALS
+        elif any(re.fullmatch("ssim(_low|_high|_std)?", part) for part in at[-2:]):
+            found.tolerances[at] = PERCENT * SIX_DECIMALS
         elif rounded[-1] == encoder.frechet_name:
-            found.tolerances[place] = SIX_DIGITS * abs(values.number(found.numbers[rounded]))
+            found.tolerances[at] = SIX_DIGITS * abs(values.number(found.numbers[rounded]))
     found.outcomes(each for chains in repeats for each in chains.records)
     redrawn = sum((sample.id, 1) in chains.drawn for chains in repeats for sample in samples)
     found.counts(redrawn, redrawn, len(samples) * len(repeats))
@@ -352,23 +344,22 @@ def _described(samples: Sequence[Sample], chains: Chains) -> dict[str, str]:
 
 def _redrawn(
     files: ScoreFiles, samples: Sequence[Sample], chains: Chains, encoder: Encoder, side: int, found: Found
-) -> Redrawn:
+) -> Part:
     originals = {sample.id: Picture.of(files.data, sample.file) for sample in samples}
     pairs = {name: (first, chains.drawn[name, 1]) for name, first in originals.items() if (name, 1) in chains.drawn}
-    said = _described(samples, chains)
-    more, measured = dict[str, float](), dict[str, dict[str, float]]()
+    said, columns, frechet = _described(samples, chains), dict[str, Array](), list[float]()
     name, distance = "clip_s_i" if encoder.reads else "image_similarity", encoder.frechet_name
 
     def measure(metric: str, names: Mapping[str, object], similarities: Callable[[], list[float]]) -> None:
         try:
-            measured[metric] = {name: PERCENT * value for name, value in zip(names, similarities(), strict=True)}
+            of_sample = dict(zip(names, similarities(), strict=True))
+            columns[metric] = np.array([PERCENT * of_sample.get(sample.id, math.nan) for sample in samples])
         except MissingError as why:
             found.withhold([metric, *([distance, "images"] if metric == name else [])], str(why))
 
     def between_images() -> list[float]:
         first, redrawn = (encoder.images([pair[at] for pair in pairs.values()]) for at in (0, 1))
-        if len(pairs) >= 2:
-            more.update({distance: frechet_distance(first, redrawn), "images": float(len(pairs))})
+        frechet.extend([frechet_distance(first, redrawn)] if len(pairs) >= 2 else [])
         return cosines(first, redrawn)
 
     def with_texts() -> list[float]:
@@ -380,21 +371,7 @@ def _redrawn(
     measure("ssim", pairs, lambda: [_ssim(*pair, side) for pair in pairs.values()])
     if encoder.reads:
         measure("clip_s", said, with_texts)
-    return Redrawn(measured, more)
-
-
-def _mean_of_redrawn(parts: Sequence[Redrawn]) -> Redrawn:
-    """A sample is worth the mean over the repeats in which it has a value; a distance is the mean over all repeats."""
-    measured: dict[str, dict[str, float]] = {}
-    for metric in parts[0].values:
-        sides = [part.values.get(metric, {}) for part in parts]
-        names = dict.fromkeys(name for side in sides for name in side)
-        measured[metric] = {name: mean([side[name] for side in sides if name in side]) for name in names}
-    shared = [key for key in parts[0].more if all(key in part.more for part in parts)]
-    more = {key: mean([part.more[key] for part in parts]) for key in shared}
-    if "images" in more:
-        more["images"] = min(part.more["images"] for part in parts)
-    return Redrawn(measured, more)
+    return Part(columns, {}, {"": frechet}, len(pairs) if frechet else 0, chains.words)
 
 
 @lru_cache(maxsize=2**14)
@@ -410,8 +387,8 @@ def _luma(picture: Picture, side: int) -> NDArray[np.uint8]:
     return np.asarray(picture.open().convert("L").resize((side, side), Image.Resampling.BILINEAR))
 
 
-def _human(files: ScoreFiles, said: Mapping[str, str], samples: Sequence[Sample], found: Found) -> dict[str, float]:
-    """Sample → the mean of what people gave for this description, from 1 to 5."""
+def _human(files: ScoreFiles, said: Mapping[str, str], samples: Sequence[Sample], found: Found) -> list[float]:
+    """The mean of what people gave for the description of each sample, from 1 to 5; NaN where nobody did."""
     shown = {_clean(name).strip(): _as_shown(each) for name, each in said.items()}
     ratings: dict[str, list[int]] = {}
     raters, stale, about = set(), 0, (files.score["keys"]["dataset"], files.score["keys"]["model"])
@@ -424,8 +401,8 @@ def _human(files: ScoreFiles, said: Mapping[str, str], samples: Sequence[Sample]
                 stale += 1
     used = sum(map(len, ratings.values()))
     found.put(["details", "ratings"], {"used": used, "raters": len(raters), "stale": stale})
-    means = {sample.id: ratings.get(_clean(sample.id).strip()) for sample in samples}
-    return {name: sum(some) / len(some) for name, some in means.items() if some}
+    given = (ratings.get(_clean(sample.id).strip()) for sample in samples)
+    return [sum(some) / len(some) if some else math.nan for some in given]
 
 
 def _sheet(data: bytes) -> Iterator[Mapping[str, str]]:

@@ -205,12 +205,7 @@ def _numbers(
 
 
 def _put_headline(
-    found: Found,
-    queries: Sequence[Described],
-    retrieved: Retrieved,
-    tested: Sequence[Row],
-    labels: Row,
-    sampled: bool,
+    found: Found, queries: Sequence[Described], retrieved: Retrieved, tested: Sequence[Row], labels: Row, sampled: bool
 ) -> None:
     found.put(["curves", "vote"], {str(k): value for k, value in enumerate(_percents(retrieved.votes), 1)})
     top1, means = retrieved.votes[:, 0], _hits(queries, retrieved.class_mean)

@@ -9,7 +9,7 @@ from driftledger.benchmarks._chains.collect import Iteration
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.writing import write_collected
-from driftledger.collect.call_result import Result
+from driftledger.collect.call import Result
 from driftledger.commands.stages import refuse_failures
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError

@@ -17,11 +17,11 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import Planned
 from driftledger.benchmarks.writing import write_collected
-from driftledger.collect.call_store import CallStore
+from driftledger.collect.call import Ask, Draw, NotStoredError
 from driftledger.collect.plan import Plan
-from driftledger.collect.scheduler import run_protocols
-from driftledger.collect.shards import Part, Shard
-from driftledger.collect.steps import Ask, Draw, NotStoredError
+from driftledger.collect.run import run_protocols
+from driftledger.collect.shards import Shard, part_of
+from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json, read_jsonl, write_jsonl
@@ -167,8 +167,8 @@ def test_shards_share_every_repeat_among_them(samples: list[Sample], tmp_path: P
                 return run_protocols(steps, store, progress, 6, positions=positions)
 
         with pytest.raises(NotStoredError):
-            collecting.run(Part(Shard(0, 2), 1, store, make))
-        came = collecting.run(Part(Shard(1, 2), 1, store, make))
+            collecting.run(lambda planned: part_of(planned, Shard(0, 2), 1, store, make))
+        came = collecting.run(lambda planned: part_of(planned, Shard(1, 2), 1, store, make))
     assert calls == [2, 2, 2, 1, 1, 1]
     write_collected(tmp_path / "sharded", collecting, came)
     assert files(tmp_path / "sharded") == reference

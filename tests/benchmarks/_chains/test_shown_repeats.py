@@ -1,4 +1,4 @@
-"""What people are shown of several repeats: a line each on a sample's page, a step each in MLflow, one trace."""
+"""What people are shown of several repeats: one trace."""
 
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,6 @@ from driftledger.core.types import Outcome
 from driftledger.ledger.audit import find_number
 from driftledger.ledger.lineage import Lineage, read_evidence
 from driftledger.notebook.chains import ChainLine
-from driftledger.tracking.score_part import ScorePart
-from driftledger.tracking.views import Chart, views
 from tests.support.ledgers import (
     CHAINS,
     COMBINATION,
@@ -82,21 +80,6 @@ def test_a_trace_goes_through_all_repeats(lineage: Lineage, tmp_path: Path) -> N
     line = ChainLine.of("seer", "brush", {"eye": trace})
     assert [step.title for step in line.steps] == ["t = 1", "t = 2", "repeat 1, t = 1", "repeat 1, t = 2"]
     assert line.steps[2].image == tmp_path / CHAINS / "repeats/1/disc/1.png"
-
-
-def test_mlflow_has_a_step_for_each_repeat(lineage: Lineage, tmp_path: Path) -> None:
-    part = ScorePart(lineage, "genception/shapes", tmp_path)
-    logged = sorted((each.key, each.step, each.value) for each in part.metrics() if "repeat" in each.key)
-    assert logged == [
-        ("over repeats/gc_at_2.genception.shapes", 0, 0.75),
-        ("over repeats/gc_at_2.genception.shapes", 1, 0.65),
-        ("over repeats/similarity_at_2.genception.shapes", 0, 0.5),
-        ("over repeats/similarity_at_2.genception.shapes", 1, 0.6),
-    ]
-    [_, of_benchmark] = views([part], [each.key for each in part.metrics()])
-    first = of_benchmark.sections["repeat by repeat"][0]
-    assert first == Chart("over repeats/gc_at_2.genception.shapes", "GC@2 of each repeat · shapes", over_steps=True)
-    assert "over repeats" in of_benchmark.closed
 
 
 def test_the_number_of_a_repeat_is_found_by_name(lineage: Lineage) -> None:

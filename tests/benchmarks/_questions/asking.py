@@ -12,7 +12,7 @@ from driftledger.benchmarks.runner import Collecting
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import Section
 from driftledger.benchmarks.writing import write_collected, write_score
-from driftledger.collect.call_store import CallStore
+from driftledger.collect.store import CallStore
 from driftledger.commands.stages import ask
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_file

@@ -13,9 +13,9 @@ from driftledger.benchmarks._questions.answers import rendered
 from driftledger.benchmarks._questions.records import AnswerRecord, permutation
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import benchmark, runner
-from driftledger.collect.call_store import CallStore
+from driftledger.collect.call import Ask, NotStoredError
 from driftledger.collect.plan import Plan
-from driftledger.collect.steps import Ask, NotStoredError
+from driftledger.collect.store import CallStore
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.files import read_json, read_jsonl

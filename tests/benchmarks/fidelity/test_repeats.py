@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.benchmarks.fidelity.artifacts import redraws_sheet
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.score import REPEAT, ROWS, base_key
+from driftledger.benchmarks.score import REPEAT, base_key
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, read_jsonl, write_json, write_jsonl
 from driftledger.core.types import Outcome
@@ -67,11 +66,3 @@ def test_redrawings_are_counted_one_by_one(tmp_path: Path) -> None:
     assert rows["d"].values["image_similarity"] == rows["d"].alone(1).values["image_similarity"]
     with pytest.raises(CoverageError, match="only 7 of 8 images were redrawn"):
         scored(tmp_path, TableEncoder(), min_coverage=0.9)
-
-
-def test_the_sheet_shows_the_first_redrawing_with_its_own_number(tmp_path: Path) -> None:
-    write_both(tmp_path)
-    for folder in (tmp_path, tmp_path / "0"):
-        write_jsonl(folder / ROWS, scored(folder, TableEncoder())[1].values())
-    both, first = (redraws_sheet("t", at / "d", at / "r", at / ROWS) for at in (tmp_path, tmp_path / "0"))
-    assert both == first

@@ -2,12 +2,11 @@
 
 import asyncio
 import gc
-import threading
+import os
+import signal
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ import pytest
 from PIL import Image
 
 import driftledger
-from driftledger.benchmarks.genception import first_look as module
 from driftledger.benchmarks.genception.first_look import FirstLook, evaluate
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.components.base import Model
@@ -167,29 +165,16 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert list(temporary.iterdir()) == []
 
 
-def test_an_interruption_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_ends_it(tmp_path: Path) -> None:
     asked: list[int] = []
-    begun = threading.Event()
 
     class Slow(Saying):
         def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
             asked.append(len(conversations))
-            begun.set()
+            os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.3)
             return super().respond(conversations)
 
-    class Interrupted(ThreadPoolExecutor):
-        """Whoever waits for its first task is interrupted while a call is under way."""
-
-        def submit(self, *given: Any, **more: Any) -> Any:
-            super().submit(*given, **more)
-            return SimpleNamespace(result=interrupt)
-
-    def interrupt() -> None:
-        assert begun.wait(30)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(module, "ThreadPoolExecutor", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         look_at(folder_of(tmp_path), model=Slow(batch_size=1))
     assert asked == [1]

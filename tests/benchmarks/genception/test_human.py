@@ -9,15 +9,14 @@ import yaml
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.genception.human import human_sheet
-from driftledger.commands import stages
-from driftledger.core.errors import ConfigError, CoverageError, StoreError
+from driftledger.commands.collect import collect
+from driftledger.core.errors import ConfigError, CoverageError
 from driftledger.core.files import read_jsonl
 from driftledger.core.registry import OURS
 from driftledger.project.project import Project
 from tests.conftest import draw
+from tests.support.evaluation import build
 from tests.support.params import default_params
-
-CHAIN = ("genception", "chain", ["my_images", "anna", "size"])
 
 
 @pytest.fixture
@@ -46,6 +45,11 @@ def fresh(project: Project) -> Project:
     return Project(project.root)
 
 
+def collected(project: Project) -> None:
+    build(project)
+    collect(project, ["anna"])
+
+
 def rows(project: Project) -> list[dict[str, str]]:
     text = (project.root / "human" / "sheet.csv").read_text(encoding="utf-8-sig")
     found = csv.DictReader(io.StringIO(text, newline=""))
@@ -62,24 +66,21 @@ def fill_in(project: Project, texts: dict[tuple[str, str], str]) -> None:
 
 
 def test_people_describe_what_was_drawn_from_what_they_wrote(project: Project) -> None:
-    with pytest.raises(StoreError, match="dataset my_images is not built yet; run 'dvc repro dataset@my_images'"):
-        human_sheet(project, "my_images", "anna")
-    stages.dataset(project, "my_images")
     with pytest.raises(ConfigError, match="is missing; write it with: driftledger human sheet"):
-        stages.run_stage(project, *CHAIN)
+        collected(project)
     assert "3 images to describe, 0 described" in human_sheet(project, "my_images", "anna")
     fill_in(project, {(str(number), "1"): f"{20 + 10 * number}x30" for number in range(3)})
 
     with pytest.raises(CoverageError, match=r"nothing is written for sample '0', t=2"):
-        stages.run_stage(fresh(project), *CHAIN)
+        collected(fresh(project))
     said = human_sheet(fresh(project), "my_images", "anna")
     assert said.endswith("sheet.csv: 3 images to describe, 3 described")
     assert sorted((row["sample"], row["t"]) for row in rows(project) if not row["text"]) == [
         (str(number), "2") for number in range(3)
     ]
     fill_in(project, {(str(number), "2"): f"{21 + 10 * number}x30" for number in range(3)})
-    stages.run_stage(fresh(project), *CHAIN)
-    records = read_jsonl(project.root / "data/chains/my_images/anna/size/records.jsonl", ChainRecord)
+    collected(fresh(project))
+    records = read_jsonl(project.root / "data/records/anna/genception/my_images/size/records.jsonl", ChainRecord)
     assert [record.description for record in records] == ["20x30", "21x30", "30x30", "31x30", "40x30", "41x30"]
     assert human_sheet(fresh(project), "my_images", "anna").endswith("0 images to describe, 6 described")
 
@@ -90,21 +91,19 @@ def test_of_several_chains_people_describe_each_image_once(project: Project) -> 
     params["genception"]["repeats"] = 2
     (project.root / "params.yaml").write_text(yaml.safe_dump(params))
     project = fresh(project)
-    stages.dataset(project, "my_images")
     assert "3 images to describe, 0 described" in human_sheet(project, "my_images", "anna")
     fill_in(project, {(str(number), "1"): f"{20 + 10 * number}x30" for number in range(3)})
     with pytest.raises(CoverageError, match=r"6 of 6 chains were ended by a failed call"):
-        stages.run_stage(fresh(project), *CHAIN)
+        collected(fresh(project))
     assert human_sheet(fresh(project), "my_images", "anna").endswith("sheet.csv: 6 images to describe, 3 described")
     fill_in(project, {(str(number), "2"): f"{21 + 10 * number}x30" for number in range(3)})
-    stages.run_stage(fresh(project), *CHAIN)
-    records = read_jsonl(project.root / "data/chains/my_images/anna/size/records.jsonl", ChainRecord)
+    collected(fresh(project))
+    records = read_jsonl(project.root / "data/records/anna/genception/my_images/size/records.jsonl", ChainRecord)
     assert [record.repeat for record in records] == [0] * 6 + [1] * 6
     assert len({record.image_sha256 for record in records}) == 12
 
 
 def test_descriptions_that_wait_to_be_drawn_are_counted(project: Project) -> None:
-    stages.dataset(project, "my_images")
     human_sheet(project, "my_images", "anna")
     fill_in(project, {("0", "1"): "20x30"})
     said = human_sheet(fresh(project), "my_images", "anna")
@@ -116,7 +115,6 @@ def test_descriptions_that_wait_to_be_drawn_are_counted(project: Project) -> Non
     [("blind", "models.blind in params.yaml is not of provider human"), ("typed", "let it be a folder for a sheet")],
 )
 def test_a_sheet_is_for_people_and_in_a_folder(project: Project, model: str, said: str) -> None:
-    stages.dataset(project, "my_images")
     with pytest.raises(ConfigError, match=said):
         human_sheet(project, "my_images", model)
 
@@ -130,7 +128,6 @@ def test_five_of_each_category_go_to_five_people(project: Project, tmp_path: Pat
     params["datasets"]["my_images"] |= {"path": str(tmp_path / "many"), "per_category": 5}
     params["models"]["anna"]["annotators"] = people
     (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    stages.dataset(fresh(project), "my_images")
     assert "10 images to describe, 0 described" in human_sheet(fresh(project), "my_images", "anna")
     asked = {row["sample"]: row["annotator"] for row in rows(project)}
     for category in ("cats", "dogs"):
@@ -146,6 +143,5 @@ def test_a_group_that_a_dataset_does_not_have_is_named(project: Project) -> None
     params = yaml.safe_load((project.root / "params.yaml").read_text(encoding="utf-8"))
     params["genception"]["iterations_by_group"] = {"textual": 1}
     (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    stages.dataset(fresh(project), "my_images")
     with pytest.raises(ConfigError, match=r"iterations_by_group: group of my_images 'textual' is unknown"):
         human_sheet(fresh(project), "my_images", "anna")

@@ -10,7 +10,6 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from driftledger.benchmarks._chains.collect import SpilledChains
 from driftledger.benchmarks._chains.records import ChainRecord, check_chains
 from driftledger.benchmarks.genception.settings import GenCeptionSettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
@@ -47,9 +46,7 @@ def begun(samples: list[Sample], folder: Path) -> tuple[list[ChainRecord], Colle
     asked = plain.protocol.asked.model_copy(update={"writer": "people"})
     collecting = replace(plain, protocol=replace(plain.protocol, asked=asked, writer=WRITER))
     assert collecting.calls == plain.calls
-    asked_of = Counter(
-        component.fingerprint for component, _ in collecting._planned(SpilledChains(), 0, samples[0]).calls
-    )
+    asked_of = Counter(component.fingerprint for component, _ in collecting._planned(0, samples[0]).calls)
     assert asked_of == {WRITER.fingerprint: 1, EchoModel().fingerprint: 2, SizeGenerator().fingerprint: 3}
     write_collected(folder / "chain", collecting, collected(collecting, folder / "store"))
     return read_jsonl(folder / "chain" / RECORDS, ChainRecord), read_json(folder / "chain" / CARD, CollectedCard)

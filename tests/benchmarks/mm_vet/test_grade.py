@@ -17,9 +17,9 @@ from driftledger.benchmarks.mm_vet.records import Calibration, JudgedRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import RecordedCall
-from driftledger.collect.call_store import CallStore
+from driftledger.collect.call import Ask, NotStoredError
 from driftledger.collect.plan import Plan
-from driftledger.collect.steps import Ask, NotStoredError
+from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import StoreError

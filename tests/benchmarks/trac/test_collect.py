@@ -10,10 +10,9 @@ from driftledger.benchmarks.trac.collect import CollectDescriptions, DescribePro
 from driftledger.benchmarks.trac.examples import Examples
 from driftledger.benchmarks.trac.records import DescriptionRecord
 from driftledger.benchmarks.writing import write_collected
-from driftledger.collect.call_key import CallKey
-from driftledger.collect.call_store import CallStore
+from driftledger.collect.call import CallKey, NotStoredError
 from driftledger.collect.plan import Plan
-from driftledger.collect.steps import NotStoredError
+from driftledger.collect.store import CallStore
 from driftledger.commands.stages import refuse_failures
 from driftledger.core.errors import ConfigError, CoverageError, DataError
 from driftledger.core.files import read_json, read_jsonl

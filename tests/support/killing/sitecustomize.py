@@ -16,13 +16,13 @@ def _kill() -> None:
 
 
 def _watch(calls: int, delay: float) -> None:
-    from driftledger.collect.call_store import CallStore
+    from driftledger.collect.store import CallStore
 
     put = CallStore.put
 
-    def counted(self: CallStore, finished: Any) -> Any:
-        stored = put(self, finished)
-        if sum(row.made for row in self.rows()) >= calls:
+    def counted(self: CallStore, finished: Any, spent: Any = None) -> Any:
+        stored = put(self, finished, spent)
+        if self.count() >= calls:
             threading.Timer(delay, _kill).start()
         return stored
 

@@ -1,11 +1,10 @@
 """Collecting: T iterations of describe → generate per sample, written as records and images."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple, TypeVar, overload
+from typing import ClassVar, NamedTuple
 
 from driftledger.benchmarks._chains.records import (
     ChainRecord,
@@ -19,18 +18,13 @@ from driftledger.benchmarks._chains.records import (
 )
 from driftledger.benchmarks.records import RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, PlannedWhenDue, RunSteps
-from driftledger.collect.call_result import Context, Result
-from driftledger.collect.encoding import encode_images
-from driftledger.collect.feature_store import FeatureStore
-from driftledger.collect.steps import Ask, Draw, NotStoredError, Steps
+from driftledger.collect.call import Ask, Context, Draw, NotStoredError, Result, Steps
+from driftledger.collect.features import FeatureStore, encode_images
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.files import copy_file, write_jsonl
 from driftledger.core.seeds import derive_seed
-from driftledger.core.spill import Spill
 from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Subject
 from driftledger.data.records import DatasetCard
-
-K = TypeVar("K")
 
 CALLS_PER_ITERATION = 2
 WRITER = "writer"
@@ -46,40 +40,6 @@ class Iteration(NamedTuple):
 
 Chains = Sequence[Sequence[Iteration]]
 """A chain per sample, and repeat after repeat."""
-
-
-class SpilledChains(Chains):
-    """Chains that wait on disk until they are written, since a record takes three times its line in memory."""
-
-    def __init__(self) -> None:
-        self._lines = Spill()
-        self.places: list[list[int]] = []
-        """Of the iterations of each chain."""
-
-    def keep(self, iteration: Iteration) -> int:
-        """Put an iteration on disk; its place there."""
-        line = [iteration.record.model_dump_json(), iteration.image and str(iteration.image.path)]
-        return self._lines.add(json.dumps(line).encode())
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    @overload
-    def __getitem__(self, index: int) -> Sequence[Iteration]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Chains: ...
-    def __getitem__(self, index: int | slice) -> Sequence[Iteration] | Chains:
-        if isinstance(index, slice):
-            return [self._chain(places) for places in self.places[index]]
-        return self._chain(self.places[index])
-
-    def _chain(self, places: Sequence[int]) -> Sequence[Iteration]:
-        return [self._iteration(place) for place in places]
-
-    def _iteration(self, place: int) -> Iteration:
-        line, image = json.loads(self._lines.at(place))
-        record = ChainRecord.model_validate_json(line)
-        return Iteration(record, None if image is None else ImageFile(Path(image), record.image_sha256 or ""))
 
 
 @dataclass(frozen=True)
@@ -99,11 +59,7 @@ class ChainProtocol:
 
     def run(self, sample: Sample, repeat: int = 0) -> Steps[list[Iteration]]:
         """One sample's chain. It ends at T, or with the first outcome that leaves nothing to go on with."""
-        return self.run_kept(sample, repeat, lambda iteration: iteration)
-
-    def run_kept(self, sample: Sample, repeat: int, keep: Callable[[Iteration], K]) -> Steps[list[K]]:
-        """As :meth:`run`; of each iteration, what ``keep`` makes of it."""
-        kept: list[K] = []
+        chain: list[Iteration] = []
         parent = sample.image
         for t in range(1, self.iterations(sample) + 1):
             context = Context(self.dataset.name, sample.id, t)
@@ -113,11 +69,11 @@ class ChainProtocol:
             if described.outcome.goes_on:
                 prompt = generation_prompt(self.asked.generate_prompt, described.text)
                 drawn = yield Draw(self.generator, prompt, seed, context)
-            kept.append(keep(_iteration((sample.id, t, repeat), parent, seed, described, drawn)))
+            chain.append(_iteration((sample.id, t, repeat), parent, seed, described, drawn))
             if drawn is None or drawn.image is None:
                 break
             parent = drawn.image
-        return kept
+        return chain
 
     def _ask(self, image: ImageFile, context: Context, repeat: int) -> Ask:
         model, subject = self.describes(context.t), Subject(context.sample, context.t)
@@ -195,18 +151,18 @@ class CollectChains(Collecting[Chains]):
 
     def run(self, run: RunSteps) -> Chains:
         """Errors as in :meth:`Collecting.run`, after every repeat has been gone through."""
-        chains = SpilledChains()
+        chains: list[list[Iteration]] = []
         missing: list[NotStoredError] = []
         for repeat in self.repeats:
             try:
-                chains.places += run(PlannedWhenDue(partial(self._planned, chains, repeat), self.samples))
+                chains += run(PlannedWhenDue(partial(self._planned, repeat), self.samples))
             except NotStoredError as error:
                 missing.append(error)
         if missing:
             raise NotStoredError([each for error in missing for each in error.rest])
         return chains
 
-    def _planned(self, chains: SpilledChains, repeat: int, sample: Sample) -> Planned[list[int]]:
+    def _planned(self, repeat: int, sample: Sample) -> Planned[list[Iteration]]:
         protocol = self.protocol
         shown = protocol.describe(sample.image, Subject(sample.id, 1))
         calls = [
@@ -214,7 +170,7 @@ class CollectChains(Collecting[Chains]):
             for t in range(1, protocol.iterations(sample) + 1)
             for call in ((protocol.describes(t), shown), (protocol.generator, protocol.asked.generate_prompt))
         ]
-        return Planned(lambda: protocol.run_kept(sample, repeat, chains.keep), calls)
+        return Planned(lambda: protocol.run(sample, repeat), calls)
 
     def failures(self, collected: Chains) -> FailedCalls:
         ends = (chain[-1].record for chain in collected)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -14,12 +14,9 @@ from driftledger.core.images import png_bytes
 TILE = 150
 MARGIN = 8
 LINE = 18
-MOST_ROWS = 30
 _KEPT = 256
 """Thumbnails, of at most 68 kB each."""
 _CAPTION = 22  # characters that fit under a tile
-
-R = TypeVar("R")
 
 
 class Tile(NamedTuple):
@@ -27,11 +24,6 @@ class Tile(NamedTuple):
 
     image: Path
     caption: str
-
-
-def spread(rows: Sequence[R]) -> Sequence[R]:
-    """At most :data:`MOST_ROWS` of all rows, evenly apart."""
-    return list(rows)[:: max(1, -(-len(rows) // MOST_ROWS))]
 
 
 def draw_rows(title: str, rows: Sequence[Sequence[Tile]]) -> bytes:

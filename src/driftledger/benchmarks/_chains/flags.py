@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.records import CollectedCard
 from driftledger.benchmarks.scoring import noted
-from driftledger.collect.served import changed_versions, count_versions, version
+from driftledger.collect.call import changed_versions, count_versions, version
 from driftledger.metrics.exact import exact_mean
 
 ENOUGH = 2048

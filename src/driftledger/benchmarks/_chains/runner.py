@@ -19,8 +19,7 @@ from driftledger.benchmarks._chains.records import (
 from driftledger.benchmarks.descriptions import check_prefix
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, recorded_result
 from driftledger.benchmarks.runner import Caller, Collecting, RecordedCall, Runner
-from driftledger.collect.call_result import Context, Result
-from driftledger.collect.steps import Ask, Draw
+from driftledger.collect.call import Ask, Context, Draw, Result
 from driftledger.components.base import Generator, Model
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Subject

@@ -1,6 +1,7 @@
 """What the specifications of benchmarks over chains have in common: the flow from a dataset to a score."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,11 +12,12 @@ from driftledger.benchmarks._chains.records import (
     check_chains,
     generation_prompt,
 )
-from driftledger.benchmarks.base import DATASET, Benchmark, Input, Metric, Rule, Stage
+from driftledger.benchmarks.base import DATASET, Artifacts, Benchmark, Input, Metric, Rule, Stage
 from driftledger.benchmarks.descriptions import describe_key
 from driftledger.benchmarks.records import RECORDS, CollectedCard, Linked
 from driftledger.benchmarks.score import Score
-from driftledger.collect.call_key import CallKey
+from driftledger.collect.call import CallKey
+from driftledger.core.escaping import csv_table
 from driftledger.core.files import read_jsonl
 
 if TYPE_CHECKING:
@@ -63,8 +65,18 @@ class ChainBenchmark(Benchmark):
     ) -> Iterator[Linked]:
         return check_chains(records, card, parents)
 
+    def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
+        """Every description."""
+        return {"descriptions.csv": partial(_descriptions_csv, root / lineage.collected[self.collects[0].name].path)}
+
     def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
         return _calls(lineage.score, root / lineage.collected[self.collects[0].name].path)
+
+
+def _descriptions_csv(folder: Path) -> bytes:
+    records = read_jsonl(folder / RECORDS, ChainRecord)
+    rows = ([each.sample, each.repeat, each.t, each.outcome, each.description, each.error] for each in records)
+    return csv_table(["sample", "repeat", "t", "outcome", "description", "error"], rows)
 
 
 def _calls(score: Score, folder: Path) -> Mapping[str, Sequence[str]]:

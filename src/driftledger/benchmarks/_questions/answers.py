@@ -9,8 +9,7 @@ from typing import Any
 from driftledger.benchmarks._questions.records import AnswerRecord, permutation
 from driftledger.benchmarks.records import RECORDS, CollectedCard, called
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, PlannedWhenDue, RunSteps
-from driftledger.collect.call_result import Context
-from driftledger.collect.steps import Ask, Steps
+from driftledger.collect.call import Ask, Context, Steps
 from driftledger.components.base import Component, Model
 from driftledger.core.files import write_jsonl
 from driftledger.core.types import Conversation, Outcome, Subject

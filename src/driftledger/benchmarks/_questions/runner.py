@@ -11,7 +11,7 @@ from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks._questions.scoring import ANSWER, DATA, GRADE
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, recorded_result
 from driftledger.benchmarks.runner import Caller, Collecting, RecordedCall, Reread, Runner
-from driftledger.collect.steps import Call, Steps
+from driftledger.collect.call import Call, Steps
 from driftledger.components.base import Model
 from driftledger.core.errors import StoreError
 from driftledger.core.escaping import for_line

@@ -12,14 +12,14 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import Inputs, Row, Score
 from driftledger.benchmarks.scoring import Ends, ToScore, check_coverage, outcomes
 from driftledger.benchmarks.settings import Scoring
-from driftledger.collect.served import changed_versions, count_versions, version
+from driftledger.collect.call import changed_versions, count_versions, version
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
 from driftledger.metrics._checks import Integers
-from driftledger.metrics.intervals.shares import share_interval
+from driftledger.metrics.intervals import share_interval
 
 PERCENT = 100.0
 DATA, ANSWER, GRADE = "question_set", "answer", "grade"

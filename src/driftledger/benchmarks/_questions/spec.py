@@ -52,7 +52,7 @@ def both_ways(headline: Metric) -> Iterator[Metric]:
             headline=False,
             row="",
             pairing="mean",
-            steps=1,
+            tracked="",
         )
 
 

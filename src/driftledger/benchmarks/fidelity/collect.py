@@ -4,7 +4,7 @@ from driftledger.benchmarks._chains.collect import Chains, CollectChains
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.descriptions import Description, filled
 from driftledger.benchmarks.fidelity.encode import Redrawing, encode_reconstructions
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore
 from driftledger.components.base import Encoder
 from driftledger.data.records import DatasetCard
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.collect.encoding import encode_images, encode_texts, read_texts
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore, encode_images, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.types import Float32, ImageFile, Sample
 

@@ -23,7 +23,6 @@ from driftledger.benchmarks._chains.spec import (
 from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
     RECORDS_OF,
-    Artifacts,
     Cells,
     Input,
     Metric,
@@ -34,7 +33,6 @@ from driftledger.benchmarks.base import (
     cell,
     score_stage,
 )
-from driftledger.benchmarks.fidelity.artifacts import artifacts
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Trace
@@ -55,8 +53,8 @@ SSIM_NOTE = (
 _distance = partial(Metric, needs=SEEN, higher_is_better=False)
 
 
-def _per_sample(key: str, title: str, formula: str, source: str, needs: frozenset[Input]) -> Metric:
-    return Metric(key, title, formula, source, needs, headline=True, row=key)
+def _per_sample(key: str, title: str, formula: str, source: str, needs: frozenset[Input], tracked: str = "") -> Metric:
+    return Metric(key, title, formula, source, needs, headline=True, row=key, tracked=tracked)
 
 
 class Fidelity(ChainBenchmark):
@@ -81,6 +79,7 @@ class Fidelity(ChainBenchmark):
             "100 · the structural similarity of image and redrawing, mean over a sample's repeats, then over samples",
             f"structural.structural_similarity; {_PAPER}",
             SEEN - {Input.ENCODER},
+            "ssim",
         ),
         _per_sample(
             "clip_s",
@@ -88,6 +87,7 @@ class Fidelity(ChainBenchmark):
             "100 · the cosine between image and description, mean over a sample's repeats, then over samples",
             f"drift.cosine_similarity; {_PAPER}",
             SEEN - {Input.DRAWN},
+            "clip_score",
         ),
         _per_sample("clip_s_i", "CLIP-S-I", _IMAGES, f"drift.cosine_similarity; {_PAPER}", SEEN),
         _per_sample(
@@ -129,7 +129,6 @@ class Fidelity(ChainBenchmark):
         *("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}", "human"),
     )
     across: ClassVar[tuple[str, ...]] = ("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}")
-    tracked_groups: ClassVar[tuple[str, ...]] = ("agreement",)
     beside: ClassVar[tuple[str, ...]] = ("ratings",)
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
@@ -181,9 +180,6 @@ class Fidelity(ChainBenchmark):
         if ratings:
             told = ", ".join(f"{model} {of['used']} by {of['raters']}" for model, of in ratings.items())
             yield f"Human ratings and raters: {told}."
-
-    def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
-        return artifacts(lineage, root)
 
     def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
         return traces(lineage, root, rows, "redrawing", "redraw")

@@ -5,13 +5,10 @@ not do is to version anything.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from pydantic import ValidationError
@@ -22,12 +19,10 @@ from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.traces import traces_in
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.registry import benchmark, runner
-from driftledger.benchmarks.runner import RunSteps
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.writing import write_collected
-from driftledger.collect.call_store import CallStore
-from driftledger.collect.steps import Steps
+from driftledger.collect.store import CallStore
 from driftledger.commands.stages import ask
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError, CoverageError, LedgerError, first_few, unknown_name
@@ -205,8 +200,9 @@ def evaluate(
         folders = {"dataset": folder / keys["dataset"], "chain": folder / "chains"}
         protocol = ChainProtocol(card, cast(Model, chosen["model"]), cast(Generator, chosen["generator"]), asked)
         drawn = {key: keys[key] for key in ("dataset", "model", "generator")}
-        collecting = _Stoppable(SPEC, "chain", drawn, protocol, read_samples(folders["dataset"]))
-        collected = _asked(collecting, folder / "calls")
+        collecting = CollectChains(SPEC, "chain", drawn, protocol, read_samples(folders["dataset"]))
+        with CallStore(folder / "calls") as store:
+            collected = ask(collecting, store)
         _check_any(collected, iterations)
         write_collected(folders["chain"], collecting, collected)
         scoring = GenCeptionScoring(iterations=iterations, confidence=settings.confidence, seed=seed)
@@ -218,45 +214,6 @@ def evaluate(
         for each in chosen.values():
             each.release()
     return FirstLook(scored.score, scored.rows, folders, kept)
-
-
-@dataclass(frozen=True)
-class _Stoppable(CollectChains):
-    """Chains that go no further once they are told to stop; calls under way are let finish."""
-
-    stopped: Event = field(default_factory=Event)
-
-    def run(self, run: RunSteps) -> Collected:
-        return super().run(
-            lambda planned: run([replace(each, steps=partial(_until, self.stopped, each.steps)) for each in planned])
-        )
-
-
-def _until(stopped: Event, start: Callable[[], Steps[R]]) -> Steps[R]:
-    steps, result = start(), None
-    while not stopped.is_set():
-        try:
-            call = next(steps) if result is None else steps.send(result)
-        except StopIteration as end:
-            return cast(R, end.value)
-        result = yield call
-    raise KeyboardInterrupt
-
-
-def _asked(collecting: _Stoppable, folder: Path) -> Collected:
-    """Make the calls in a thread: a notebook's own has an event loop that runs already, and takes interruptions."""
-
-    def make() -> Collected:
-        with CallStore(folder) as store:
-            return ask(collecting, store)
-
-    with ThreadPoolExecutor(1) as pool:
-        task = pool.submit(make)
-        try:
-            return task.result()
-        except BaseException:
-            collecting.stopped.set()
-            raise
 
 
 def _check_any(collected: Collected, iterations: int) -> None:

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 from driftledger.benchmarks._chains.collect import ChainProtocol
 from driftledger.benchmarks.genception.runner import chain_request
-from driftledger.collect.call_result import Result
-from driftledger.collect.call_store import CallStore
-from driftledger.collect.steps import Ask, Call, Draw, stored_in, walk
+from driftledger.collect.call import Ask, Call, Draw, Result, walk
+from driftledger.collect.store import CallStore
 from driftledger.components.models.human import SHEET, Human
 from driftledger.components.models.human_folder import Pending, write_sheet
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Sample
+from driftledger.data.datasets.build import build
 
 if TYPE_CHECKING:
     from driftledger.project.project import Project
@@ -31,10 +31,13 @@ def human_sheet(project: "Project", dataset: str, model: str, generator: str | N
             f"models.{model}.path in params.yaml is the file {person.path}; let it be a folder for a sheet"
         )
     drawing = project.settings.generator(generator or project.settings.run.generators[0])
+    folder = project.paths.dataset(dataset)
+    if not folder.is_dir():  # 'dvc repro data' needs the sheet, since a person's version is what is written there
+        build(dataset, project.settings.dataset(dataset), folder)
     samples = project.built_samples(dataset)
     protocol = ChainProtocol(project.dataset_card(dataset), person, drawing, chain_request(project, dataset))
     chains = [(sample, repeat) for repeat in range(protocol.asked.repeats) for sample in samples]
-    with project.store() as store:
+    with project.store(writes=False) as store:
         ends = [walk(protocol.run(*chain), _told_by(person, store)).pending for chain in chains]
     by = _assigned(person.annotators, samples)
     pending = [
@@ -48,7 +51,7 @@ def human_sheet(project: "Project", dataset: str, model: str, generator: str | N
 
 def _told_by(person: Human, store: CallStore) -> Callable[[Call], Result | None]:
     """What the sheet says now, and what was drawn from it."""
-    stored, has_sheet = stored_in(store), person.sheet.is_file()
+    stored, has_sheet = store.answer, person.sheet.is_file()
 
     def answer(call: Call) -> Result | None:
         if not isinstance(call, Ask):

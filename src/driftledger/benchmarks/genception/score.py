@@ -34,8 +34,7 @@ from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.genception.texts import TEXT_ENCODER, Compared, compare_texts
 from driftledger.benchmarks.score import REPEAT, STD, Point, RepeatRow, Row, Score, base_key
 from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, interval, outcomes
-from driftledger.collect.encoding import encode_images
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore, encode_images
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.types import Float32, Float64, Outcome, Sample
@@ -43,7 +42,7 @@ from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.drift import cosine_similarity, gc_at
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
-from driftledger.metrics.repeats import deviations, mean_as_far_as_all, mean_over_repeats
+from driftledger.metrics.repeats import deviations, mean_over_repeats
 
 
 class Drift(NamedTuple):
@@ -252,6 +251,11 @@ def _measured(
     return Measured(records, drift, per_sample, texts, both)
 
 
+def _as_far_as_all(curves: Sequence[Sequence[float]]) -> list[float]:
+    """Return the mean at each step, up to the last one that every repeat has."""
+    return [exact_mean(step) for step in zip(*curves, strict=False)]
+
+
 def _mean_of(repeats: Sequence[Measured], records: Sequence[ChainRecord]) -> Measured:
     """The mean over repeats: of a sample over those in which it has a value, of a Fréchet distance over all."""
     if len(repeats) == 1:
@@ -259,8 +263,8 @@ def _mean_of(repeats: Sequence[Measured], records: Sequence[ChainRecord]) -> Mea
     drifts, texts = [each.drift for each in repeats], [each.texts for each in repeats if each.texts is not None]
     drift = Drift(
         mean_over_repeats([each.similarities for each in drifts]),
-        {name: mean_as_far_as_all([each.frechet[name] for each in drifts]) for name in drifts[0].frechet},
-        mean_as_far_as_all([each.whole for each in drifts]),
+        {name: _as_far_as_all([each.frechet[name] for each in drifts]) for name in drifts[0].frechet},
+        _as_far_as_all([each.whole for each in drifts]),
         min(each.images for each in drifts),
     )
     keys = repeats[0].per_sample

@@ -13,7 +13,6 @@ from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEY
 from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
     RECORDS_OF,
-    Artifacts,
     Input,
     Metric,
     Rule,
@@ -21,7 +20,7 @@ from driftledger.benchmarks.base import (
     Table,
     score_stage,
 )
-from driftledger.benchmarks.genception.artifacts import artifacts, chains_by_model
+from driftledger.benchmarks.genception.artifacts import chains_by_model
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.genception.tables import people, rank_over_groups
 from driftledger.benchmarks.score import Row, Score
@@ -72,6 +71,7 @@ class GenCeption(ChainBenchmark):
             f"drift.gc_at; {_PAPER}, equation 3",
             headline=True,
             row="gc",
+            tracked="gc_at_{t}",
         ),
         _metric(
             "similarity_at_{t}",
@@ -80,6 +80,7 @@ class GenCeption(ChainBenchmark):
             f"drift.cosine_similarity; {_PAPER}, Algorithm 1",
             headline=True,
             row="similarity",
+            tracked="similarity",
         ),
         _metric(
             "similarity_mean",
@@ -190,7 +191,6 @@ class GenCeption(ChainBenchmark):
     pictures: ClassVar[tuple[str, ...]] = ("chains.png",)
     drawn_groups: ClassVar[Mapping[str, str]] = {"category": "gc_at_{t}"}
     dvc_metrics: ClassVar[tuple[str, ...]] = ("gc_at_{t}", "similarity_at_{t}")
-    tracked_groups: ClassVar[tuple[str, ...]] = ("category", "group")
     every_step: ClassVar[tuple[str, ...]] = ("gc_at_{t}",)
     tabled_groups: ClassVar[tuple[str, ...]] = ("category",)
     means_of_groups: ClassVar[str] = "group"
@@ -234,9 +234,6 @@ class GenCeption(ChainBenchmark):
         """A group's are those of its categories."""
         members = score.details["groups"].get(name, ()) if kind == "group" else (name,)
         return [row for row in rows if row.group in members]
-
-    def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
-        return artifacts(lineage, root)
 
     def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
         return traces(lineage, root, rows, "chain", "generate")

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.collect.encoding import encode_texts, read_texts
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.types import Float32, Float64
 from driftledger.metrics.drift import cosine_similarity

@@ -32,6 +32,7 @@ _SCORE = _percent(
     headline=True,
     row="score",
     pairing="ratio",
+    tracked="self_awareness",
 )
 
 
@@ -53,6 +54,7 @@ class MMSAP(QuestionBenchmark):
             f"{_MEASURE} 6",
             headline=True,
             higher_is_better=None,
+            tracked="answer_rate",
         ),
         _percent(
             "answer_accuracy",
@@ -60,6 +62,7 @@ class MMSAP(QuestionBenchmark):
             f"100 · right choices / choices other than the refusal; {_OVER_ORDERS}",
             f"{_MEASURE} 5",
             headline=True,
+            tracked="answer_accuracy",
         ),
         _percent(
             "known_knowns",
@@ -113,7 +116,6 @@ class MMSAP(QuestionBenchmark):
     )
     dvc_metrics: ClassVar[tuple[str, ...]] = ("score", "answer_rate", "answer_accuracy")
     drawn_groups: ClassVar[Mapping[str, str]] = {"subset": "score", "subtask": "score"}
-    tracked_groups: ClassVar[tuple[str, ...]] = ("subset",)
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "self-awareness score, as in the paper's Table 1": {
             "basic": "subset/basic/score",

@@ -12,11 +12,10 @@ from driftledger.benchmarks._questions.parsing import grade
 from driftledger.benchmarks._questions.records import NO_ANSWER, AnswerRecord
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION, Known
 from driftledger.benchmarks.mm_vet.records import CALIBRATION as CALIBRATION_FILE
-from driftledger.benchmarks.mm_vet.records import Calibration, JudgedRecord, JudgeReply
+from driftledger.benchmarks.mm_vet.records import CALIBRATION_REPLIES, Calibration, JudgedRecord, JudgeReply
 from driftledger.benchmarks.records import RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
-from driftledger.collect.call_result import Context, Result
-from driftledger.collect.steps import Ask, NotStoredError, Steps, Uncounted
+from driftledger.collect.call import Ask, Context, NotStoredError, Result, Steps, Uncounted
 from driftledger.components.base import Component, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import write_jsonl
@@ -56,10 +55,12 @@ class Judging:
             question=answer.question, variant=answer.variant, repeat=repeat, replies=replies, **read(replies)._asdict()
         )
 
-    def calibrate(self, asks: Sequence[Ask]) -> Steps[float | None]:
+    def calibrate(self, number: int, repeat: int, asks: Sequence[Ask]) -> Steps[JudgedRecord]:
         """One grading of an answer whose grade is known, given what the judge is asked for it."""
         replies = yield from _replies(asks)
-        return read(replies).grade
+        return JudgedRecord(
+            question="calibration", variant=number, repeat=repeat, replies=replies, **read(replies)._asdict()
+        )
 
     def asks(self, question: QuestionEntry, answer: AnswerRecord, repeat: int) -> list[Ask]:
         """What the judge is asked first, and what where that brings no grade."""
@@ -143,7 +144,7 @@ class Judged(NamedTuple):
     """What came of a grade stage."""
 
     grades: list[JudgedRecord]
-    calibration: list[Calibration]
+    calibration: list[JudgedRecord]
 
 
 @dataclass(frozen=True)
@@ -189,21 +190,16 @@ class CollectGrades(Collecting[Judged]):
         asks = self.judging.asks(question, answer, repeat) if answer.readable else []
         return Planned(partial(self.judging.run, answer, repeat, asks), _calls(asks))
 
-    def _calibrate(self, run: RunSteps) -> list[Calibration]:
+    def _calibrate(self, run: RunSteps) -> list[JudgedRecord]:
         judging, repeats = self.judging, range(self.judging.gradings)
-        given = run(
+        return run(
             [
-                Planned(partial(judging.calibrate, asks), _calls(asks))
-                for item in CALIBRATION
+                Planned(partial(judging.calibrate, number, repeat, asks), _calls(asks))
+                for number, item in enumerate(CALIBRATION)
                 for repeat in repeats
                 for asks in [judging.asks_known(item, repeat)]
             ]
         )
-        by_item = [given[start : start + judging.gradings] for start in range(0, len(given), judging.gradings)]
-        return [
-            Calibration(question=item.question, answer=item.answer, known=item.grade, forged=item.forged, given=found)
-            for item, found in zip(CALIBRATION, by_item, strict=True)
-        ]
 
     def uncounted(self) -> Sequence[Uncounted]:
         """By the prompt alone, which holds no answer yet."""
@@ -215,9 +211,25 @@ class CollectGrades(Collecting[Judged]):
         return FailedCalls(failed, len(collected.grades), "gradings")
 
     def write(self, folder: Path, collected: Judged) -> CollectedCard:
-        """Write ``records.jsonl``, and ``calibration.jsonl`` beside it."""
+        """Write ``records.jsonl``, and beside it ``calibration.jsonl`` and what the judge said there."""
         write_jsonl(folder / RECORDS, collected.grades)
-        write_jsonl(folder / CALIBRATION_FILE, collected.calibration)
+        write_jsonl(folder / CALIBRATION_REPLIES, collected.calibration)
+        given: dict[int, list[float | None]] = {}
+        for record in collected.calibration:
+            given.setdefault(record.variant, []).append(record.grade)
+        write_jsonl(
+            folder / CALIBRATION_FILE,
+            [
+                Calibration(
+                    question=item.question,
+                    answer=item.answer,
+                    known=item.grade,
+                    forged=item.forged,
+                    given=given[number],
+                )
+                for number, item in enumerate(CALIBRATION)
+            ],
+        )
         return self.card(
             self.given.data_digest,
             {"judge": (self.judge_name, self.judging.judge)},

@@ -11,6 +11,8 @@ from driftledger.core.types import Outcome
 
 CALIBRATION = "calibration.jsonl"
 """Beside the records of a grade stage."""
+CALIBRATION_REPLIES = "calibration_replies.jsonl"
+"""What the judge said of these answers: lines as in the records, ``variant`` is the place in the list of answers."""
 
 Grade = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """From 0 (totally wrong) to 1 (totally right)."""

@@ -9,15 +9,15 @@ from driftledger.benchmarks._questions.grading import GivenAnswers
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks._questions.runner import QuestionRunner
 from driftledger.benchmarks._questions.scoring import ANSWER, DATA, GRADE
+from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
 from driftledger.benchmarks.mm_vet.grade import PARSER, CollectGrades, Judging, read_again
-from driftledger.benchmarks.mm_vet.records import JudgedRecord
+from driftledger.benchmarks.mm_vet.records import CALIBRATION_REPLIES, JudgedRecord
 from driftledger.benchmarks.mm_vet.score import score
 from driftledger.benchmarks.mm_vet.settings import MMVetSettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Caller, RecordedCall
 from driftledger.benchmarks.scoring import Scored, ToScore
-from driftledger.collect.call_result import Result
-from driftledger.collect.steps import Call
+from driftledger.collect.call import Ask, Call, Result
 from driftledger.components.base import Model
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Outcome
@@ -51,6 +51,7 @@ class MMVetRunner(QuestionRunner):
             return
         path, folder, data = paths[GRADE], where(GRADE), where(DATA)
         card, graded = read_json(folder / CARD, CollectedCard), read_jsonl(folder / RECORDS, JudgedRecord)
+        calibrated = read_jsonl(folder / CALIBRATION_REPLIES, JudgedRecord)
         answers = {(each.question, each.variant): each for each in read_jsonl(where(ANSWER) / RECORDS, AnswerRecord)}
 
         def calls(judge: Model) -> Iterator[RecordedCall]:
@@ -60,12 +61,11 @@ class MMVetRunner(QuestionRunner):
             )
             for record in graded:
                 question, answer = questions[record.question], answers[record.question, record.variant]
-                for number, reply in enumerate(record.replies):
-                    if reply.text and reply.outcome is not Outcome.FAILED:
-                        place = f"{path}/{RECORDS}: {record.question}, grading {record.repeat}: replies.{number}"
-                        call = partial(_asked, judging, question, answer, record.repeat, number)
-                        result = Result(reply.outcome, reply.text, served_model=reply.served_model)
-                        yield RecordedCall(_KINDS[number], judge, place, call, reply.text, result=result)
+                asks = partial(judging.asks, question, answer, record.repeat)
+                yield from _calls(record, f"{path}/{RECORDS}: {record.question}", judge, asks)
+            for record in calibrated:
+                asks = partial(judging.asks_known, CALIBRATION[record.variant], record.repeat)
+                yield from _calls(record, f"{path}/{CALIBRATION_REPLIES}: {record.variant}", judge, asks)
 
         yield Caller("judge", card.components["judge"], path, calls)
 
@@ -73,5 +73,13 @@ class MMVetRunner(QuestionRunner):
 _KINDS = ("grade", "grade: again")
 
 
-def _asked(judging: Judging, question: QuestionEntry, answer: AnswerRecord, repeat: int, number: int) -> Call:
-    return judging.asks(question, answer, repeat)[number]
+def _calls(record: JudgedRecord, where: str, judge: Model, asks: Callable[[], list[Ask]]) -> Iterator[RecordedCall]:
+    for number, reply in enumerate(record.replies):
+        if reply.text and reply.outcome is not Outcome.FAILED:
+            place = f"{where}, grading {record.repeat}: replies.{number}"
+            result = Result(reply.outcome, reply.text, served_model=reply.served_model)
+            yield RecordedCall(_KINDS[number], judge, place, partial(_asked, asks, number), reply.text, result=result)
+
+
+def _asked(asks: Callable[[], list[Ask]], number: int) -> Call:
+    return asks()[number]

@@ -30,7 +30,7 @@ _TOTAL = _grade(
     headline=True,
     row="total",
     pairing="ratio",
-    steps=10,
+    tracked="mm_vet_total",
 )
 
 
@@ -63,7 +63,6 @@ class MMVet(QuestionBenchmark):
         UNREAD_COUNTS,
     )
     drawn_groups: ClassVar[Mapping[str, str]] = {"capability": "grade"}
-    tracked_groups: ClassVar[tuple[str, ...]] = ("capability",)
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "grade by capability, as in the paper's Table 2": {name: f"capability/{name}/grade" for name in CAPABILITIES}
         | {"total": "total"}

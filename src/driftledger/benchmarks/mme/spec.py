@@ -23,6 +23,7 @@ _SCORE = _score(
     "100 · (accuracy + accuracy+) of a category, mean over categories; 0 to 200",
     headline=True,
     row="score",
+    tracked="mme_score",
 )
 
 
@@ -40,6 +41,7 @@ class MME(QuestionBenchmark):
             "accuracy",
             "accuracy",
             "100 · questions answered right / questions; in total over the questions of all categories",
+            tracked="mme_accuracy",
         ),
         _share(
             "accuracy_plus",
@@ -71,7 +73,6 @@ class MME(QuestionBenchmark):
         ),
     )
     drawn_groups: ClassVar[Mapping[str, str]] = {"category": "score"}
-    tracked_groups: ClassVar[tuple[str, ...]] = ("group",)
     tabled_groups: ClassVar[tuple[str, ...]] = ("category", "group")
     runner: ClassVar[str] = "driftledger.benchmarks.mme.runner:MMERunner"
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {

@@ -1,4 +1,4 @@
-"""What MLflow shows of descriptions beside numbers: all of them with what they were taken for, classes, and pairs."""
+"""What MLflow shows of descriptions beside numbers: all of them with what they were taken for."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from driftledger.benchmarks.base import Artifacts
 from driftledger.benchmarks.descriptions import describe_key
 from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
-from driftledger.core.escaping import csv_table, groups_csv
+from driftledger.core.escaping import csv_table
 from driftledger.core.files import read_jsonl
 from driftledger.data.records import SampleEntry
 
@@ -24,15 +24,13 @@ _COLUMNS = (
 
 
 def artifacts(lineage: "Lineage", root: Path) -> Artifacts:
-    """Every description, every class, and the pairs of classes that are confused."""
+    """Every description."""
     score, folder, dataset, rows = (
         lineage.score,
         *(root / path for path in (lineage.collected["describe"].path, lineage.data.path, lineage.rows_path)),
     )
     return {
         "descriptions.csv": partial(_descriptions_csv, score.details["headline"], dataset, folder, rows),
-        "by_class.csv": partial(groups_csv, "class", score.groups["class"]),
-        "confused.csv": partial(_confused_csv, score),
     }
 
 
@@ -70,9 +68,3 @@ def _descriptions_csv(headline: str, dataset: Path, folder: Path, rows: Path) ->
             ]
         )
     return csv_table(_COLUMNS, cells)
-
-
-def _confused_csv(score: Score) -> bytes:
-    columns = ("first", "second", "first_as_second", "second_as_first")
-    rows = ([*(pair[column] for column in columns), float(pair["rate"])] for pair in score.details["confused"])
-    return csv_table([*(column.replace("_", " ") for column in columns), "rate"], rows)

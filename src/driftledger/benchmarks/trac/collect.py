@@ -11,8 +11,7 @@ from driftledger.benchmarks.records import RECORDS, CollectedCard, called
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, PlannedWhenDue, RunSteps
 from driftledger.benchmarks.trac.examples import Examples, rank_examples
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
-from driftledger.collect.call_result import Context, Result
-from driftledger.collect.steps import Ask, NotStoredError, Steps, Uncounted
+from driftledger.collect.call import Ask, Context, NotStoredError, Result, Steps, Uncounted
 from driftledger.components.base import Component, Model
 from driftledger.core.errors import DataError
 from driftledger.core.files import write_jsonl

@@ -7,7 +7,7 @@ Captioning") and STTR.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from driftledger.collect.encoding import encode_images, encode_texts
+from driftledger.collect.features import encode_images, encode_texts
 from driftledger.components.base import Encoder, Model
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import DataError

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from driftledger.benchmarks.scoring import Ends
 from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.trac.records import DescriptionRecord
-from driftledger.collect.encoding import encode_texts, read_texts
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Sample
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.intervals.shares import proportion_interval, share_interval
+from driftledger.metrics.intervals import proportion_interval, share_interval
 from driftledger.metrics.naming import Named, leaks
 from driftledger.metrics.retrieval import class_mean, votes
 

@@ -13,7 +13,7 @@ from driftledger.benchmarks.trac.collect import CollectDescriptions, DescribePro
 from driftledger.benchmarks.trac.examples import Examples
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
 from driftledger.benchmarks.trac.score import score
-from driftledger.collect.steps import Ask
+from driftledger.collect.call import Ask
 from driftledger.components.base import Model
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Sample

@@ -9,8 +9,8 @@ from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_c
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
 from driftledger.benchmarks.trac.retrieval import PERCENT, Retrieval, accuracies, by_class, metrics_of, retrieve
 from driftledger.benchmarks.trac.settings import TracScoring
-from driftledger.collect.feature_store import FeatureStore
-from driftledger.collect.served import changed_versions, count_versions, version
+from driftledger.collect.call import changed_versions, count_versions, version
+from driftledger.collect.features import FeatureStore
 from driftledger.components.base import Encoder
 from driftledger.core.errors import first_few
 from driftledger.core.types import Sample

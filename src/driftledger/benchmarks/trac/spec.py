@@ -62,7 +62,15 @@ class Trac(Benchmark):
     )
     scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes")
     metrics: ClassVar[tuple[Metric, ...]] = (
-        _accuracy("top1", "top-1", _NEAREST, f"retrieval.top1; {_PAPER}, section 3.2.1", headline=True, row="top1"),
+        _accuracy(
+            "top1",
+            "top-1",
+            _NEAREST,
+            f"retrieval.top1; {_PAPER}, section 3.2.1",
+            headline=True,
+            row="top1",
+            tracked="trac_accuracy",
+        ),
         _accuracy(
             "class_mean",
             "class mean",

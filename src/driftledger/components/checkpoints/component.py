@@ -39,8 +39,6 @@ class CheckpointComponent(Component):
     libraries: ClassVar[tuple[str, ...]] = ("torch",)
     extra: ClassVar[str] = "torch"
     """What of this package's extras installs them."""
-    fits_batches: ClassVar[bool] = False
-    """Whether it computes as much of a batch at once as memory allows, and needs no size that does."""
 
     path: Operational[str] = Field(min_length=1)
     """A local folder, or an id on the hub; what is found there is in the identity."""
@@ -49,8 +47,8 @@ class CheckpointComponent(Component):
     dtype: DType = "float32"
     device: Operational[str] = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+(,\d+)*)?)$")
     """``auto`` takes CUDA, else Apple's MPS, else the CPU. The kind of device is part of the identity: name it where
-    one checkout is used on several machines. Of several, as in ``cuda:0,1``, collecting takes each for a replica, and
-    whatever else uses the component the first."""
+    one checkout is used on several machines. Of several, as in ``cuda:0,1``, collecting with Ray takes each
+    for an actor, and everything else the first."""
     trust_remote_code: bool = False
     """Whether code from the checkpoint's repository may run; the environment must say so too."""
     allow_pickle: bool = False
@@ -156,10 +154,6 @@ class CheckpointComponent(Component):
             if not said or not isinstance(error, OSError | ValueError | ImportError | RuntimeError):
                 said = f"{type(error).__name__}: {said}".removesuffix(": ")  # others' texts alone say too little
             raise ConfigError(f"{self.path!r:.200} cannot be loaded: {said:.400}") from None
-
-    def answer_without_end(self) -> None:
-        """Let answers go on to their limit until :meth:`release`, to see how much memory the longest take; of those
-        that have none, nothing is to be seen."""
 
     def release(self) -> None:
         if self.__dict__.pop("loaded", None) is not None:

@@ -197,9 +197,6 @@ class Transformers(CheckpointComponent, Model):
                 replies |= dict(zip(part.indices, self._answer(ready, part), strict=True))
         return [whole(each, replies[index]) for index, each in enumerate(conversations)]
 
-    def answer_without_end(self) -> None:
-        self.__dict__["loaded"] = self.loaded._replace(ends=frozenset())
-
     def release(self) -> None:
         super().release()
         if ahead := self.__dict__.pop("_ahead", None):

@@ -61,7 +61,6 @@ class VLLM(CheckpointComponent, Model):
     version: ClassVar[str] = "1"
     libraries: ClassVar[tuple[str, ...]] = ("vllm", "torch", "torchvision", "transformers", "tokenizers", "pillow")
     extra: ClassVar[str] = "vllm"
-    fits_batches: ClassVar[bool] = True
 
     batch_size: int = Field(default=256, ge=1, le=4096)
     """How many conversations are handed over at once, and computed at once as far as memory allows."""

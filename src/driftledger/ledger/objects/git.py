@@ -73,13 +73,12 @@ class Git:
         return [str(head) for head in (self._checkout.head.target, *self._checkout.listall_mergeheads())]
 
     def changes(self) -> list[str] | None:
-        """Every path that differs from HEAD or that Git does not know, below the top of the checkout; None where that
-        cannot be told."""
+        """Every path of HEAD that differs below the top of the checkout; None where that cannot be told."""
         top = self._checkout.workdir
         if top is None or not Path(top, ".git").exists():  # core.worktree can name any folder of the disk
             return None
         try:
-            return sorted(self._checkout.status(untracked_files="all"))
+            return sorted(self._checkout.status(untracked_files="no"))
         except _UNREADABLE:
             return None
 

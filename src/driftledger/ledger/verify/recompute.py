@@ -13,7 +13,7 @@ from driftledger.benchmarks.records import RECORDS, CollectedRecord
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore
 from driftledger.components.base import Encoder
 from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.canonical import canonical_json, sha256_file

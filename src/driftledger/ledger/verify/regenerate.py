@@ -21,7 +21,7 @@ from PIL import Image
 from driftledger.benchmarks.base import kind_of
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import Caller, RecordedCall
-from driftledger.collect.local import make_batch
+from driftledger.collect.batches import make_batch
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
 from driftledger.components.checkpoints.component import CheckpointComponent

@@ -13,16 +13,13 @@ from driftledger.benchmarks._chains.records import ChainRecord, Drawn, places_re
 from driftledger.benchmarks.genception.cycles.pixels import pixels_apart
 from driftledger.benchmarks.scoring import Ends, interval
 from driftledger.benchmarks.settings import Scoring
-from driftledger.collect.encoding import encode_images, encode_texts
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore, encode_images, encode_texts
 from driftledger.components.base import Encoder
 from driftledger.core.types import Float64, Sample
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.drift_rate import FEWEST, NoDecayError, decay, mean_cumulative_drift, rate_interval
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.intervals.estimate import upper
-from driftledger.metrics.intervals.student import t_quantile
 
 MCD, MCD_TEXTS, MCD_SAID, MCD_SHOWN = "mcd", "mcd_texts", "mcd_image_to_text", "mcd_text_to_image"
 RATE, FLOOR = "drift_rate", "drift_floor"
@@ -72,14 +69,13 @@ def _rate(images: Float64, scoring: Scoring) -> Cycles:
     n, iterations = images.shape
     if iterations < FEWEST:
         return Cycles({}, Ends({}, {}), {RATE: f"a curve of three numbers takes {FEWEST} iterations"})
-    generations = [GENERATIONS * t for t in range(1, iterations + 1)]
     try:
-        found = decay(generations, [exact_mean(column) for column in images.T.tolist()])
+        found = decay([exact_mean(column) for column in images.T.tolist()], GENERATIONS)
     except NoDecayError as why:
         return Cycles({}, Ends({}, {}), {RATE: str(why)})
     ends, reason = None, "a single chain shows no spread"
     if n > 1:
-        ends = rate_interval(generations, images, t_quantile(upper(scoring.confidence), n - 1))
+        ends = rate_interval(images, GENERATIONS, scoring.confidence)
         reason = "without some one of the chains, the others tell no rate"
     return Cycles({RATE: found.rate, FLOOR: found.floor}, Ends.between(RATE, ends, reason), {})
 

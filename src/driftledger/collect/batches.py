@@ -1,0 +1,331 @@
+"""Calls to components on this machine: which of them form a batch, and how a batch is made.
+
+A batch holds what units at neighbouring positions ask of one component at the same step: with a batch size of 4, the
+third calls of units 8 to 11. It depends neither on timing nor on which other calls are stored, so that a resumed run,
+and a shard, form the batches that an uninterrupted run forms. This matters because in reduced precision a call's result
+depends on the other calls of its batch.
+"""
+
+import asyncio
+import sys
+import time
+import traceback
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result, failed, result_of
+from driftledger.components.base import Component
+from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
+from driftledger.core.types import Conversation, Generated, Reply
+
+ENDED = sys.maxsize
+"""The step of a unit that makes no more calls."""
+_LONGEST_ERROR = 300
+"""Characters of an exception's message in a record."""
+
+Waiting: TypeAlias = tuple[Call, asyncio.Future[Result]]
+"""A call and the future of its result."""
+_Kind: TypeAlias = tuple[str, type[Call]]
+"""A component's fingerprint, and what is asked of it: a unified model both answers and draws."""
+
+
+@dataclass
+class _Batch:
+    behind: int
+    """How many units of it have not come to this step yet."""
+    calls: dict[int, Waiting] = field(default_factory=dict)
+
+
+class Batches:
+    """The calls of one run of units to local components that wait until their batch is complete."""
+
+    def __init__(self, positions: Iterable[int]) -> None:
+        """``positions``: of the units, among all that are planned."""
+        self.components: dict[str, Component] = {}
+        """By their fingerprints."""
+        self._step = dict.fromkeys(positions, -1)
+        self._sizes: dict[_Kind, int] = {}
+        self._waiting: dict[tuple[_Kind, int], dict[int, _Batch]] = defaultdict(dict)  # kind, number → step → batch
+        self._complete: dict[str, list[tuple[int, int, str, _Kind]]] = defaultdict(list)  # heaps, by fingerprint
+
+    def move(self, position: int, step: int) -> None:
+        """A unit has come to its call number ``step``, or has :data:`ENDED`."""
+        before, self._step[position] = self._step[position], step
+        for kind, size in self._sizes.items():
+            number = position // size
+            for at, batch in self._waiting.get((kind, number), {}).items():
+                if before < at <= step:
+                    batch.behind -= 1
+                    self._note_complete(kind, number, at, batch)
+
+    def add(self, position: int, call: Call, result: asyncio.Future[Result]) -> None:
+        """Let a unit's call wait; the unit has moved to this step."""
+        kind: _Kind = call.component.fingerprint, type(call)
+        size = self._sizes.setdefault(kind, call.component.batch_size)
+        self.components.setdefault(kind[0], call.component)
+        number, step = position // size, self._step[position]
+        batches = self._waiting[kind, number]
+        if step not in batches:
+            members = range(number * size, (number + 1) * size)
+            batches[step] = _Batch(sum(self._step.get(member, ENDED) < step for member in members))
+        batches[step].calls[position] = call, result
+        if len(batches[step].calls) == 1:  # those that come later were counted as behind
+            self._note_complete(kind, number, step, batches[step])
+
+    def _note_complete(self, kind: _Kind, number: int, step: int, batch: _Batch) -> None:
+        if not batch.behind and batch.calls:
+            heappush(self._complete[kind[0]], (number * self._sizes[kind], step, kind[1].__name__, kind))
+
+    @property
+    def complete(self) -> list[str]:
+        """The fingerprints of components with a complete batch."""
+        return [fingerprint for fingerprint, heap in self._complete.items() if heap]
+
+    def place(self, fingerprint: str) -> tuple[int, int]:
+        """Of the complete batch of a component that comes next: the first position that it may hold, and the step."""
+        return self._complete[fingerprint][0][:2]
+
+    def first(self, fingerprint: str) -> list[Waiting]:
+        """The complete batch of a component that comes next; it stays."""
+        position, step, _, kind = self._complete[fingerprint][0]
+        calls = self._waiting[kind, position // self._sizes[kind]][step].calls
+        return [calls[each] for each in sorted(calls)]
+
+    def take(self, fingerprint: str) -> list[Waiting]:
+        """The same, and it is gone."""
+        calls = self.first(fingerprint)
+        position, step, _, kind = heappop(self._complete[fingerprint])
+        del self._waiting[kind, position // self._sizes[kind]][step]
+        return calls
+
+    def fail(self, error: BaseException) -> None:
+        """Give everything that waits an error in place of its result."""
+        for batches in self._waiting.values():
+            for batch in batches.values():
+                for _, result in batch.calls.values():
+                    if not result.done():
+                        result.set_exception(error)
+                        result.exception()  # its unit may have raised already
+        self._waiting.clear()
+        self._complete.clear()
+
+
+class Answer(NamedTuple):
+    """What a component gave for one call."""
+
+    given: Reply | Generated
+    seconds: float
+    note: str | None = None
+
+
+class ContractError(ValueError):
+    """A component did not give one result per call, so that nobody knows which result belongs to which call."""
+
+
+def ask_batch(calls: Sequence[Call]) -> list[Answer]:
+    """Make calls to one component in one batch; whatever it raises is raised.
+
+    Raises:
+        ContractError: it gave more or fewer results than there are calls.
+    """
+    first, component = calls[0], calls[0].component
+    started = time.perf_counter()
+    given: list[Reply | Generated]
+    if isinstance(first, Ask):  # by what is asked: a unified model both answers and draws
+        given = [*first.component.respond([call.conversation for call in calls if isinstance(call, Ask)])]
+    else:
+        draws = [call for call in calls if isinstance(call, Draw)]
+        given = [*first.component.generate([draw.prompt for draw in draws], [draw.seed for draw in draws])]
+    seconds = (time.perf_counter() - started) / len(calls)
+    if len(given) != len(calls):
+        raise ContractError(f"{component.provider} gave {len(given)} results for {len(calls)} calls")
+    return [Answer(each, seconds) for each in given]
+
+
+def finished(call: Call, answer: Answer) -> Finished:
+    """An answer as it is stored.
+
+    Raises:
+        ContractError: a generator gave no image and says that it did.
+    """
+    try:
+        result, png = result_of(answer.given)
+    except ValueError as error:
+        raise ContractError(str(error)) from None
+    usage = answer.given.usage
+    cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens) if usage else Cost(answer.seconds)
+    return Finished(call.key, call.context, replace(result, note=answer.note), png, cost)
+
+
+def make_batch(calls: Sequence[Call]) -> list[Finished]:
+    """Make calls to one component in one batch; errors as in :func:`ask_batch` and :func:`finished`."""
+    return [finished(call, answer) for call, answer in zip(calls, ask_batch(calls), strict=True)]
+
+
+class LocalCalls:
+    """Makes batches one after the other, and copes with errors and with a lack of memory.
+
+    When memory runs out, the components that are not at work are released first, and from then on at every change of
+    component; when that is not enough, the component's batches are halved for the rest of the run.
+
+    When a component raises, the calls of the batch are made one by one. A call that raises again has the outcome
+    ``failed``, with the exception's class and message. The first traceback of each class goes to stderr.
+    """
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Component] = {}
+        self._crowded = False
+        self._most: dict[str, int] = {}
+        self._shown: set[tuple[str, type[Exception]]] = set()
+
+    def make(self, calls: Sequence[Call]) -> list[Answer]:
+        """Make a batch of calls to one component.
+
+        Raises:
+            OutOfMemoryError: not even a batch of one fits.
+            MemoryError, DriftledgerError, ContractError: errors that every call would meet.
+        """
+        component = calls[0].component
+        if self._crowded:
+            self._release_others(component)
+        self._loaded[component.fingerprint] = component
+        answers: list[Answer] = []
+        while len(answers) < len(calls):
+            most = self._most.get(component.fingerprint, len(calls))
+            part = calls[len(answers) : len(answers) + most]
+            note = f"made in a batch of {len(part)} instead of {len(calls)}: out of memory"
+            try:
+                answers += self._each(part, note if len(part) < len(calls) else None)
+            except OutOfMemoryError as error:
+                self._make_room(component, len(part), error)
+        return answers
+
+    def release(self, component: Component) -> None:
+        """Let a component free its memory; the next call loads it again."""
+        self._loaded.pop(component.fingerprint, None)
+        component.release()
+
+    def _each(self, calls: Sequence[Call], note: str | None) -> list[Answer]:
+        """Make all of ``calls`` in one batch or, if that raises, each alone."""
+        try:
+            return [answer._replace(note=note) for answer in ask_batch(calls)]
+        except (DriftledgerError, MemoryError, ContractError):
+            raise
+        except Exception as error:
+            key = calls[0].component.fingerprint, type(error)
+            if key not in self._shown:
+                self._shown.add(key)
+                _say("".join(traceback.format_exception(error)))
+            message = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_ERROR]
+        if len(calls) == 1:
+            return [Answer(failed(calls[0], message), 0.0, note)]
+        alone = f"made alone instead of in a batch of {len(calls)}: another call of it raised"
+        return [answer for call in calls for answer in self._each([call], alone)]
+
+    def _make_room(self, component: Component, tried: int, error: OutOfMemoryError) -> None:
+        if len(self._loaded) > 1 and not self._crowded:
+            self._crowded = True
+            self._release_others(component)
+            _say(f"{error}; {component.provider} now has the memory to itself, and others are loaded when needed")
+        elif tried > 1:
+            self._most[component.fingerprint] = tried // 2
+            _say(f"{error}; going on with batches of {tried // 2} instead of {tried} for {component.provider}")
+        else:
+            raise OutOfMemoryError(
+                f"{error}; not even one call to {component.provider} fits: take a smaller checkpoint, a smaller dtype "
+                "or a larger device"
+            ) from None
+
+    def _release_others(self, component: Component) -> None:
+        for other in list(self._loaded.values()):
+            if other.fingerprint != component.fingerprint:
+                self.release(other)
+
+
+class Workers(Protocol):
+    """Makes batches, in this process or elsewhere. Used inside one event loop."""
+
+    def has_room(self, component: Component) -> bool:
+        """Whether one more batch of it may be started now."""
+
+    def make(self, calls: Sequence[Call], has_room: Callable[[], None]) -> Awaitable[list[Finished]]:
+        """Make one batch of calls to one component, which takes its room at once; call ``has_room`` when there is room
+        again.
+
+        Raises:
+            DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
+        """
+
+    def expect(self, calls: Sequence[Call]) -> None:
+        """Prepare for a batch that will probably be made next."""
+
+    async def release(self, component: Component) -> None:
+        """Let go of a component, with the memory and devices that it holds; the next call loads it again."""
+
+    def replicas(self, component: Component) -> int | None:
+        """How many replicas of it there are now; None for a component in this process."""
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A model that can prepare a batch while it computes another, e.g. decode and resize its images."""
+
+    def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Begin, and return at once."""
+
+
+class InThisProcess:
+    """:class:`Workers` for a single device: one batch after the other, in a thread of this process."""
+
+    def __init__(self) -> None:
+        self._local = LocalCalls()
+        self._device = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
+        self._busy = False
+
+    def has_room(self, component: Component) -> bool:
+        return not self._busy
+
+    def make(self, calls: Sequence[Call], has_room: Callable[[], None]) -> Awaitable[list[Finished]]:
+        component = calls[0].component
+        if isinstance(component, CheckpointComponent) and len(component.devices) > 1:
+            raise ConfigError(
+                f"{component.provider}: device {component.device!r} names {len(component.devices)} devices; name one, "
+                "or set collect.where to 'ray' to use them all"
+            )
+        self._busy = True
+        return self._make(calls, has_room)
+
+    async def _make(self, calls: Sequence[Call], has_room: Callable[[], None]) -> list[Finished]:
+        try:
+            answers = await asyncio.get_running_loop().run_in_executor(self._device, self._local.make, calls)
+        finally:
+            self._busy = False
+        has_room()
+        if isinstance(calls[0], Draw):  # encoding an image takes longer than a thread's start
+            return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, answers))
+        return [finished(call, answer) for call, answer in zip(calls, answers, strict=True)]
+
+    def expect(self, calls: Sequence[Call]) -> None:
+        if isinstance(calls[0].component, Prepares):
+            calls[0].component.prepare([call.conversation for call in calls if isinstance(call, Ask)])
+
+    async def release(self, component: Component) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._device, self._local.release, component)
+
+    def replicas(self, component: Component) -> int | None:
+        return None
+
+    def close(self) -> None:
+        self._device.shutdown(wait=False, cancel_futures=True)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

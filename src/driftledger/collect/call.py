@@ -1,0 +1,250 @@
+"""A call to a component: what it asks, the key it is stored under, what it gave, and the protocols that yield it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Generator as PythonGenerator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+from driftledger.components.base import Component, Generator, Model
+from driftledger.core.canonical import sha256_of
+from driftledger.core.images import png_bytes
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, PromptUsage, Reply
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class CallKey:
+    """Everything that a call's result depends on. Two calls with equal keys are the same call."""
+
+    fingerprint: str
+    role: str
+    input: Any
+    images: tuple[str, ...]
+    seed: int | None
+    component: Mapping[str, Any] = field(compare=False)
+    """The component's spec, kept so that ``calls why`` can say what differs between two fingerprints."""
+
+    @classmethod
+    def of_conversation(
+        cls, fingerprint: str, role: str, conversation: Conversation, component: Mapping[str, Any]
+    ) -> "CallKey":
+        """The key of asking a model."""
+        turns, images = rendered(conversation)
+        limit = conversation.max_tokens
+        asked = turns if limit is None else {"turns": turns, "max_tokens": limit}
+        return cls(fingerprint, role, asked, images, None, component)
+
+    @classmethod
+    def of_prompt(cls, fingerprint: str, prompt: str, seed: int, component: Mapping[str, Any]) -> "CallKey":
+        """The key of having a generator draw."""
+        return cls(fingerprint, "generate", prompt, (), seed, component)
+
+    @property
+    def digest(self) -> str:
+        """Hex SHA-256 over (component fingerprint, role, rendered input, hash of each input image, seed)."""
+        return sha256_of([self.fingerprint, self.role, self.input, list(self.images), self.seed])
+
+
+def rendered(conversation: Conversation) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """A conversation as part of a key: its turns with hashes in place of images, and the hashes by themselves."""
+    parts = [part for turn in conversation.turns for part in turn.parts]
+    turns = [
+        {
+            "role": turn.role,
+            "parts": [{"text": part} if isinstance(part, str) else {"image": part.sha256} for part in turn.parts],
+        }
+        for turn in conversation.turns
+    ]
+    return turns, tuple(part.sha256 for part in parts if isinstance(part, ImageFile))
+
+
+class Context(NamedTuple):
+    """What a call was made for. For people; not part of its key."""
+
+    dataset: str
+    sample: str
+    t: int
+
+
+class Cost(NamedTuple):
+    """What a call took. A local one has no attempts and no cost."""
+
+    seconds: float
+    """Of the attempt that succeeded; a batch's time is shared evenly."""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    attempts: int = 0
+
+
+class Spent(NamedTuple):
+    """What all attempts at one version of a component have taken, failed ones included."""
+
+    attempts: int = 0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a call gave: text from a model, an image from a generator."""
+
+    outcome: Outcome
+    text: str | None = None
+    image: ImageFile | None = None
+    served_model: str | None = None
+    revised_prompt: str | None = None
+    error: str | None = None
+    system_fingerprint: str | None = None
+    reading: PromptUsage | None = None
+    note: str | None = None
+    """What was unusual about how the call was made, e.g. in a smaller batch."""
+
+    def to_row(self) -> dict[str, Any]:
+        """JSON-ready, with the image's hash in place of the image."""
+        row = {name: value for name, value in vars(self).items() if value is not None}
+        return row | {
+            "outcome": str(self.outcome),
+            "image": self.image.sha256 if self.image else None,
+            "reading": asdict(self.reading) if self.reading else None,
+        }
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any], image: ImageFile | None) -> "Result":
+        """The inverse of :meth:`to_row`, given the image that has the row's hash."""
+        reading = PromptUsage(**row["reading"]) if row.get("reading") else None
+        return cls(**{**row, "outcome": Outcome(row["outcome"]), "image": image, "reading": reading})
+
+
+class Finished(NamedTuple):
+    """One result on its way into the store. ``png`` holds the bytes of an image that is not a file yet."""
+
+    key: CallKey
+    context: Context
+    result: Result
+    png: bytes | None
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Ask ``component`` to answer a conversation. ``role`` says what for: describe, answer, grade."""
+
+    component: Model
+    role: str
+    conversation: Conversation
+    context: Context
+    repeat: int | None = None
+    """Number of this repetition of the same question; each is a call of its own."""
+
+    @property
+    def key(self) -> CallKey:
+        component = self.component
+        key = CallKey.of_conversation(component.fingerprint, self.role, self.conversation, component.spec)
+        return key if self.repeat is None else replace(key, seed=self.repeat)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Ask ``component`` to draw a prompt."""
+
+    component: Generator
+    prompt: str
+    seed: int
+    context: Context
+
+    @property
+    def key(self) -> CallKey:
+        return CallKey.of_prompt(self.component.fingerprint, self.prompt, self.seed, self.component.spec)
+
+
+Call: TypeAlias = Ask | Draw
+Steps: TypeAlias = PythonGenerator[Call, Result, R]
+"""A protocol of one unit: it yields calls, is sent their results, and returns what it makes of them."""
+
+Uncounted = tuple[Component, Conversation | str, int]
+"""Calls that cannot be put together yet: the component, a stand-in for the input, and how many there are at most."""
+
+
+class NotStoredError(Exception):
+    """The next step depends on calls that are not stored; ``rest`` are the calls that follow, at most."""
+
+    def __init__(self, rest: Sequence[Uncounted] = ()) -> None:
+        super().__init__("some calls are still to be made")
+        self.rest = rest
+
+
+class Walked(NamedTuple, Generic[R]):
+    """How far a protocol got: ``known`` calls had results; ``pending`` has none, or the protocol has returned."""
+
+    known: int
+    pending: Call | None
+    returned: R | None
+
+
+def walk(protocol: Steps[R], answer: Callable[[Call], Result | None]) -> Walked[R]:
+    """Drive a protocol as far as ``answer`` has results, e.g. :meth:`CallStore.answer`."""
+    known = 0
+    try:
+        call = next(protocol)
+        while (result := answer(call)) is not None:
+            known += 1
+            call = protocol.send(result)
+    except StopIteration as stop:
+        return Walked(known, None, stop.value)
+    protocol.close()
+    return Walked(known, call, None)
+
+
+def failed(call: Call, error: str | None) -> Reply | Generated:
+    """What replaces the answer to a call that could not be made."""
+    if isinstance(call, Ask):
+        return Reply("", Outcome.FAILED, error=error)
+    return Generated(None, Outcome.FAILED, error=error)
+
+
+def result_of(given: Reply | Generated) -> tuple[Result, bytes | None]:
+    """A component's answer as it is stored: text that UTF-8 can hold, and the bytes of a PNG.
+
+    Raises:
+        ValueError: a generator gave no image and says that it did.
+    """
+    served: dict[str, Any] = {
+        "served_model": _utf8(given.served_model),
+        "system_fingerprint": _utf8(given.system_fingerprint),
+        "error": _utf8(given.error),
+    }
+    if isinstance(given, Reply):
+        return Result(given.outcome, text=_utf8(given.text), **served), None
+    if given.outcome.goes_on and given.image is None:
+        raise ValueError(f"a generator said {given.outcome} and gave no image")
+    png = png_bytes(given.image) if given.image is not None and given.outcome.goes_on else None
+    return Result(given.outcome, revised_prompt=_utf8(given.revised_prompt), reading=given.reading, **served), png
+
+
+def _utf8(text: str | None) -> str | None:
+    """Replace lone surrogates by question marks."""
+    return None if text is None else text.encode("utf-8", "replace").decode()
+
+
+def version(name: str | None, fingerprint: str | None) -> str:
+    """The served model's name with its system fingerprint, if the service gives one; empty for a local component."""
+    return " ".join(part for part in (name, fingerprint) if part)
+
+
+def count_versions(versions: Mapping[str, Iterable[str]]) -> dict[str, dict[str, int]]:
+    """Role → served version → number of calls. Local components have no version and are absent."""
+    counts = {role: Counter(names) for role, names in versions.items()}
+    named = {role: {name: count for name, count in sorted(each.items()) if name} for role, each in counts.items()}
+    return {role: each for role, each in named.items() if each}
+
+
+def changed_versions(served: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """A sentence for each role that more than one served version has played."""
+    return [
+        f"{len(versions)} served versions of the {role} are behind this score: "
+        + ", ".join(f"{name} ({count} calls)" for name, count in versions.items())
+        for role, versions in served.items()
+        if len(versions) > 1
+    ]

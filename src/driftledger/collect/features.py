@@ -1,0 +1,144 @@
+"""Images and texts through an encoder, one batch at a time, or from the feature store.
+
+The store keeps a file per batch: an image's features may depend on the other images of its batch, so only a whole batch
+is found again. It only saves work, as the call store beside it; a damaged file is computed again.
+"""
+
+import hashlib
+import io
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from driftledger.components.base import Encoder
+from driftledger.core.canonical import sha256_of
+from driftledger.core.files import write_bytes
+from driftledger.core.types import Float32, ImageFile, PromptUsage
+
+Number = TypeVar("Number", np.float32, np.int64)
+
+Modality = Literal["images", "texts", "readings"]
+"""Features of images, features of texts, or how much of each text was read."""
+
+_DIGEST = hashlib.sha256().digest_size
+
+
+class FeatureStore:
+    """Arrays in ``folder``, each with its SHA-256 at the end: safe under kills and under several processes at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(
+        self, encoder: str, seen: Modality, batch: Sequence[str], make: Callable[[], NDArray[Number]]
+    ) -> NDArray[Number]:
+        """The stored array of this batch, or what ``make`` gives, which is then stored.
+
+        Args:
+            encoder: its fingerprint.
+            batch: the images' SHA-256, or the texts. If one is unknown, nothing is stored.
+        """
+        if seen == "images" and not all(batch):
+            return make()
+        key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
+        path = self._folder / key[:2] / f"{key}.npy"
+        array = _read(path)
+        if array is None:
+            array = make()
+            with suppress(OSError):  # a full disk: nothing is lost by it
+                _write(path, array)
+        return array
+
+
+def _read(path: Path) -> NDArray[Any] | None:
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    content, digest = data[:-_DIGEST], data[-_DIGEST:]
+    if hashlib.sha256(content).digest() != digest:
+        return None
+    array: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
+    return array
+
+
+def _write(path: Path, array: NDArray[Any]) -> None:
+    content = io.BytesIO()
+    np.save(content, array, allow_pickle=False)
+    write_bytes(path, content.getvalue() + hashlib.sha256(content.getvalue()).digest())
+
+
+def encode_images(encoder: Encoder, images: Iterable[ImageFile], features: FeatureStore | None = None) -> Float32:
+    """Features of images, n×d; one batch of them is decoded at a time."""
+    waiting = iter(images)
+    batches = []
+    while batch := list(islice(waiting, encoder.batch_size)):
+        encode = partial(_encode_opened, encoder, batch)
+        batches.append(_stored(features, encoder, "images", [image.sha256 for image in batch], encode))
+    return np.concatenate(batches) if batches else np.zeros((0, 0), np.float32)
+
+
+def encode_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | None = None) -> Float32:
+    """Features of texts, n×d. Equal texts are encoded once, so that their features are equal to the bit.
+
+    Args:
+        features: None for an encoder that is fitted to a corpus, which is not part of its fingerprint.
+    """
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    unique = list(places)
+    step = encoder.batch_size
+    some = [unique[start : start + step] for start in range(0, len(unique), step)]
+    batches = [_stored(features, encoder, "texts", batch, partial(encoder.encode_texts, batch)) for batch in some]
+    return np.concatenate(batches)[[places[text] for text in texts]] if batches else np.zeros((0, 0), np.float32)
+
+
+def read_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | None = None) -> list[PromptUsage]:
+    """How much of each text the text tower reads; equal texts are read once."""
+    unique = list(dict.fromkeys(texts))
+
+    def read() -> NDArray[np.int64]:
+        return np.array([[each.tokens, each.read] for each in encoder.read_texts(unique)], np.int64).reshape(-1, 2)
+
+    readings = _stored(features, encoder, "readings", unique, read).tolist()
+    of = {text: PromptUsage(*reading) for text, reading in zip(unique, readings, strict=True)}
+    return [of[text] for text in texts]
+
+
+def _encode_opened(encoder: Encoder, batch: Sequence[ImageFile]) -> Float32:
+    return encoder.encode_images(_Opened(batch))
+
+
+class _Opened(Sequence[Image.Image]):
+    """Images that are decoded when they are looked at, so that a batch of large ones takes the memory of one."""
+
+    def __init__(self, files: Sequence[ImageFile]) -> None:
+        self._files = files
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    @overload
+    def __getitem__(self, index: int) -> Image.Image: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "_Opened": ...
+
+    def __getitem__(self, index: int | slice) -> "Image.Image | _Opened":
+        return _Opened(self._files[index]) if isinstance(index, slice) else self._files[index].open()
+
+
+def _stored(
+    features: FeatureStore | None,
+    encoder: Encoder,
+    seen: Modality,
+    batch: Sequence[str],
+    make: Callable[[], NDArray[Number]],
+) -> NDArray[Number]:
+    return make() if features is None else features.get(encoder.fingerprint, seen, batch, make)

@@ -1,1 +1,0 @@
-"""Where batches of components on this machine, or on others, are made."""

@@ -1,0 +1,43 @@
+"""Chains of describing and drawing over images of eight sizes, and what comes of them."""
+
+from pathlib import Path
+
+from driftledger.collect.call import Ask, Context, Draw, Steps
+from driftledger.collect.run import run_protocols
+from driftledger.collect.store import CallStore
+from driftledger.components.base import Generator, Model
+from driftledger.core.canonical import sha256_file
+from driftledger.core.progress import Progress
+from driftledger.core.types import Conversation, ImageFile
+from tests.conftest import draw
+from tests.support.fakes.services import FarGenerator
+
+EXPECTED = [[f"{20 + 10 * number + t}x30" for t in range(3)] for number in range(8)]
+
+
+def eight_images(folder: Path) -> list[ImageFile]:
+    paths = [draw(folder / f"{number}.png", number, (20 + 10 * number, 30)) for number in range(8)]
+    return [ImageFile(path, sha256_file(path)) for path in paths]
+
+
+def chain(model: Model, generator: Generator, image: ImageFile, number: int, length: int = 3) -> Steps[list[str]]:
+    """Describe and draw ``length`` times; the sizes that the model said, or why it ended."""
+    said: list[str] = []
+    for t in range(length):
+        context = Context("d", f"s{number}", t)
+        described = yield Ask(model, "describe", Conversation.ask("What is it?", image), context)
+        if not described.outcome.goes_on:
+            return [*said, f"{described.outcome}: {described.error}"]
+        said.append((described.text or "").split(" ")[0])
+        prompt = said[-1] if isinstance(generator, FarGenerator) else f"draw {said[-1]}"
+        drawn = yield Draw(generator, prompt, number, context)
+        if drawn.image is None:
+            return [*said, f"{drawn.outcome}: {drawn.error}"]
+        image = drawn.image
+    return said
+
+
+def run(model: Model, generator: Generator, images: list[ImageFile], folder: Path) -> list[list[str]]:
+    with CallStore(folder) as store, Progress("test", total=6 * len(images)) as progress:
+        protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
+        return run_protocols(protocols, store, progress, most_calls=6)

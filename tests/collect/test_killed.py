@@ -1,0 +1,112 @@
+"""A process that is killed in the middle of its calls: by the service's own log, no finished call is made again."""
+
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("openai")
+
+from driftledger.collect.call import Ask, Context, Draw, Result, Steps
+from driftledger.collect.run import run_protocols
+from driftledger.collect.store import CallStore
+from driftledger.components.base import Generator
+from driftledger.components.models.openai_chat import OpenAIChat
+from driftledger.core.canonical import sha256_file
+from driftledger.core.progress import Progress
+from driftledger.core.types import Conversation, ImageFile
+from tests.conftest import draw
+from tests.support.fakes import SizeGenerator
+from tests.support.openai_server import ChatAnswer, Faults, OpenAIServer
+
+COUNT = 6
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from driftledger.collect.store import CallStore
+from tests.collect.test_killed import collect
+put, stored, at = CallStore.put, [], int(sys.argv[3])
+
+def counted(self, finished, spent=None):
+    results = put(self, finished, spent)
+    stored.extend(results)
+    if len(stored) >= at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return results
+
+CallStore.put = counted
+collect(sys.argv[1], Path(sys.argv[2]))
+"""
+
+
+def chain(model: OpenAIChat, generator: Generator, image: ImageFile, number: int) -> Steps[list[Result]]:
+    results = []
+    for t in (1, 2):
+        context = Context("d", f"s{number}", t)
+        results.append((yield Ask(model, "describe", Conversation.ask(f"{number}", image), context)))
+        results.append((yield Draw(generator, f"draw {20 + number}x{10 * t}", number, context)))
+        assert results[-1].image is not None
+        image = results[-1].image
+    return results
+
+
+def seer(base_url: str) -> OpenAIChat:
+    limits = {"concurrency": 2, "max_calls": 1000}
+    return OpenAIChat.model_validate({"model": "vision-1", "base_url": base_url, "api_key_env": None, "limits": limits})
+
+
+def collect(base_url: str, folder: Path) -> list[list[Result]]:
+    """Two descriptions by a service and two local drawings of each of six images."""
+    model = seer(base_url)
+    paths = [draw(folder / "images" / f"{number}.png", number) for number in range(COUNT)]
+    images = [ImageFile(path, sha256_file(path)) for path in paths]
+    with CallStore(folder / "store") as store, Progress("test", 4 * COUNT) as progress:
+        generator = SizeGenerator(batch_size=2)
+        protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
+        return run_protocols(protocols, store, progress, 4)
+
+
+def says(request: dict[str, object]) -> ChatAnswer:
+    return ChatAnswer("a cat")
+
+
+@pytest.fixture
+def reference(tmp_path: Path) -> list[list[dict[str, object]]]:
+    with OpenAIServer(reply=says) as server:
+        return rows(collect(server.base_url, tmp_path / "reference"))
+
+
+def rows(results: list[list[Result]]) -> list[list[dict[str, object]]]:
+    return [[result.to_row() for result in chain] for chain in results]
+
+
+@pytest.mark.parametrize("at", [1, 3, 8, 13, 20, 23])
+def test_a_killed_run_goes_on_and_repeats_no_finished_call(
+    tmp_path: Path, reference: list[list[dict[str, object]]], at: int
+) -> None:
+    with OpenAIServer(reply=says) as server:
+        command = [sys.executable, "-c", KILLED, server.base_url, str(tmp_path / "killed"), str(at)]
+        killed = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        before = len(server.requests)
+        with CallStore(tmp_path / "killed" / "store", writes=False) as store:
+            answered = sum(row.parts["role"] == "describe" for row in store.rows())
+            assert store.count() >= at
+            assert before <= store.spent(seer(server.base_url).fingerprint).attempts <= before + 2
+        assert rows(collect(server.base_url, tmp_path / "killed")) == reference
+        assert len(server.requests) - before == 2 * COUNT - answered
+        again = Counter(request.digest for request in server.requests)
+        assert sum(count - 1 for count in again.values()) <= 2  # those that were in flight
+
+
+def test_a_lost_connection_is_tried_again_and_costs_no_finished_call(
+    tmp_path: Path, reference: list[list[dict[str, object]]]
+) -> None:
+    with OpenAIServer(reply=says, faults=Faults(rate=0.3, seed=1, kinds=("drop", "reset", "drop_midway"))) as server:
+        assert rows(collect(server.base_url, tmp_path / "shaky")) == reference
+        assert server.faults
+        assert server.answered == 2 * COUNT

@@ -1,0 +1,389 @@
+"""The loop: calls to services in the company of calls to components on this machine."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from tenacity import wait_none
+
+from driftledger.collect.call import Ask, Context, Finished, Steps, walk
+from driftledger.collect.run import Collector, run_protocols
+from driftledger.collect.store import CallStore
+from driftledger.components.base import Generator, Model
+from driftledger.components.remote import client as patience
+from driftledger.components.remote.limits import Limits, Prices
+from driftledger.core.errors import BudgetError, ServiceError, StoreError
+from driftledger.core.progress import Progress
+from driftledger.core.types import Conversation, Generated, ImageFile, Reply
+from tests.collect.chains import EXPECTED, chain, eight_images, run
+from tests.support import virtual_time
+from tests.support.fakes import SEEN, EchoModel, SizeGenerator
+from tests.support.fakes.services import ASKED, AT_ONCE, FarGenerator, FarModel
+
+PATIENCE = 60.0
+"""Seconds after which what should have happened is taken not to happen; what is right waits for none of them."""
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    ASKED.clear()
+    AT_ONCE[:] = [0, 0]
+    SEEN.clear()
+    monkeypatch.setattr(patience, "_BACKOFF", wait_none())
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> list[ImageFile]:
+    return eight_images(tmp_path)
+
+
+def stored_calls(folder: Path, images: list[ImageFile], model: Model, generator: Generator) -> int:
+    with CallStore(folder, writes=False) as store:
+        return sum(walk(chain(model, generator, image, n), store.answer).known for n, image in enumerate(images))
+
+
+def test_every_call_is_made_once_and_results_keep_their_order(images: list[ImageFile], tmp_path: Path) -> None:
+    assert run(FarModel(), FarGenerator(), images, tmp_path / "store") == EXPECTED
+    assert len(ASKED) == 48 - 24  # describing 21x30 and drawing 20x30 are told apart by what was asked
+    assert set(ASKED.values()) == {2}
+    ASKED.clear()
+    assert run(FarModel(), FarGenerator(), images, tmp_path / "store") == EXPECTED
+    assert not ASKED
+
+
+@pytest.mark.parametrize(
+    ("model", "generator"),
+    [
+        (EchoModel(batch_size=3), SizeGenerator(batch_size=2)),
+        (FarModel(), SizeGenerator(batch_size=3)),
+        (EchoModel(batch_size=3), FarGenerator()),
+        (FarModel(seconds=0.01), FarGenerator(seconds=0.005)),
+    ],
+)
+def test_local_and_remote_components_work_together(
+    model: Model, generator: Generator, images: list[ImageFile], tmp_path: Path
+) -> None:
+    assert run(model, generator, images, tmp_path / "store") == EXPECTED
+
+
+BATCHES = {
+    tuple(f"{20 + 10 * number + t}x30" for number in block)
+    for t in range(3)
+    for block in ([0, 1, 2], [3, 4, 5], [6, 7])
+}
+
+
+def test_batches_of_a_local_model_stay_the_same_beside_a_service(images: list[ImageFile], tmp_path: Path) -> None:
+    run(EchoModel(batch_size=3), FarGenerator(seconds=0.002), images, tmp_path / "store")
+    assert {tuple(batch) for batch in SEEN} == BATCHES
+
+
+@pytest.mark.parametrize("transactions", range(1, 21, 2))
+def test_a_run_that_is_cut_off_goes_on_with_the_same_batches(
+    images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transactions: int
+) -> None:
+    """Three describe in a batch and two draw, so that after a kill neighbours have come to different steps."""
+    put, written = CallStore.put, Counter[str]()
+
+    def cut_off(self: CallStore, finished: Sequence[Finished], spent: object) -> object:
+        written["transactions"] += 1
+        if written["transactions"] > transactions:
+            raise StoreError("killed")
+        return put(self, finished)
+
+    model, generator = EchoModel(batch_size=3), SizeGenerator(batch_size=2)
+    monkeypatch.setattr(CallStore, "put", cut_off)
+    try:
+        run(model, generator, images, tmp_path / "store")
+    except StoreError:
+        monkeypatch.setattr(CallStore, "put", put)
+        assert stored_calls(tmp_path / "store", images, model, generator) < 48
+        assert run(model, generator, images, tmp_path / "store") == EXPECTED
+    assert {tuple(batch) for batch in SEEN} == BATCHES
+    assert len(SEEN) <= len(BATCHES) + 3  # what was in flight
+
+
+def test_a_unit_goes_on_while_others_wait_for_a_service(images: list[ImageFile], tmp_path: Path) -> None:
+    """The first unit's first answer comes last: when all others are at the end of their chains."""
+    asked: list[int] = []
+    last_step, all_others = Counter[int](), asyncio.Event()
+
+    class Uneven(FarModel):
+        async def _reply(self, conversation):  # type: ignore[no-untyped-def]
+            width = conversation.last_image.open().size[0]
+            asked.append(width)
+            if width == 20:
+                await asyncio.wait_for(all_others.wait(), PATIENCE)
+            reply = await super()._reply(conversation)
+            last_step[width % 10] += 1
+            if last_step[2] == 7:
+                all_others.set()
+            return reply
+
+    eight = Limits(concurrency=8)
+    assert run(Uneven(limits=eight), FarGenerator(limits=eight), images, tmp_path / "store") == EXPECTED
+    assert asked[0] == 20
+    assert asked[-2:] == [21, 22]
+
+
+def test_a_call_that_two_units_need_is_made_once(images: list[ImageFile], tmp_path: Path) -> None:
+    assert run(FarModel(seconds=0.01), FarGenerator(), [images[0]] * 4, tmp_path / "store") == [EXPECTED[0]] * 4
+    assert ASKED["20x30"] == 1 + 4  # one description; four drawings, each with its own seed
+    assert run(EchoModel(batch_size=2), FarGenerator(), [images[1]] * 4, tmp_path / "store") == [EXPECTED[1]] * 4
+    assert sum(batch.count("30x30") for batch in SEEN) == 1
+
+
+def once(model: Model, image: ImageFile, number: int) -> Steps[str]:
+    answer = yield Ask(model, "answer", Conversation.ask(f"{number}", image), Context("d", f"s{number}", 0))
+    return answer.text or ""
+
+
+def seconds_of(*models: FarModel, images: list[ImageFile], folder: Path) -> float:
+    """How long runs of one model each, side by side in one collector, would take without what computing takes."""
+
+    async def main() -> float:
+        started = time.monotonic()
+        with CallStore(folder) as store:
+            collector = Collector(store)
+            collector._writer = AtOnce()  # time passes while a thread works and a timer runs
+            runs = (
+                collector.drive([once(model, images[0], n) for n in range(40)], Progress("test", 0), 1)
+                for model in models
+            )
+            await asyncio.gather(*runs)
+            await collector.aclose()
+        return time.monotonic() - started
+
+    return virtual_time.run(main())
+
+
+class AtOnce(ThreadPoolExecutor):
+    """Does its work in the thread that submits it."""
+
+    def submit(self, work, /, *given, **more):  # type: ignore[no-untyped-def]
+        done: Future[object] = Future()
+        done.set_result(work(*given, **more))
+        return done
+
+
+class OtherModel(FarModel):
+    provider: ClassVar[str] = "other_model"
+
+
+def test_services_are_asked_side_by_side_as_fast_as_their_limits_allow(images: list[ImageFile], tmp_path: Path) -> None:
+    one, other = FarModel(seconds=1, limits=Limits(concurrency=8)), OtherModel(seconds=2, limits=Limits(concurrency=16))
+    together = seconds_of(one, other, images=images, folder=tmp_path / "both")
+    assert AT_ONCE[1] == 24
+    assert together == pytest.approx(max(40 / 8 * 1, -(-40 // 16) * 2), rel=0.1)
+    assert seconds_of(one, one, images=images, folder=tmp_path / "twice") == pytest.approx(40 / 8, rel=0.1)
+
+
+def test_one_collector_serves_several_threads(images: list[ImageFile], tmp_path: Path) -> None:
+    """Each describes by a service of its own and draws by the same local generator; equal calls are made once."""
+    with CallStore(tmp_path / "store") as store, Collector(store) as collector:
+
+        def job(model: Model) -> list[list[str]]:
+            steps = (chain(model, SizeGenerator(batch_size=4), image, n) for n, image in enumerate(images))
+            return collector.run(steps, Progress("test", 0), 6)
+
+        jobs = [partial(job, model) for model in (FarModel(), OtherModel(), EchoModel(batch_size=3), FarModel())]
+        assert collector.side_by_side(jobs) == [EXPECTED] * 4
+        assert store.count() == 24 * 4  # the drawings of all four are the same calls, for they say the same
+    assert {tuple(batch) for batch in SEEN} == BATCHES
+
+
+def test_a_job_that_fails_leaves_the_others_going(images: list[ImageFile], tmp_path: Path) -> None:
+    broken, going = FarModel(breaks_at=50), OtherModel(seconds=0.01, limits=Limits(concurrency=1))
+    with CallStore(tmp_path / "store") as store, Collector(store) as collector:
+
+        def job(model: Model) -> object:
+            return collector.run([once(model, each, 0) for each in images], Progress("test", 0), 1)
+
+        with pytest.raises(ServiceError, match="set FAR_KEY"):
+            collector.side_by_side([partial(job, broken), partial(job, going)])
+        ASKED.clear()
+        job(going)
+    assert not ASKED
+
+
+def test_hiccups_change_nothing_but_are_counted(images: list[ImageFile], tmp_path: Path) -> None:
+    model = FarModel(hiccups=2, prices=Prices(input=1e6, output=0))
+    assert run(model, SizeGenerator(), images, tmp_path / "store") == EXPECTED
+    with CallStore(tmp_path / "store") as store:
+        assert store.spent(model.fingerprint) == (72, 80.0 * 24)
+
+
+def test_a_call_that_cannot_be_had_fails_alone_and_is_tried_by_the_next_run(
+    images: list[ImageFile], tmp_path: Path
+) -> None:
+    model = FarModel(hiccups=3, limits=Limits(attempts=3), prices=Prices(input=1e6))
+    ended = run(model, SizeGenerator(), images, tmp_path / "store")
+    assert ended == [["failed: 503: come back later (3 attempts)"]] * 8
+    with CallStore(tmp_path / "store") as store:
+        assert store.spent(model.fingerprint) == (24, 0.0)
+    assert run(model, SizeGenerator(), images[:1], tmp_path / "store")[0][0] == "20x30"
+
+
+def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images: list[ImageFile], tmp_path: Path) -> None:
+    under_way, broken = Counter[int](), asyncio.Event()
+
+    class Breaking(FarModel):
+        provider = FarModel.provider
+
+        async def _reply(self, conversation):  # type: ignore[no-untyped-def]
+            under_way["calls"] += 1
+            if under_way["calls"] == 8:
+                broken.set()
+            await asyncio.wait_for(broken.wait(), PATIENCE)
+            return await super()._reply(conversation)
+
+    model = Breaking(breaks_at=90, limits=Limits(concurrency=8))
+    with pytest.raises(ServiceError, match="set FAR_KEY"):
+        run(model, SizeGenerator(), images, tmp_path / "store")
+    assert sum(ASKED.values()) == 7
+    assert stored_calls(tmp_path / "store", images, FarModel(breaks_at=90), SizeGenerator()) == 7
+
+
+def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(images: list[ImageFile], tmp_path: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(BudgetError, match="max_calls = 10"):
+            run(FarModel(limits=Limits(max_calls=10)), FarGenerator(), images, tmp_path / "store")
+        assert stored_calls(tmp_path / "store", images, FarModel(), FarGenerator()) >= 10
+    assert run(FarModel(limits=Limits(max_calls=24)), FarGenerator(), images, tmp_path / "store") == EXPECTED
+    with CallStore(tmp_path / "store") as store:
+        assert store.spent(FarModel().fingerprint).attempts == 24
+
+
+def test_an_attempt_is_in_the_budget_before_it_is_made(images: list[ImageFile], tmp_path: Path) -> None:
+    """At the most that it may cost, so that a kill forgets none of those that were under way."""
+    costs: list[tuple[int, float]] = []
+
+    class Watching(FarModel):
+        provider = FarModel.provider
+
+        async def _reply(self, conversation):  # type: ignore[no-untyped-def]
+            with CallStore(tmp_path / "store", writes=False) as store:
+                costs.append(store.spent(self.fingerprint))
+            return await super()._reply(conversation)
+
+    model = Watching(prices=Prices(input=1e6), limits=Limits(max_cost=1e9, concurrency=1))
+    run(model, SizeGenerator(), images[:1], tmp_path / "store")
+    assert costs == [(1, 100.0), (2, 80.0 + 100.0), (3, 2 * 80.0 + 100.0)]
+
+
+def test_a_shard_may_spend_its_part_of_what_is_left(images: list[ImageFile], tmp_path: Path) -> None:
+    model = FarModel(limits=Limits(max_calls=10, concurrency=1))
+    run(model, SizeGenerator(), images[:1], tmp_path / "main")  # 3 of 10
+    with (
+        CallStore(tmp_path / "main", writes=False) as main,
+        CallStore(tmp_path / "shard", others=[main]) as store,
+        Collector(store, shards=3) as collector,
+        pytest.raises(BudgetError, match="max_calls = 2"),
+    ):
+        collector.run([once(model, each, n) for n, each in enumerate(images)], Progress("test", 0), 1)
+    with CallStore(tmp_path / "shard", writes=False) as store:
+        assert store.own_spent(model.fingerprint).attempts == 2
+
+
+def test_a_full_disk_stops_new_calls(images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: CallStore, finished: object, spent: object) -> list[object]:
+        raise StoreError("a finished call cannot be stored; make room")
+
+    monkeypatch.setattr(CallStore, "put", full)
+    model = FarModel(seconds=0.01, limits=Limits(concurrency=2))
+    with pytest.raises(StoreError, match="make room"):
+        run(model, FarGenerator(), images, tmp_path / "store")
+    assert 1 <= sum(ASKED.values()) <= 4
+    with pytest.raises(StoreError, match="make room"):
+        run(EchoModel(batch_size=1), SizeGenerator(), images, tmp_path / "store")
+    assert len(SEEN) < 8
+
+
+def test_an_interrupt_lets_calls_under_way_arrive(
+    images: list[ImageFile], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    under_way = Counter[str]()
+
+    class Slow(FarModel):
+        async def _reply(self, conversation):  # type: ignore[no-untyped-def]
+            under_way["calls"] += 1
+            if under_way["calls"] == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(0.3)
+            return await super()._reply(conversation)
+
+    model = Slow(limits=Limits(concurrency=3))
+    with pytest.raises(KeyboardInterrupt):
+        run(model, SizeGenerator(), images, tmp_path / "store")
+    assert sum(ASKED.values()) == 3
+    assert "finishing the calls under way; interrupt again to drop them" in capsys.readouterr().err
+    assert stored_calls(tmp_path / "store", images, model, SizeGenerator()) == 3
+    names = ("call-store", "local-calls", "collector", "asyncio")
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith(names)]
+
+
+def test_a_call_whose_answer_has_come_leaves_its_slot_but_answers_do_not_pile_up(
+    images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next drawing is asked for while the one before is stored; no third one is, as long as neither is kept."""
+    another, keep, waiting = threading.Event(), CallStore.keep_image, Counter[str]()
+
+    class Slow(FarGenerator):
+        async def _draw(self, prompt: str, seed: int) -> Generated:
+            waiting["asked"] += 1
+            if waiting["asked"] == 2:
+                another.set()
+            waiting["most"] = max(waiting["most"], waiting["asked"] - waiting["kept"])
+            return await super()._draw(prompt, seed)
+
+    def slow(self: CallStore, item: Finished) -> Finished:
+        if item.png is None:
+            return keep(self, item)
+        assert another.wait(PATIENCE)
+        time.sleep(0.02)  # in which a third one would be asked for
+        kept = keep(self, item)
+        waiting["kept"] += 1
+        return kept
+
+    monkeypatch.setattr(CallStore, "keep_image", slow)
+    assert run(FarModel(), Slow(limits=Limits(concurrency=1)), images, tmp_path / "store") == EXPECTED
+    assert waiting["most"] == 2
+
+
+def test_what_arrives_during_a_transaction_shares_the_next_one(
+    images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, sizes = CallStore.put, []
+
+    def slow(self: CallStore, finished: Sequence[Finished], spent: object) -> object:
+        sizes.append(len(finished))
+        time.sleep(0.05)
+        return put(self, finished)
+
+    monkeypatch.setattr(CallStore, "put", slow)
+    with CallStore(tmp_path / "store") as store:
+        steps = [once(FarModel(limits=Limits(concurrency=40)), images[0], n) for n in range(40)]
+        run_protocols(steps, store, Progress("test", 0), 1)
+    assert sum(sizes) == 40
+    assert len(sizes) < 10
+
+
+class Leaving(EchoModel):
+    provider: ClassVar[str] = "leaving"
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        raise SystemExit(3)
+
+
+def test_a_component_that_exits_ends_the_run_and_not_the_event_loop(images: list[ImageFile], tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="a component raised SystemExit"):
+        run(Leaving(), SizeGenerator(), images, tmp_path / "store")

@@ -1,0 +1,244 @@
+"""Finished calls on disk: what is found again, who may write, and what merging brings together."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from driftledger.collect.call import CallKey, Context, Cost, Finished, Result, Spent
+from driftledger.collect.observations import Observed
+from driftledger.collect.store import DATABASE, CallsMade, CallStore, Merged, object_path
+from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.errors import StoreError
+from driftledger.core.types import ImageFile, Outcome, PromptUsage
+from tests.conftest import draw
+from tests.support.full_disk import no_file_longer_than
+
+SPEC = {"provider": "seer", "version": "1", "settings": {}, "identity": {}}
+
+
+def key(number: int) -> CallKey:
+    return CallKey("f" * 64, "describe", f"What is {number}?", ("a" * 64,), None, SPEC)
+
+
+def finished(number: int, text: str = "a cat", *, png: bytes | None = None, **changes: object) -> Finished:
+    result = replace(Result(Outcome.OK, text=text), **changes)  # type: ignore[arg-type]
+    return Finished(key(number), Context("d", f"s{number}", 1), result, png, Cost(0.5, 10, 2, 0.25, 1))
+
+
+def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
+    png = draw(tmp_path / "image.png", 1).read_bytes()
+    reading = PromptUsage(80, 77)
+    item = finished(1, png=png, served_model="m-1", note="alone", reading=reading, error="\x00 \U0001f600")
+    with CallStore(tmp_path / "store") as store:
+        [put] = store.put([item])
+    with CallStore(tmp_path / "store", writes=False) as store:
+        stored = store.find(item.key.digest)
+        assert stored == put
+        assert stored is not None
+        assert stored.image is not None
+        assert stored.image.path.read_bytes() == png
+        assert store.find(key(2).digest) is None
+        assert store.costs([item.key.digest, key(2).digest]) == {item.key.digest: Cost(0.5, 10, 2, 0.25)}
+        [row] = store.rows(digest_prefix=item.key.digest[:8])
+        parts = {"component": SPEC, "role": "describe", "input": "What is 1?", "images": ["a" * 64], "seed": None}
+        assert (row.context, row.parts) == (Context("d", "s1", 1), parts)
+        assert [each.digest for each in store.rows(sample="s1")] == [item.key.digest]
+
+
+def test_the_key_of_a_call_is_what_it_was() -> None:
+    """Stores, and fingerprints of calls in records, would be lost if it changed."""
+    assert key(1).digest == sha256_of(["f" * 64, "describe", "What is 1?", ["a" * 64], None])
+
+
+def test_a_failure_is_not_stored(tmp_path: Path) -> None:
+    item = finished(1, outcome=Outcome.FAILED)
+    with CallStore(tmp_path) as store:
+        assert store.put([item])[0].outcome is Outcome.FAILED
+        assert store.find(item.key.digest) is None
+
+
+@pytest.mark.parametrize("damage", ["missing", "altered"])
+def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(tmp_path: Path, damage: str) -> None:
+    png = draw(tmp_path / "image.png", 1).read_bytes()
+    with CallStore(tmp_path / "store") as store:
+        [result] = store.put([finished(1, png=png)])
+        assert result.image is not None
+        result.image.path.write_bytes(b"") if damage == "altered" else result.image.path.unlink()
+        assert store.find(key(1).digest) is None
+        store.put([finished(1, "a dog", png=png)])
+        stored = store.find(key(1).digest)
+    assert stored is not None
+    assert (stored.text, stored.image) == ("a dog", result.image)
+
+
+def test_known_results_are_restored_unless_they_are_stored(tmp_path: Path) -> None:
+    path = draw(tmp_path / "records" / "1.png", 1)
+    image = ImageFile(path, sha256_file(path))
+    recorded = Result(Outcome.OK, image=image)
+    known = [
+        (key(1), Context("d", "s1", 1), Result(Outcome.OK, text="recorded")),
+        (key(2).digest, Context("d", "s2", 1), recorded),
+        (key(3), Context("d", "s3", 1), Result(Outcome.FAILED, error="timeout")),
+    ]
+    with CallStore(tmp_path / "store") as store:
+        store.put([finished(1, "asked")])
+        assert store.restore(known) == 1
+        path.unlink()
+        stored = store.get([key(number).digest for number in (1, 2, 3)])
+    assert stored[key(1).digest].text == "asked"
+    restored = stored[key(2).digest].image
+    assert restored is not None
+    assert restored.path == object_path(tmp_path / "store", image.sha256)
+    assert len(stored) == 2
+
+
+def test_a_full_disk_loses_nothing_that_was_stored(tmp_path: Path) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(1)])
+        size = (tmp_path / DATABASE).stat().st_size
+        with no_file_longer_than(size), pytest.raises(StoreError, match="make room there and run again"):
+            store.put([finished(number, "x" * 1000) for number in range(2, 200)])
+        with no_file_longer_than(1), pytest.raises(StoreError, match="make room"):
+            store.put([finished(2, png=b"png")])
+        store.put([finished(3)])
+        assert [row.digest for row in store.rows()] == [key(1).digest, key(3).digest]
+
+
+SECOND = """
+import sys
+from pathlib import Path
+from driftledger.collect.store import CallStore
+from driftledger.core.errors import StoreError
+try:
+    with CallStore(Path(sys.argv[1]), wait=sys.argv[2] == "wait"):
+        print("mine")
+except StoreError as error:
+    print(error)
+"""
+
+
+def second(folder: Path, how: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", SECOND, str(folder), how]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_second_process_waits_and_says_for_whom(tmp_path: Path) -> None:
+    with CallStore(tmp_path):
+        holder = json.loads((tmp_path / "calls.holder.json").read_text())
+        said, _ = second(tmp_path, "no").communicate()
+        used = f"the call store {tmp_path} is in use by process {holder['pid']} ({holder['command']}, since "
+        assert said.startswith(used)
+        assert "run again when it has ended, or without --no-wait" in said
+        waiting = second(tmp_path, "wait")
+        assert waiting.stderr is not None
+        assert waiting.stderr.readline().startswith(used)
+        assert waiting.poll() is None
+        with CallStore(tmp_path, writes=False) as reader:  # reading needs no lock
+            assert reader.rows() == []
+        with CallStore(tmp_path):  # in one process, several stores share the lock
+            pass
+        assert waiting.poll() is None
+    assert waiting.communicate()[0] == "mine\n"
+
+
+def test_a_process_that_was_killed_holds_no_lock(tmp_path: Path) -> None:
+    code = f"import os, signal; {SECOND.replace('print(', 'os.kill(os.getpid(), signal.SIGKILL) or print(')}"
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path), "no"], check=False).returncode == -9
+    with CallStore(tmp_path, wait=False):
+        pass
+
+
+def test_a_store_that_is_only_read_is_not_made(tmp_path: Path) -> None:
+    with CallStore(tmp_path / "store", writes=False) as store:
+        assert store.find(key(1).digest) is None
+        assert store.spent("f") == Spent()
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_store_of_another_version_is_named(tmp_path: Path) -> None:
+    for version, words in ((3, "written by driftledger 0.2; the tag v0.2 reads it"), (9, "by driftledger a later")):
+        with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
+            db.execute(f"PRAGMA user_version = {version}")
+        for writes in (True, False):
+            with pytest.raises(StoreError, match=words):
+                CallStore(tmp_path, writes=writes)
+
+
+def test_something_else_in_its_place_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / DATABASE).write_bytes(b"not a database" * 100)
+    with pytest.raises(StoreError, match=r"cannot be opened .*delete it: it only saves work"):
+        CallStore(tmp_path)
+
+
+def test_threads_write_side_by_side(tmp_path: Path) -> None:
+    with CallStore(tmp_path) as store:
+        threads = [
+            threading.Thread(target=lambda some: [store.put([finished(n)]) for n in some], args=[range(k, k + 20)])
+            for k in range(0, 100, 20)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert store.count() == 100
+
+
+def test_merging_unites_and_keeps_apart_what_differs(tmp_path: Path) -> None:
+    png = draw(tmp_path / "image.png", 1).read_bytes()
+    for name, text, more in (("a", "first", 2), ("b", "second", 3)):
+        with CallStore(tmp_path / name) as store:
+            shared = finished(1, text)._replace(cost=Cost(0.5 + more))
+            store.put([shared, finished(more, png=png)], {"f" * 64: Spent(more, 0.25)})
+    with CallStore(tmp_path / "b") as store:  # the same answer, by another version of the service
+        store.put([finished(2, png=png, served_model="m-2")._replace(cost=Cost(9.0))])
+    with CallStore(tmp_path / "all") as store:
+        for name, merged in (("a", Merged(2)), ("b", Merged(1, 1, 1)), ("b", Merged()), ("a", Merged())):
+            with CallStore(tmp_path / name, writes=False) as other:
+                assert store.merge(other) == merged
+        stored = store.get([key(number).digest for number in (1, 2, 3)])
+        assert [stored[key(number).digest].text for number in (1, 2, 3)] == ["first", "a cat", "a cat"]
+        assert all(stored[key(number).digest].image for number in (2, 3))
+        assert store.spent("f" * 64) == Spent(5, 0.5)
+        assert store.observations() == {"f" * 64: Observed(name="seer", asked_again=2, other=1)}
+
+
+def test_a_call_whose_image_is_damaged_is_not_merged(tmp_path: Path) -> None:
+    with CallStore(tmp_path / "a") as store:
+        for number in (1, 2):
+            store.put([finished(number, png=draw(tmp_path / f"{number}.png", number).read_bytes())])
+        image = store.get([key(1).digest])[key(1).digest].image
+        assert image is not None
+        image.path.write_bytes(b"half")
+    with CallStore(tmp_path / "all") as store, CallStore(tmp_path / "a", writes=False) as other:
+        assert store.merge(other) == Merged(new=1, damaged=1)
+        assert [row.digest for row in store.rows()] == [key(2).digest]
+
+
+def test_what_another_store_has_is_found_through_this_one(tmp_path: Path) -> None:
+    with CallStore(tmp_path / "main") as store:
+        store.put([finished(1)], {"f" * 64: Spent(4, 1.0)})
+    with (
+        CallStore(tmp_path / "main", writes=False) as main,
+        CallStore(tmp_path / "shard", others=[main]) as shard,
+    ):
+        shard.put([finished(2)], {"f" * 64: Spent(1, 0.5)})
+        assert set(shard.get([key(number).digest for number in (1, 2, 3)])) == {key(1).digest, key(2).digest}
+        assert (shard.spent("f" * 64), shard.own_spent("f" * 64)) == (Spent(5, 1.5), Spent(1, 0.5))
+
+
+def test_calls_and_costs_are_counted_while_others_write(tmp_path: Path) -> None:
+    made = CallsMade(tmp_path)
+    assert made.count() == (0, 0.0)
+    with CallStore(tmp_path) as store:
+        store.put([finished(1)], {"f": Spent(1, 0.5)})
+        assert made.count() == (1, 0.5)
+        later = CallsMade(tmp_path)
+        store.put([finished(2), finished(3)], {"f": Spent(2, 0.25)})
+        assert (made.count(), later.count()) == ((3, 0.75), (2, 0.25))

@@ -1,0 +1,131 @@
+"""Components as actors of a Ray cluster of two nodes, one of which is lost."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ray")
+
+from driftledger.collect.batches import InThisProcess, Workers
+from driftledger.collect.call import Ask, Context, Draw, Result, Steps
+from driftledger.collect.ray import RayWorkers, WorkersError
+from driftledger.collect.run import run_protocols
+from driftledger.collect.settings import WorkerSettings
+from driftledger.collect.store import CallStore
+from driftledger.components.base import Generator, Model
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import ConfigError
+from driftledger.core.progress import Progress
+from driftledger.core.types import Conversation, ImageFile
+from tests.conftest import draw
+from tests.support.fakes.sleeping import SleepingGenerator, SleepingModel, shifts
+from tests.support.ray_cluster import add_node, end_node, two_nodes
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with two_nodes() as cluster:
+        yield cluster
+
+
+def workers(address: str, replicas: int) -> RayWorkers:
+    return RayWorkers(address, lambda _: WorkerSettings(replicas=replicas, num_cpus=0.25), InThisProcess())
+
+
+def pair(log: Path, seconds: float = 0.0) -> tuple[SleepingModel, SleepingGenerator]:
+    model = SleepingModel(log=str(log), batch_size=2, seconds=seconds)
+    return model, SleepingGenerator(log=str(log), batch_size=2, seconds=seconds)
+
+
+def chain(model: Model, generator: Generator, image: ImageFile, number: int) -> Steps[list[Result]]:
+    results: list[Result] = []
+    for t in (1, 2):
+        context = Context("d", f"s{number}", t)
+        results.append((yield Ask(model, "describe", Conversation.ask(f"s{number}", image), context)))
+        results.append((yield Draw(generator, results[-1].text or "", number, context)))
+        assert results[-1].image is not None
+        image = results[-1].image
+    return results
+
+
+def images(folder: Path, count: int) -> list[ImageFile]:
+    paths = [draw(folder / "images" / f"{number}.png", number) for number in range(count)]
+    return [ImageFile(path, sha256_file(path)) for path in paths]
+
+
+def run(
+    model: Model, generator: Generator, shown: Sequence[ImageFile], folder: Path, workers: Workers | None = None
+) -> list[list[dict[str, object]]]:
+    with CallStore(folder) as store, Progress("chain", total=4 * len(shown)) as progress:
+        protocols = [chain(model, generator, image, number) for number, image in enumerate(shown)]
+        results = run_protocols(protocols, store, progress, most_calls=4, workers=workers)
+    return [[result.to_row() for result in each] for each in results]
+
+
+@contextmanager
+def killing(log: Path, cluster: Any) -> Iterator[None]:
+    """Kill an actor at work, and then a node with all of its actors."""
+
+    def kill() -> None:
+        while not (log.exists() and (at_work := [shift for shift in shifts(log) if shift.ended is None])):
+            time.sleep(0.05)
+        os.kill(at_work[0].pid, signal.SIGKILL)
+        time.sleep(1)
+        end_node(cluster)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    yield
+    thread.join()
+    add_node(cluster)
+
+
+def test_actors_and_a_node_are_lost_and_no_call_is(cluster: Any, tmp_path: Path) -> None:
+    shown, log = images(tmp_path, 12), tmp_path / "log"
+    with killing(log, cluster):
+        there = run(*pair(log, seconds=0.5), shown, tmp_path / "there", workers(cluster.address, 2))
+    assert there == run(*pair(tmp_path / "alone.log"), shown, tmp_path / "here")
+    batches = shifts(log)
+    killed = {shift.pid for shift in batches if shift.ended is None}
+    assert killed
+    assert {shift.pid for shift in batches if shift.ended} - killed
+    assert {shift.asked for shift in batches} == {shift.asked for shift in shifts(tmp_path / "alone.log")}
+
+
+def test_a_batch_that_takes_every_actor_down_ends_the_run(cluster: Any, tmp_path: Path) -> None:
+    model, generator = pair(tmp_path / "log")
+    deadly = model.model_copy(update={"deadly": "s2 "})
+    with pytest.raises(WorkersError, match=r"5 actors were lost over the batch of 2 calls that begins with d/s2"):
+        run(deadly, generator, images(tmp_path, 4), tmp_path / "store", workers(cluster.address, 1))
+    with CallStore(tmp_path / "store", writes=False) as store:
+        assert {row.context.sample for row in store.rows()} == {"s0", "s1"}
+
+
+def test_a_node_with_another_component_is_refused(cluster: Any, tmp_path: Path) -> None:
+    model, generator = pair(tmp_path / "log")
+    model.spec["identity"] |= {"code": "of yesterday"}
+    with pytest.raises(ConfigError, match=r"is another component.*identity.code is '\w+', not 'of yesterday'"):
+        run(model, generator, images(tmp_path, 1), tmp_path / "store", workers(cluster.address, 1))
+
+
+def test_two_components_take_turns_where_there_is_room_for_one(cluster: Any, tmp_path: Path) -> None:
+    def wide(_: object) -> WorkerSettings:
+        return WorkerSettings(replicas=2, num_cpus=1.0)
+
+    ray = RayWorkers(cluster.address, wide, InThisProcess())
+    there = run(*pair(tmp_path / "log"), images(tmp_path, 4), tmp_path / "there", ray)
+    assert all(len(each) == 4 for each in there)
+
+
+def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(WorkersError, match=r"Ray cluster at 127\.0\.0\.1:9 cannot be used"):
+        run(*pair(tmp_path / "log"), images(tmp_path, 1), tmp_path / "store", workers("127.0.0.1:9", 1))

@@ -1,0 +1,350 @@
+"""The stages `resolve`, `data`, `collect@<model>` and `score@<model>`: what they make, and what they leave alone."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
+from driftledger.benchmarks.registry import benchmark
+from driftledger.commands.collect import collect
+from driftledger.commands.stages import correlation, report, score
+from driftledger.core.errors import CoverageError, MissingSourceError
+from driftledger.demo.generators.painter import Painter
+from driftledger.demo.models.rubric import Rubric
+from driftledger.demo.models.words import WordCounter
+from driftledger.project.project import Project
+from tests.conftest import Checkout, draw
+from tests.support.evaluation import build
+from tests.support.own_code import SAYS, WORDS, write_module
+from tests.support.small import (
+    IMAGES,
+    QUESTIONS,
+    Params,
+    changed,
+    contents,
+    folders,
+    made_by,
+    make_small,
+    matching,
+    update,
+)
+
+CHAINS = "data/records/{}/genception/my_images/painter"
+SCORE = "reports/scores/{}/genception/my_images/painter/layout"
+CALLED = {"model": (WordCounter, "respond"), "generator": (Painter, "generate"), "judge": (Rubric, "respond")}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("small") / "project"
+    with pytest.MonkeyPatch.context() as patch:
+        root.mkdir()
+        patch.chdir(root)
+        update(make_small(root))
+    return root
+
+
+@pytest.fixture
+def root(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The top folder of an evaluated project, to be changed; it is the current folder."""
+    shutil.copytree(made, tmp_path / "project")
+    monkeypatch.chdir(tmp_path / "project")
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many calls models, generators and judges are asked for from here on."""
+    counted: Counter[str] = Counter()
+    for role, (component, method) in CALLED.items():
+        original = getattr(component, method)
+
+        def count(self: Any, asked: Any, *more: Any, role: str = role, original: Any = original) -> Any:
+            counted[role] += len(asked)
+            return original(self, asked, *more)
+
+        monkeypatch.setattr(component, method, count)
+    return counted
+
+
+def set_all(benchmark_name: str, **values: Any) -> Callable[[Params], object]:
+    return lambda params: params[benchmark_name].update(values)
+
+
+def add_dataset(params: Params) -> None:
+    params["datasets"]["others"] = {"provider": "image_folder", "path": "others"}
+    for section in ("datasets", "genception"):
+        params["run"][section].append("others")
+    draw(Path("others/0.png"), 7, (24, 18))
+
+
+def judge_by_another(params: Params) -> None:
+    params["models"]["strict"] = {"provider": "rubric", "batch_size": 3}
+    params["run"]["judge"] = "strict"
+
+
+CHANGES: dict[str, tuple[Callable[[Params], object], tuple[str, ...]]] = {
+    "nothing": (lambda params: None, ()),
+    "how a number is computed": (set_all("genception", confidence=0.9), ("reports/*/genception/*",)),
+    "what counts as right": (set_all("mm_sap", count_free_refusals=False), ("reports/*/mm_sap/*",)),
+    "a size that only scoring needs": (set_all("fidelity", ssim_side=64), ("reports/*/fidelity/*",)),
+    "iterations": (set_all("genception", iterations=3), ("*/genception/*",)),
+    "a prompt": (set_all("mme", prompt="So: {question}"), ("*/mme/*",)),
+    "a prompt of TRAC": (
+        lambda params: params["descriptions"]["features_by_words"].update(prompt="What is there?"),
+        ("*/trac/*",),
+    ),
+    "gradings": (set_all("mm_vet", gradings=2), ("data/*/mm_vet/*/grades", "reports/*/mm_vet/*")),
+    "the judge": (judge_by_another, ("data/*/mm_vet/*/grades", "reports/*/mm_vet/*")),
+    "an encoder": (
+        lambda params: params["encoders"]["layout"].update(batch_size=3),
+        ("reports/*/genception/*", "reports/*/fidelity/*"),
+    ),
+    "a generator": (
+        lambda params: params["generators"]["painter"].update(longest_side=20),
+        ("*/genception/*", "*/fidelity/*"),
+    ),
+    "a model": (
+        lambda params: params["models"]["blind"].update(batch_size=3),
+        ("data/records/blind/*", "reports/scores/blind/*"),
+    ),
+    "a model added": (
+        lambda params: params["run"]["models"].append("random"),
+        ("data/records/random/*", "reports/scores/random/*"),
+    ),
+    "a dataset added": (add_dataset, ("data/datasets/others", "*/genception/others/*")),
+    "an image": (
+        lambda params: draw(Path("my_images/square/0.png"), 30, (24, 18)),
+        ("data/datasets/my_images", "*/genception/my_images/*", "*/fidelity/my_images/*"),
+    ),
+    "the order of what is selected": (lambda params: params["run"]["models"].reverse(), ()),
+    "whose descriptions are compared in the report": (set_all("genception", cross_check=["blind"]), ()),
+}
+"""Change of a project → patterns of the folders that are made again because of it, and no others."""
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_change_makes_what_depends_on_it(what: str, root: Path) -> None:
+    change, patterns = CHANGES[what]
+    before = folders(root)
+    assert len(before) == 5 + 2 * (9 + 6)
+    made = made_by(changed(root, change))
+    assert made == matching(folders(root), patterns)
+    assert before.keys() <= folders(root).keys()
+
+
+@pytest.mark.parametrize(
+    ("component", "patterns"),
+    [(Painter, ("*/genception/*", "*/fidelity/*")), (Rubric, ("data/*/mm_vet/*/grades", "reports/*/mm_vet/*"))],
+)
+def test_a_new_version_of_a_component_makes_what_it_had_a_part_in(
+    component: type[Any], patterns: tuple[str, ...], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(component, "version", "999")
+    assert made_by(Project(root)) == matching(folders(root), patterns)
+
+
+def test_a_new_version_of_a_stage_makes_its_folders_and_scores_only_where_bytes_differ(
+    root: Path, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = benchmark("genception")
+    monkeypatch.setattr(type(spec), "collects", (replace(spec.collects[0], version=999),))
+    assert made_by(Project(root)) == {CHAINS.format(model) for model in ("regions_medium", "blind")}
+    monkeypatch.setattr(type(spec), "scores", replace(spec.scores, version=999))
+    assert made_by(Project(root)) == {SCORE.format(model) for model in ("regions_medium", "blind")}
+    assert json.loads((root / SCORE.format("blind") / "score.json").read_bytes())["inputs"]["version"] == 999
+    assert not calls
+
+
+def test_what_is_no_longer_selected_is_removed_and_nothing_else_is_touched(root: Path, calls: Counter[str]) -> None:
+    before = folders(root)
+    update(changed(root, lambda params: params["run"].update(models=["regions_medium"], mme=[])))
+    gone = matching(before, ["reports/scores/blind/*", "*/regions_medium/mme/*"])
+    assert len(gone) == 6 + 3
+    assert folders(root) == {name: when for name, when in before.items() if name not in gone}
+    assert not (root / "reports/scores/blind").exists()
+    assert not calls
+
+
+@pytest.mark.parametrize("damaged", [CHAINS.format("blind"), SCORE.format("blind"), "data/datasets/my_images"])
+@pytest.mark.parametrize("how", ["a changed byte", "no inputs.json", "a missing file", "a further file"])
+def test_a_damaged_folder_is_made_again_without_a_call(how: str, damaged: str, root: Path, calls: Counter[str]) -> None:
+    before = contents(root)
+    folder = root / damaged
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "inputs.json")
+    {
+        "a changed byte": lambda: files[0].write_bytes(files[0].read_bytes() + b" "),
+        "no inputs.json": (folder / "inputs.json").unlink,
+        "a missing file": files[0].unlink,
+        "a further file": (folder / "further").touch,
+    }[how]()
+    assert contents(root) != before
+    update(Project(root))
+    assert contents(root) == before
+    assert not calls
+
+
+PAID: dict[str, tuple[Callable[[Params], object], dict[str, int]]] = {
+    "one iteration more": (set_all("genception", iterations=3), {"model": IMAGES, "generator": IMAGES}),
+    "one length more": (
+        lambda params: params["descriptions"]["features_by_words"].update(max_tokens=[60, 5]),
+        {"model": 3 * 10},  # two samples to retrieve from and one to ask about, of ten digits
+    ),
+    # of 45 questions, one of which has its options in the same order again
+    "one order of options more": (set_all("mm_sap", permutations=2), {"model": 44}),
+    "one grading more": (set_all("mm_vet", gradings=2), {"judge": QUESTIONS + len(CALIBRATION)}),
+    "one redrawing more": (set_all("fidelity", repeats=2), {"generator": IMAGES}),
+    "how a number is computed": (set_all("trac", confidence=0.9), {}),
+}
+"""Change of a project → the calls that it costs."""
+
+
+@pytest.mark.parametrize("what", PAID)
+def test_records_pay_back_into_an_empty_store(what: str, root: Path, calls: Counter[str]) -> None:
+    change, expected = PAID[what]
+    shutil.rmtree(root / ".driftledger")
+    update(changed(root, lambda params: (params["run"].update(models=["regions_medium"]), change(params))))
+    assert calls == expected
+
+
+def test_a_record_that_was_changed_pays_nothing_back(root: Path, calls: Counter[str]) -> None:
+    before, records = contents(root), root / CHAINS.format("regions_medium") / "records.jsonl"
+    shutil.rmtree(root / ".driftledger")
+    text = records.read_text(encoding="utf-8")
+    records.write_text(text.replace('"description":"', '"description":"Forged. '), encoding="utf-8")
+    update(Project(root))
+    assert contents(root) == before
+    assert calls == {"model": 2 * IMAGES, "generator": 2 * IMAGES}
+
+
+def test_too_little_of_one_benchmark_fails_and_the_other_scores_are_written(root: Path) -> None:
+    update(changed(root, set_all("genception", min_coverage=0.9)))
+    before = folders(root)
+    project = changed(root, lambda params: params["mme"].update(confidence=0.9))
+    folder = root / CHAINS.format("blind")
+    lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
+    (folder / "records.jsonl").write_text("\n".join(line for line in lines if '"t":1' in line) + "\n", "utf-8")
+    (folder / "inputs.json").unlink()
+    build(project)
+    with pytest.raises(CoverageError, match=f"only 0 of {IMAGES} chains reached t=2"):
+        score(project, "blind")
+    assert {name for name, when in folders(root).items() if before.get(name) != when} == {
+        "reports/scores/blind/mme/scenes_mme"
+    }
+
+
+def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_is_called(
+    root: Path, calls: Counter[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def theirs(params: Params) -> None:
+        params["models"]["theirs"] = {"provider": "predictions", "path": "theirs.json"}
+        params["run"] |= {"models": ["regions_medium", "theirs"], "genception": [], "fidelity": [], "trac": []}
+        params["run"] |= {"mm_sap": [], "mm_vet": [], "datasets": ["my_images"], "question_sets": ["scenes_mme"]}
+
+    questions = (root / "data/questions/scenes_mme/questions.jsonl").read_text(encoding="utf-8").splitlines()
+    answers = {question["id"]: question["answer"] for question in map(json.loads, questions)}
+    (root / "theirs.json").write_text(json.dumps(answers), encoding="utf-8")
+    update(changed(root, theirs))
+    before, noted = folders(root), (root / "data/resolved.json").read_bytes()
+
+    (root / "theirs.json").unlink()
+    shutil.rmtree(root / "my_images")
+    capsys.readouterr()
+    update(Project(root))
+    assert (root / "data/resolved.json").read_bytes() == noted
+    assert folders(root) == before
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 2
+    assert all("is not on this machine" in line and "only new calls to it fail" in line for line in told)
+
+    project = changed(root, set_all("mme", prompt="So: {question}"))
+    build(project)
+    with pytest.raises(MissingSourceError, match=r"^models\.theirs is needed: .*theirs\.json"):
+        collect(project, ["theirs"])
+    collect(project, ["regions_medium"])  # which is here
+    (root / "data/datasets/my_images/inputs.json").unlink()
+    with pytest.raises(MissingSourceError, match="the image folder 'my_images' is missing"):
+        build(project)
+    assert calls == {"model": QUESTIONS * 2}
+
+
+def own_models(params: Params, **words: str) -> None:
+    params["models"] |= {name: {"provider": "my_models:Says", "words": said} for name, said in words.items()}
+    params["encoders"]["mine"] = {"provider": "my_words:words"}
+    params["run"] |= {"models": [*words], "trac": [], "fidelity": [], "mm_sap": [], "mm_vet": [], "mme": []}
+    params["genception"] |= {"iterations": 2, "cross_check": [*words], "text_encoder": "mine", "min_coverage": 0.1}
+
+
+def test_cross_check_is_what_comes_out_by_hand(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_module(root, "my_models", SAYS)
+    write_module(root, "my_words", WORDS)
+    monkeypatch.syspath_prepend(root)
+    said = {"a": "A cat. A dog.", "b": "A cat.", "c": "A dog. A fish and a dog.", "d": "A tree."}
+    project = changed(root, lambda params: own_models(params, **said))
+    update(project)
+    correlation(project)
+    report(project)
+    rows = {row["model"]: row for row in json.loads((root / "reports/cross_check.json").read_bytes())}
+    assert rows["a"]["checked_by"] == ["b", "c", "d"]
+    # a: its cat is in b alone and its dog in c alone; b: its cat is in a alone; d: its tree is nowhere
+    # c: its dog is in a; of its fish and dog, the cosine with a's dog is 1 / sqrt 2
+    expected = {"a": 1 / 3, "b": 1 / 3, "c": (1 / 3 + 2**-0.5 / 3) / 2, "d": 0.0}
+    assert {model: row["cross_check"] for model, row in rows.items()} == pytest.approx(expected, abs=1e-8)
+    assert rows["c"]["category"] == pytest.approx({"round": expected["c"], "square": expected["c"]}, abs=1e-8)
+
+
+@pytest.fixture
+def counted(checkout: Checkout, tmp_path: Path) -> Checkout:
+    """A checkout of its own model, which notes its calls."""
+    checkout.env["ASKED"] = str(tmp_path / "asked")
+    write_module(checkout.root, "my_models", SAYS)
+    write_module(checkout.root, "my_words", WORDS)
+    checkout.params(lambda params: own_models(params, mine="A red cat."))
+    checkout.params(lambda params: params["models"]["mine"].update(batch_size=1))
+    return checkout
+
+
+@pytest.mark.slow
+def test_a_kill_leaves_no_half_folder_and_repeats_one_call_at_most(counted: Checkout, tmp_path: Path) -> None:
+    stopped = counted.run("dvc", "repro", "collect", check=False, KILLED_AT="11")
+    assert stopped.returncode != 0
+    assert [*folders(counted.root)] == ["data/datasets/my_images"]
+    counted.repro("score")
+    assert len((tmp_path / "asked").read_text(encoding="utf-8").splitlines()) == 8 * 2 + 1
+    assert not [*(counted.root / "data").rglob("*.partial*")]
+
+
+@pytest.mark.slow
+def test_an_experiment_and_a_worktree_use_the_store_of_the_main_checkout(evaluated: Checkout, tmp_path: Path) -> None:
+    def to_make(checkout: Checkout) -> dict[str, int]:
+        planned = json.loads(checkout.run("driftledger", "plan", "--json").stdout)
+        return {name: each["to_make"] for name, each in planned.items()}
+
+    evaluated.commit("results")
+    evaluated.run("dvc", "exp", "run", "--temp", "--set-param", "genception.iterations=3", "score@regions_medium")
+    evaluated.git("worktree", "add", "--quiet", str(tmp_path / "further"))
+    further = Checkout(tmp_path / "further", evaluated.state)
+    for checkout in (evaluated, further):
+        checkout.params(lambda params: params["genception"].update(iterations=3))
+        checkout.repro("data")
+        assert to_make(checkout) == {"models.regions_medium": 0, "generators.painter": 0}
+    assert not (further.root / ".driftledger").joinpath("calls.db").exists()
+
+
+@pytest.mark.slow
+def test_dvc_compares_metrics_of_another_number_of_iterations(evaluated: Checkout) -> None:
+    evaluated.commit("two iterations")
+    evaluated.params(lambda params: params["genception"].update(iterations=3))
+    assert evaluated.repro() == [
+        *("resolve", "collect@regions_medium", "score@regions_medium", "correlation", "report")
+    ]
+    [changes] = json.loads(evaluated.run("dvc", "metrics", "diff", "--json").stdout).values()
+    assert all(changes[name]["old"] != changes[name]["new"] for name in ("gc", "similarity"))
+    assert changes["iterations"] == {"old": 2, "new": 3, "diff": 1}
+    assert evaluated.repro() == ["resolve"]

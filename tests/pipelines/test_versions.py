@@ -1,0 +1,245 @@
+"""Whoever changes what a stage writes raises its version: the bytes of a small fixed project are known here.
+
+Every component and all data of the project are this file's own, so that a change of the demonstration changes nothing.
+``python -m tests.pipelines.test_versions`` renews ``golden_versions.json``, once the versions are raised.
+"""
+
+import json
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from driftledger.benchmarks.base import Stage
+from driftledger.benchmarks.records import CARD
+from driftledger.benchmarks.registry import benchmarks
+from driftledger.commands import resolve, stages
+from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.made import INPUTS
+from driftledger.project.project import Project
+from tests.conftest import draw
+from tests.support.own_code import write_module
+from tests.support.params import default_params
+from tests.support.small import update
+
+GOLDEN = Path(__file__).with_name("golden_versions.json")
+RENEW = "python -m tests.pipelines.test_versions"
+OTHERS = {
+    "data": "DATA_VERSION in driftledger.commands.resolve",
+    "report": "REPORT_VERSION in driftledger.commands.resolve",
+    "correlation": "CORRELATION_VERSION in driftledger.commands.resolve",
+}
+"""Stage that is no benchmark's → where its version stands."""
+
+COMPONENTS = """
+import driftledger
+from PIL import Image
+from driftledger.components.base import Generator, Model
+from driftledger.core.types import Generated, Reply
+
+
+class Says(Model):
+    '''Says how bright the image is; asked for a letter, or for yes or no, says always the same.'''
+
+    version = "1"
+    words: str
+    letter: str
+    yes: str
+
+    def respond(self, conversations):
+        return [Reply(self._answer(each)) for each in conversations]
+
+    def _answer(self, conversation):
+        asked = str(conversation)
+        if "letter" in asked:
+            return self.letter
+        return self.yes if "Is it" in asked else self.words.format(light=self._light(conversation))
+
+    def _light(self, conversation):
+        return conversation.last_image.open().convert("L").resize((1, 1)).getpixel((0, 0))
+
+
+class Grades(Model):
+    '''Gives a half.'''
+
+    version = "1"
+
+    def respond(self, conversations):
+        return [Reply("0.5") for _ in conversations]
+
+
+class Plain(Generator):
+    '''A colour that the number of letters and the seed choose, over a white stripe.'''
+
+    version = "1"
+
+    def generate(self, prompts, seeds):
+        return [Generated(self._image(len(prompt), seed)) for prompt, seed in zip(prompts, seeds)]
+
+    def _image(self, letters, seed):
+        image = Image.new("RGB", (24, 18), (letters % 256, seed % 256, 90))
+        image.paste((255, 255, 255), (0, 0, 24, 3))
+        return image
+
+
+def seen(images):
+    return [[float(value) + 1 for value in image.convert("L").resize((3, 2)).tobytes()] for image in images]
+
+
+def read(texts):
+    return [[float(text.count(letter)) for letter in "aeiou1234567890"] + [1.0] for text in texts]
+
+
+hues = driftledger.encoder(images=seen)
+letters = driftledger.encoder(texts=read)
+"""
+
+SAYS = {
+    "gpt_4v": {"words": "A bright image of {light}.", "letter": "A", "yes": "Yes."},
+    "llava_13b": {"words": "It is {light}. A disc, red.", "letter": "(B)", "yes": "No, it is not."},
+    "llava_7b": {"words": "Greys, I count {light} of them.", "letter": "I cannot tell.", "yes": "I think so, yes."},
+}
+"""Model → what it says; they are called like models that stand on leaderboards."""
+
+REFUSAL = "I do not know"
+QUESTIONS: dict[str, list[dict[str, Any]]] = {
+    "mm_sap": [
+        {"subset": "basic", "question": "Which colour?", "options": ["red", "blue", "grey", "pink"], "answer": "red"},
+        {"subset": "know", "question": "Which town?", "options": ["Oslo", "Rome", "Bern", "Kyiv"], "answer": "Rome"},
+        {"subset": "beyond", "question": "How old?", "options": ["1", "2", "3", "4"], "answer": None},
+    ],
+    "mm_vet": [
+        {"question": "What is it?", "answer": "a disc<AND>red", "capabilities": "rec"},
+        {"question": "What does it say?", "answer": "1<OR>one", "capabilities": "ocr,math"},
+    ],
+    "mme": [
+        {"question": "Is it red?", "answer": "yes", "category": "color", "image_id": "i"},
+        {"question": "Is it blue?", "answer": "no", "category": "color", "image_id": "i"},
+    ],
+}
+
+
+def make_project(root: Path) -> Project:
+    """Write the project; the current folder is its top folder."""
+    write_module(root, "fixed_components", COMPONENTS)
+    for number in range(4):
+        draw(root / "images" / ("round" if number % 2 else "square") / f"{number}.png", number, (24, 18))
+        for split, more in (("train", 10), ("test", 20)):
+            draw(root / "classes" / split / f"class_{number % 2}" / f"{number}.png", number + more, (24, 18))
+    params = default_params()
+    params["run"] |= {"datasets": ["images", "classes"], "genception": ["images"], "fidelity": ["images"]}
+    params["run"] |= {"trac": ["classes"], "text_encoders": ["letters"], "encoders": ["hues"], "generators": ["plain"]}
+    params["run"] |= {"models": [*SAYS], "judge": "grader", "descriptions": ["plainly"], "question_sets": [*QUESTIONS]}
+    params["run"] |= {name: [name] for name in QUESTIONS}
+    params["datasets"] = {
+        "images": {"provider": "image_folder", "path": "images"},
+        "classes": {"provider": "image_folder", "path": "classes", "labelled": True},
+    }
+    params["question_sets"] = {}
+    for name, questions in QUESTIONS.items():
+        rows = [{"id": f"q{n}", "image": "images/round/1.png", **question} for n, question in enumerate(questions)]
+        for row in rows if name == "mm_sap" else []:
+            row |= {"refusal": REFUSAL, "options": [*row["options"], REFUSAL], "subtask": "one"}
+        (root / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        params["question_sets"][name] = {"provider": "table", "protocol": name, "path": f"{name}.jsonl"}
+    for name in ("genception", "trac", "fidelity", *QUESTIONS):
+        params[name]["min_coverage"] = 0.1
+    params["genception"] |= {"iterations": 2, "repeats": 2, "text_encoder": "letters", "cross_check": [*SAYS]}
+    params["fidelity"] |= {"description": "once", "repeats": 2}
+    params["mm_sap"]["permutations"] = params["mm_vet"]["gradings"] = 2
+    prompt = "What is in the image?"
+    params["descriptions"] = {"once": {"prompt": prompt}, "plainly": {"prompt": prompt, "max_tokens": [40, 3]}}
+    params["models"] = {name: {"provider": "fixed_components:Says", **said} for name, said in SAYS.items()}
+    params["models"]["grader"] = {"provider": "fixed_components:Grades"}
+    params["generators"] = {"plain": {"provider": "fixed_components:Plain"}}
+    params["encoders"] = {name: {"provider": f"fixed_components:{name}"} for name in ("hues", "letters")}
+    (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    return Project(root, own_code=True)
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    """File → its SHA-256, without what holds digests of components."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in (CARD, INPUTS))
+    return {path.relative_to(folder).as_posix(): sha256_file(path) for path in paths}
+
+
+def written_by(stage: Stage, top: Path) -> str:
+    """Digest of all that a stage of a benchmark wrote: of scores, their numbers and rows."""
+    folders = sorted(top.glob(re.sub(r"\{\w+\}", "*", stage.path)))
+    assert folders, f"{stage.name} wrote nothing"
+    digests = []
+    for folder in folders:
+        if (folder / "score.json").is_file():
+            score = json.loads((folder / "score.json").read_bytes())
+            numbers = {key: score[key] for key in ("metrics", "groups", "curves", "outcomes", "scored", "total")}
+            digests.append([numbers, sha256_file(folder / "rows.jsonl")])
+        else:
+            digests.append([files_of(folder)])
+    return sha256_of(digests)
+
+
+def written(root: Path) -> dict[str, list[Any]]:
+    """Stage → its version, and the digest of what it writes for the project in ``root``."""
+    project = make_project(root)
+    update(project)
+    stages.correlation(project)
+    stages.report(project)
+    found = {
+        f"{spec.name}.{stage.name}": [stage.version, written_by(stage, root)]
+        for spec in benchmarks()
+        for stage in (*spec.collects, spec.scores)
+    }
+    tables = [root / "reports/leaderboard.csv", *sorted((root / "reports/tables").glob("*.csv"))]
+    assert len(tables) > 10
+    data = [files_of(root / "data" / name) for name in ("datasets", "questions")]
+    return found | {
+        "data": [resolve.DATA_VERSION, sha256_of(data)],
+        "report": [resolve.REPORT_VERSION, sha256_of({path.name: sha256_file(path) for path in tables})],
+        "correlation": [resolve.CORRELATION_VERSION, sha256_file(root / "reports/correlation.csv")],
+    }
+
+
+def differences(golden: dict[str, list[Any]], found: dict[str, list[Any]]) -> list[str]:
+    """A sentence for each stage that writes something else, or of which something else is known."""
+    told = []
+    for name in sorted({*golden, *found}):
+        (known, digest), (version, now) = golden.get(name, (None, "")), found.get(name, (None, ""))
+        if known == version and digest != now:
+            where = OTHERS.get(name, "its version in the benchmark's table")
+            told.append(
+                f"{name} writes other bytes under version {version}: raise {where}, then renew {GOLDEN.name} with "
+                f"'{RENEW}'"
+            )
+        elif known != version:
+            told.append(f"{name} has version {version}, and {GOLDEN.name} knows {known}: renew it with '{RENEW}'")
+    return told
+
+
+def test_what_stages_write_is_known_by_their_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = written(tmp_path)
+    assert len(found) == 9 + 6 + 3
+    assert differences(json.loads(GOLDEN.read_bytes()), found) == []
+
+
+def renew() -> None:
+    """Write ``golden_versions.json``, unless a stage writes other bytes under the version that is known."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        sys.path.insert(0, folder)
+        found = written(Path(folder))
+    golden = json.loads(GOLDEN.read_bytes()) if GOLDEN.exists() else {}
+    wrong = [told for told in differences(golden, found) if "other bytes" in told]
+    if wrong:
+        sys.exit("\n".join(wrong))
+    GOLDEN.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    renew()

@@ -1,0 +1,135 @@
+"""A small evaluated project: chains of two samples on disk, and evidence of runs over them."""
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks.score import Row, Score
+from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import sha256_of
+from driftledger.core.files import write_jsonl
+from driftledger.core.images import png_bytes
+from driftledger.core.paths import Combination
+from driftledger.core.types import Outcome
+from driftledger.data.records import SampleEntry
+from driftledger.ledger.code import CodeVersion
+from driftledger.ledger.lineage import Evidence, Folder, Lineage
+from driftledger.project.settings import Tracking
+
+REPOSITORY = Path(__file__).parents[2]
+SAMPLES = {"disc": 0.9, "ring": 0.5}
+"""Sample → its similarity at t = 1; at t = 2 it is 0.1 less."""
+EXPERIMENT = "drift"
+
+
+def settings(folder: Path, **changes: Any) -> Tracking:
+    return Tracking(**{"uri": f"sqlite:///{folder}/mlflow.db", "experiment": EXPERIMENT, "traces": "all"} | changes)
+
+
+def card(name: str, version: int = 1, **changes: Any) -> ComponentCard:
+    fingerprint = hashlib.sha256(f"{name} {version}".encode()).hexdigest()
+    plain = {"provider": f"{name}_provider", "version": "1", "settings": {"detail": version}, "identity": {}}
+    return ComponentCard(name=name, fingerprint=fingerprint, **plain | changes)
+
+
+def score(benchmark: str, keys: Mapping[str, str], metrics: Mapping[str, float], **changes: Any) -> Score:
+    plain: dict[str, Any] = {
+        "benchmark": benchmark,
+        "keys": dict(keys),
+        "components": {role: card(name) for role, name in keys.items() if role not in ("dataset", "question_set")},
+        "metrics": dict(metrics),
+        "scored": 2,
+        "counted": 2,
+        "total": 2,
+        "coverage": 1.0,
+        "inputs": {
+            "data_digest": "d" * 64,
+            "records": {"chain": "c" * 64},
+            "protocol": {"describe_prompt": "Describe it.", "generate_prompt": "{description}", "seed": 7}
+            | {"iterations": 2, "max_tokens": None},
+            "settings": {"confidence": 0.95, "seed": 7},
+        },
+    }
+    return Score(**plain | changes)
+
+
+def gen_score(model: str = "seer", gc: float = 0.7, generator: ComponentCard | None = None, t: int = 2) -> Score:
+    """GenCeption, better by ``gc``, with a curve over ``t`` iterations."""
+    keys = {"dataset": "shapes", "model": model, "generator": "brush", "encoder": "eye"}
+    values = {f"{name}_at_{step}": gc for step in range(1, t + 1) for name in ("gc", "similarity")}
+    curves = {name: [{"step": step, "value": gc} for step in range(1, t + 1)] for name in ("gc", "similarity")}
+    components = {"model": card(model), "generator": generator or card("brush"), "encoder": card("eye")}
+    components["witness.rival"] = card("rival")
+    return score("genception", keys, values, curves=curves, components=components)
+
+
+def lineage(of: Score) -> Lineage:
+    names = "/".join(of.keys.values())
+    kind = "datasets" if "dataset" in of.keys else "questions"
+    records = Folder(path=f"data/records/{of.benchmark}/{of.model}", out="data/records", md5="2" * 32 + ".dir")
+    return Lineage(
+        score=of,
+        folder=Folder(path=f"reports/scores/{of.benchmark}/{names}", out="reports/scores", md5="3" * 32 + ".dir"),
+        data=Folder(path=f"data/{kind}/{of.on}", out=f"data/{kind}", md5="1" * 32 + ".dir"),
+        collected={"chain": records},
+        stages={},
+    )
+
+
+def evidence(*scores: Score) -> Evidence:
+    keys = scores[0].keys
+    combination = Combination(keys["model"], keys.get("generator", "brush"), keys.get("encoder", "eye"))
+    return Evidence(
+        name=str(combination),
+        combination=combination,
+        fingerprint=sha256_of([each.to_dict() for each in scores]),
+        lineages=[lineage(each) for each in scores],
+        code=CodeVersion(commit="c0ffee" + "0" * 34, dirty=False),
+    )
+
+
+def write_project(root: Path, *runs: Evidence) -> Sequence[Evidence]:
+    """Write the data, the records and the rows behind runs of GenCeption alone, which has a picture per step."""
+    entries = []
+    for name in SAMPLES:
+        write_picture(root / f"data/datasets/shapes/images/{name}.png")
+        file = {"id": name, "file": f"images/{name}.png", "category": "round", "sha256": "a" * 64}
+        entries.append(SampleEntry.model_validate(file | {"width": 400, "height": 300}))
+    write_jsonl(root / "data/datasets/shapes/samples.jsonl", entries)
+    for each in (lineage for run in runs for lineage in run.lineages):
+        folder = root / each.collected["chain"].path
+        records = []
+        for name in SAMPLES:
+            for t in (1, 2):
+                write_picture(folder / f"images/{name}/{t}.png")
+                made = {"image": f"images/{name}/{t}.png", "image_sha256": "b" * 64, "parent_sha256": "a" * 64}
+                record = {"sample": name, "t": t, "outcome": "ok", "description": "=a disc", "seed": t}
+                records.append(ChainRecord.model_validate(record | made))
+        write_jsonl(folder / "records.jsonl", records)
+        write_jsonl(root / each.rows_path, rows())
+    return runs
+
+
+def rows() -> list[Row]:
+    return [
+        Row(
+            unit=name,
+            group="round",
+            cluster=name,
+            outcome=Outcome.OK,
+            values={"similarity": [value, value - 0.1], "gc": [value, value]},
+            extra={"category": "round"},
+        )
+        for name, value in SAMPLES.items()
+    ]
+
+
+def write_picture(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = random.Random(path.name).randbytes(400 * 300 * 3)  # too large to be attached as it is
+    path.write_bytes(png_bytes(Image.frombytes("RGB", (400, 300), noise)))

@@ -1,0 +1,184 @@
+"""Runs are created once, completed after a kill, and marked; MLflow can be deleted and made again."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+from mlflow import MlflowClient
+
+from driftledger.ledger.lineage import Evidence
+from driftledger.project.settings import Tracking
+from driftledger.tracking import track as tracking_module
+from driftledger.tracking.store import opened
+from driftledger.tracking.track import track
+from tests.tracking.dump import dump
+from tests.tracking.project import EXPERIMENT, REPOSITORY, card, evidence, gen_score, settings, write_project
+
+CREATED = f"MLflow experiment {EXPERIMENT!r}: "
+
+
+def test_runs_are_created_worst_first_and_once(tmp_path: Path, runs: Sequence[Evidence], store: Tracking) -> None:
+    assert track(tmp_path, runs, store) == [f"{CREATED}2 runs created, 0 unchanged"]
+    first = dump(store)
+    assert [run["name"] for run in first["runs"]] == ["seer · brush · eye", "blind · brush · eye"]
+    best = first["runs"][0]
+    assert (best["status"], best["tags"]["driftledger.current"]) == ("FINISHED", "true")
+    assert best["tags"]["driftledger.fingerprint"] == runs[0].fingerprint
+    assert "driftledger.writer" not in best["tags"]
+    assert best["models"] == ["brush", "eye", "seer"]
+    dvc = {"dvc.out": "data/datasets", "dvc.md5": "1" * 32 + ".dir"}
+    assert best["datasets"] == [["shapes", "d" * 32, {"mlflow.data.context": "evaluation", **dvc}]]
+    assert ["similarity/shapes", 2, 0.7] in best["metrics"]
+    assert [version[:2] for version in first["versions"]] == [
+        *(["encoder.eye", 1], ["generator.brush", 1], ["model.blind", 1], ["model.seer", 1])
+    ]
+    assert first["experiments"] == [EXPERIMENT]
+    metrics = ["gc/shapes", "gc_at_1/shapes", "gc_at_2/shapes", "similarity/shapes"]
+    assert first["linked"] == {"seer": metrics, "blind": metrics, "brush": [], "eye": []}
+    assert track(tmp_path, runs, store) == [f"{CREATED}0 runs created, 2 unchanged"]
+    assert dump(store) == first
+
+
+def test_traces_show_each_chain_with_small_pictures_attached_once(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+) -> None:
+    track(tmp_path, runs[:1], store)
+    [run] = dump(store)["runs"]
+    assert [trace["tags"]["unit"] for trace in run["traces"]] == ["ring", "disc"]  # the worst first
+    names = [name for name, *_ in run["traces"][0]["spans"]]
+    assert names == ["chain", "t = 1", "t = 2"]
+    assert run["traces"][0]["spans"][1][2]["s(1)"] == 0.5
+    pictures = list((tmp_path / "store" / "mlartifacts").rglob("attachments/*"))
+    assert len(pictures) == 2 * 3  # two samples: an original and two drawn ones
+    assert max(picture.stat().st_size for picture in pictures) < 40_000
+
+
+def test_a_changed_generator_supersedes_a_run_and_is_a_version_of_its_own(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+) -> None:
+    track(tmp_path, runs, store)
+    [changed] = write_project(tmp_path, evidence(gen_score("seer", 0.6, card("brush", 2))))
+    assert track(tmp_path, [changed], store) == [f"{CREATED}1 runs created, 0 unchanged"]
+    shown = dump(store)
+    assert [(run["name"], run["tags"]["driftledger.current"]) for run in shown["runs"]] == [
+        ("seer · brush · eye", "true"),
+        ("seer · brush · eye (superseded)", "false"),
+        ("blind · brush · eye", "false"),
+    ]
+    assert [version[1] for version in shown["versions"] if version[0] == "generator.brush"] == [1, 2]
+    assert shown["runs"][0]["params"]["generator_version"] == card("brush", 2).fingerprint[:12]
+    track(tmp_path, runs, store)
+    assert [(run["name"], run["tags"]["driftledger.current"]) for run in dump(store)["runs"]] == [
+        ("seer · brush · eye (superseded)", "false"),
+        ("seer · brush · eye", "true"),
+        ("blind · brush · eye", "true"),
+    ]
+
+
+WRITES = (
+    *("create_run", "create_logged_model", "create_model_version", "log_inputs", "log_batch", "log_artifacts"),
+    *("flush_trace_async_logging", "delete_tag", "set_terminated", "set_tag", "set_experiment_tag"),
+)
+
+
+class Killed(BaseException):
+    """Ends a push as a kill does."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Any:
+    """What a push to another store shows that nothing cuts short."""
+    root = tmp_path_factory.mktemp("whole")
+    shutil.copy(empty_store, root)
+    runs = write_project(root, evidence(gen_score("seer", 0.7)), evidence(gen_score("blind", 0.2)))
+    track(root, runs, settings(root))
+    return dump(settings(root))
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_push_that_is_cut_short_at_any_write_is_completed_by_the_next(
+    write: str, tmp_path: Path, runs: Sequence[Evidence], store: Tracking, whole: Any
+) -> None:
+    def killed(*arguments: Any, **options: Any) -> Any:
+        raise Killed
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(mlflow if write.startswith("flush") else MlflowClient, write, killed)
+        with pytest.raises(Killed):
+            track(tmp_path, runs, store)
+    track(tmp_path, runs, store)
+    shown = dump(store)
+    assert shown["runs"]
+    assert shown == whole
+
+
+def test_a_run_that_another_machine_is_writing_stays(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(store, create=True) as client:
+        made = client.create_experiment(EXPERIMENT)
+        day = 24 * 3600 * 1000
+        tags = {"driftledger.fingerprint": "f" * 64, "driftledger.writer": "another"}
+        kept = client.create_run(made, run_name="being written", tags=tags)
+        client.create_run(made, run_name="abandoned", tags=tags, start_time=int(time.time() * 1000) - 2 * day)
+    track(tmp_path, runs[:1], store)
+    assert {run["name"] for run in dump(store)["runs"]} == {"being written", "seer · brush · eye"}
+    assert kept.info.status == "RUNNING"
+
+
+def test_a_double_of_two_clones_is_removed_by_the_next_push(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    track(tmp_path, runs, store)
+    before = dump(store)
+    with monkeypatch.context() as patched:  # as a clone that looked before the other one had finished
+        patched.setattr(tracking_module._Push, "_finished", lambda push: ({}, 0))
+        track(tmp_path, runs[:1], store)
+    assert len(dump(store)["runs"]) == 3
+    assert track(tmp_path, runs, store) == [f"{CREATED}0 runs created, 2 unchanged, 1 doubles removed"]
+    assert dump(store) == before
+
+
+PUSH = textwrap.dedent("""
+    import sys
+    from pathlib import Path
+    from driftledger.tracking.track import track
+    from tests.tracking.project import evidence, gen_score, settings, write_project
+    root, folder = Path(sys.argv[1]), Path(sys.argv[2])
+    runs = [evidence(gen_score(f"m{n}", n / 10)) for n in range(4)]
+    print("begun", flush=True)
+    print(*track(root, runs, settings(folder)), flush=True)
+""")
+
+
+def push_in_child(root: Path, folder: Path) -> "subprocess.Popen[str]":
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "src")])}
+    command = [sys.executable, "-c", PUSH, str(root), str(folder)]
+    return subprocess.Popen(command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.slow
+def test_two_pushes_wait_for_each_other_and_one_that_is_killed_holds_nobody_up(tmp_path: Path, store: Tracking) -> None:
+    wanted = write_project(tmp_path, *(evidence(gen_score(f"m{n}", n / 10)) for n in range(4)))
+    file = tmp_path / "store" / "mlflow.db"
+    with push_in_child(tmp_path, file.parent) as killed, push_in_child(tmp_path, file.parent) as other:
+        size = file.stat().st_size
+        while file.stat().st_size == size and killed.poll() is None:  # until one of both writes
+            time.sleep(0.05)
+        killed.send_signal(signal.SIGKILL)
+        lines, _ = other.communicate(timeout=600)
+    assert "runs created" in lines
+    [line] = track(tmp_path, wanted, store)
+    assert "4 unchanged" in line
+    shown = dump(store)["runs"]
+    assert sorted(run["name"] for run in shown) == [f"m{n} · brush · eye" for n in range(4)]
+    assert all(len(run["traces"]) == 2 for run in shown)
