@@ -49,7 +49,7 @@ def test_every_score_has_its_section_in_the_order_of_the_benchmarks(tmp_path: Pa
         *("## fidelity on shapes · brush · eye", "## mm_sap on exam"),
     ]
     names = {file.stem for file in (tmp_path / "tables").glob("*.csv")}
-    assert {"overview", "trac-across-top1", "mm_sap-exam-models_1"} <= names
+    assert {"overview", "trac-across-trac", "mm_sap-exam-models_1"} <= names
     assert {f"{name}.tex" for name in names} == {file.name for file in (tmp_path / "tables").glob("*.tex")}
     assert "**GC@1 by category**" in (tmp_path / "tables.md").read_text(encoding="utf-8")
     assert "**GC@1 by category**" not in text
@@ -113,8 +113,8 @@ def test_what_is_absent_flagged_or_seen_stands_below(tmp_path: Path) -> None:
     seen = {some[0].components["model"].fingerprint: Observed(name="seer", asked_again=5, other=2)}
     write_leaderboard(tmp_path / "leaderboard", by_benchmark(some), seen)
     text = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
-    assert "- No CLIP\\-S: eye has no text tower.\n" in text
-    assert "- No human rating of poet: nobody has rated these.\n" in text
+    assert "- No CLIP\\-S (all models): eye has no text tower.\n" in text
+    assert "- No human rating (poet): nobody has rated these.\n" in text
     assert "- seer: cut off\n" in text
     assert "Scored: seer 19/20, poet 20/20." in text
     assert f"- seer: {next(iter(seen.values()))}" in text

@@ -14,7 +14,7 @@ from driftledger.core.errors import ConfigError
 from driftledger.project.project import Project
 from driftledger.reports.report import drawings
 from driftledger.reports.site.build import write_site
-from driftledger.reports.site.provenance import anchor, path_of
+from driftledger.reports.site.provenance import path_of, section_of
 from driftledger.reports.site.thumbnails import SIDE, thumbnail
 from driftledger.reports.standing import by_benchmark
 from tests.reports.ledger import HOSTILE, MODELS, write_checkout
@@ -105,7 +105,7 @@ def test_every_number_has_a_place_on_its_models_page(site: Written) -> None:
     for score in site.scores:
         page = site.pages[path_of(score)]
         numbers = [key for key in score.metrics if not key.endswith(("_low", "_high", "_std"))]
-        assert {anchor(score, key) for key in [*numbers, "coverage"]} <= set(page.ids)
+        assert {f"{section_of(score)}-{key}" for key in [*numbers, "coverage"]} <= set(page.ids)
     seer = site.pages["runs/seer.html"]
     assert "driftledger audit seer/brush/eye:gc_at_2" in seer.of("command")
     assert "driftledger verify seer/brush/eye" in seer.of("command")

@@ -1,6 +1,7 @@
 """Which models can be told apart by a number, from the rows behind scores; and which may be ranked at all."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from driftledger.benchmarks.score import Row, Score
 from driftledger.metrics.exact import exact_mean
 from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.standing import Block, blocks_of
-from driftledger.reports.tables import best_first, misplaced, places
+from driftledger.reports.tables import misplaced
 from tests.support.description_ledgers import fidelity_score
 from tests.support.ledgers import component, genception_score, varied
 from tests.support.tables import tables_of
@@ -20,7 +21,6 @@ SETTINGS = {"confidence": 0.95, "ssim_side": 256, "seed": 7, "ratings": None}
 HIGH, LOW = ([base + 0.1 * n for n in range(9)] for base in (50.0, 40.0))
 CLOSE = [49.99 + 0.1 * n + (0.2 if n % 2 else -0.2) for n in range(9)]
 SPEC = benchmark("fidelity")
-[SSIM] = [metric for metric in SPEC.metrics if metric.key == "ssim"]
 
 Scored = tuple[Score, list[Row]]
 
@@ -64,21 +64,21 @@ def test_ranks_and_letters(values: Sequence[Sequence[float]], expected: Any, bes
     assert standing is not None
     assert {m: (standing.groups.ranks[m], standing.groups.letters[m]) for m in standing.groups.ranks} == expected
     assert standing.groups.best == best
-    at = places(made.scores, [score.metrics["ssim"] for score in made.scores], SSIM, standing)
-    assert [(place.rank, place.letters) for place in at] == [expected[score.model] for score in made.scores]
-    assert {score.model for score, place in zip(made.scores, at, strict=True) if place.best} == best
+    places = made.places("ssim")
+    assert {model: (place.rank, place.letters) for model, place in places.items()} == expected
+    assert {model for model, place in places.items() if place.best} == best
 
 
 def test_controls_do_not_compete_and_are_placed_beside_each_model() -> None:
     made = block(scored("low", LOW), scored("high", HIGH), scored("blind", CLOSE, "blind"))
-    standing, values = made.standing("ssim"), [score.metrics["ssim"] for score in made.scores]
+    standing = made.standing("ssim")
     assert standing is not None
     assert standing.groups.ranks == {"high": 1, "low": 2}
     assert standing.controls == {("blind", "high"): 0, ("blind", "low"): 1}
-    assert misplaced(made.scores, values, SSIM) == " (a control is above 1 of 2 models)"
-    order = best_first(made.scores, dict(zip(("low", "high", "blind"), values, strict=True)))
-    assert [score.model for score in order] == ["high", "low", "blind"]
-    assert [place.rank for place in places(made.scores, values, SSIM)] == [2, 1, None], "by values without a test"
+    assert misplaced(made, "ssim") == " (a control is above 1 of 2 models)"
+    assert [score.model for score in made.order()] == ["high", "low", "blind"]
+    untested = replace(made, rows_of=lambda score: (), _known={}, _rows={})
+    assert {model: place.rank for model, place in untested.places("ssim").items()} == {"low": 2, "high": 1}
 
 
 def test_letters_are_in_tables_and_figures() -> None:

@@ -16,7 +16,7 @@ from driftledger.benchmarks.base import Matrix, Scatter
 from driftledger.benchmarks.score import HIGH, LOW, Score, base_key
 from driftledger.core.escaping import for_line
 from driftledger.reports.standing import Block
-from driftledger.reports.tables import cells_of, direction, ordered_scores, title_of
+from driftledger.reports.tables import cells_of, direction, title_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,7 +130,7 @@ def figures_of(block: Block, series: Mapping[str, Series]) -> Iterator[Drawing]:
         panels = {name: f"{kind}/{name}/{last}" for name, of in groups.items() if last in of}
         if len(panels) > 1:
             yield _bars(block, series, f"{kind}_{last}", f"{title_of(metric, last)} by {kind}", panels)
-    for plain in spec.figures(ordered_scores(block)):
+    for plain in spec.figures(block.order()):
         if isinstance(plain, Matrix):
             title, note = f"{spec.title}: {plain.title}", _about(block, plain.note, controls=False)
             yield matrix(plain._replace(title=title, note=note))
@@ -149,11 +149,10 @@ def _about(block: Block, *notes: str, intervals: str = "", controls: bool = True
 def _bars(block: Block, series: Mapping[str, Series], name: str, title: str, panels: Mapping[str, str]) -> Drawing:
     """A row per model and a panel per number, by its title; numbers of one metric share a scale and letters."""
     spec, scores, keys = block.spec, block.scores, {number.rpartition("/")[2] for number in panels.values()}
-    metrics = [metric for number in panels.values() if (metric := spec.metric(number.rpartition("/")[2]))]
     standing = block.standing(next(iter(keys))) if len(keys) == 1 else None
     letters = {} if standing is None else standing.groups.letters
     labels = [short(s.model) + (f" ({letters[s.model]})" if letters.get(s.model) else "") for s in scores]
-    every = [cells_of(block, scores, number, metric) for number, metric in zip(panels.values(), metrics, strict=True)]
+    every = [list(cells_of(block, number).values()) for number in panels.values()]
     of_whole = {number: [s.interval(number) for s in scores] for number in panels.values()}
     columns = min(len(panels), _ACROSS)
     rows, room = math.ceil(len(panels) / columns), 0.2 + 0.13 * columns

@@ -27,8 +27,8 @@ from driftledger.project.correlation import CorrelationSettings
 from driftledger.project.project import Project
 from driftledger.reports.charts import drawn, matrix, short
 from driftledger.reports.selected import selected_scores
-from driftledger.reports.standing import by_benchmark
-from driftledger.reports.tables import markdown_table, ranks_of
+from driftledger.reports.standing import by_benchmark, ranks_of
+from driftledger.reports.tables import markdown_table
 
 PAIRS, MATRIX, TABLES, PICTURE = "correlation.csv", "correlation_matrix.csv", "correlation.md", "correlation.svg"
 FILES = (PAIRS, MATRIX, TABLES, PICTURE)

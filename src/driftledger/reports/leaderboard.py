@@ -1,9 +1,8 @@
 """Every benchmark's models side by side: tables as in the papers for people, one row per value for programs."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from driftledger.benchmarks.base import COVERAGE, NOWHERE, Benchmark, Cell, Metric, Place, Table, cell
 from driftledger.benchmarks.coverage import how_many
@@ -12,9 +11,8 @@ from driftledger.collect.observations import Observations
 from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.grouping import grouped
-from driftledger.reports.standing import Block, Part
+from driftledger.reports.standing import Block, Part, best_first
 from driftledger.reports.tables import (
-    best_first,
     cells_of,
     csv,
     direction,
@@ -22,11 +20,12 @@ from driftledger.reports.tables import (
     interval,
     latex,
     markdown,
-    misplaced_by,
+    misplaced,
     name_cell,
-    places_of,
     tables_of,
 )
+
+T = TypeVar("T")
 
 _COLUMNS = (
     *("dataset", "generator", "encoder", "description"),
@@ -70,28 +69,35 @@ class Section(NamedTuple):
         return f"Scored: {', '.join(f'{score.model} {how_many(score)}' for score in scores)}." if scores else ""
 
     def absent(self, inert: Callable[[str], str] = str) -> Iterator[str]:
-        """What has no value, and why, with the models that this is true of unless it is true of all."""
+        """What has no value, and why, with the models that this is true of."""
         scores = self.block.scores if self.block else ()
-        reasons = [(key, why, score.model) for score in scores for key, why in sorted(score.absent.items())]
-        for (key, why), some in grouped(reasons, lambda each: each[:2]).items():
+        reasons = [((key, why), score.model) for score in scores for key, why in sorted(score.absent.items())]
+        for (key, why), models in _with_models(reasons, scores):
             metric = self.spec.metric(key)
-            of = "" if len(some) == len(scores) else f" of {', '.join(model for *_, model in some)}"
-            yield f"No {inert(metric.named(key) if metric else key)}{of}: {inert(why)}."
+            yield f"No {inert(metric.named(key) if metric else key)} ({models}): {inert(why)}."
 
     def flags(self, inert: Callable[[str], str] = str) -> Iterator[str]:
-        """What a reader must know about the numbers, each once with its models."""
+        """What a reader must know about the numbers, with the models that this is true of."""
         scores = self.block.scores if self.block else ()
-        flags = dict.fromkeys((flag, score.model) for score in scores for flag in score.flags)
-        for flag, some in grouped(flags, lambda each: each[0]).items():
-            models = "all models" if len(some) == len(scores) > 1 else ", ".join(model for _, model in some)
-            yield f"{models}: {inert(flag)}"
+        flags = [(flag, score.model) for score in scores for flag in score.flags]
+        return (f"{models}: {inert(flag)}" for flag, models in _with_models(flags, scores))
+
+
+def _with_models(pairs: Iterable[tuple[T, str]], scores: Sequence[Score]) -> Iterator[tuple[T, str]]:
+    """Each thing once, with its models in words."""
+    every = {score.model for score in scores}
+    for thing, some in grouped(dict.fromkeys(pairs), lambda each: each[0]).items():
+        models = [model for _, model in some]
+        yield thing, "all models" if len(models) == len(every) > 1 else ", ".join(models)
 
 
 def sections(parts: Sequence[Part]) -> list[Section]:
     """For each benchmark a section with what is side by side across blocks, then one per block."""
     made = []
-    for spec, _, blocks in parts:
-        across = [*_across_tables(spec, blocks), *generators_tables(spec, blocks)]
+    for part in parts:
+        spec, _, blocks = part
+        several = side_by_side(part) if len({block.on for block in blocks}) > 1 else None
+        across = [*([several] if several else []), *generators_tables(spec, blocks)]
         if across:
             made.append(Section(f"{spec.name}, side by side", f"{spec.name}-across", spec, across))
         made += [Section(block.title, block.name, spec, tables_of(block), block) for block in blocks]
@@ -121,10 +127,11 @@ class MetricColumn(NamedTuple):
         """Model → its value with an interval, and a coverage below 1."""
         cells = {}
         for block in self.blocks:
-            of_block = cells_of(block, block.scores, self.key, self.metric, ranked=not block.apart)
-            for score, each in zip(block.scores, of_block, strict=True):
+            of_block = cells_of(block, self.key, ranked=not block.apart)
+            for score in block.scores:
                 covered = "" if score.coverage == 1 else f"coverage {score.coverage:.{COVERAGE.digits}f}"
                 more = "; ".join(filter(None, (interval(score.metrics, self.key, self.metric.digits), covered)))
+                each = of_block[score.model]
                 cells[score.model] = each._replace(more=more if each.of else "", deviation="")
         return cells
 
@@ -145,7 +152,7 @@ def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
     values = {model: None if model in first.apart else cells[0].get(model, cell(None)).value for model in models}
     order = best_first([scores[model] for model in models], values, first.metric.is_higher)
     rows = [[name_cell(score), *(of.get(score.model, cell(None)) for of in cells)] for score in order]
-    heads = ["", *(column.head + misplaced_by(column.blocks[0], column.key, column.metric) for column in columns)]
+    heads = ["", *(column.head + misplaced(column.blocks[0], column.key) for column in columns)]
     notes = [
         f"{column.head} of {model} has no rank: {why}."
         for column, of in zip(columns, cells, strict=True)
@@ -153,26 +160,6 @@ def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
         if of[model].value is not None
     ]
     return Table(title, heads, rows, notes, name=name)
-
-
-def _across_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Table]:
-    """A table for each metric that is on several data or through several components."""
-    for metric in spec.metrics:
-        columns = list(_columns(spec, blocks, metric)) if metric.key in (spec.across or spec.glanced) else []
-        if len(columns) > 1:
-            keys = [column.blocks[0].scores[0].keys for column in columns]
-            differ = [key for key in keys[0] if key != "model" and len({each[key] for each in keys}) > 1]
-            alike = " · ".join(value for key, value in keys[0].items() if key not in (*differ, "model"))
-            titles = {column.head for column in columns}
-            named = [
-                column._replace(
-                    head=(f"{column.head}: " if len(titles) > 1 else "") + " · ".join(of[k] for k in differ)
-                )
-                for column, of in zip(columns, keys, strict=True)
-            ]
-            title, name = columns[0].head if len(titles) == 1 else metric.title, re.sub("[{}]", "", metric.key)
-            of_all = f"{re.sub('[{}]', '', title)}{alike and f' on {alike}'}"
-            yield _table(f"{of_all}; each column has its own ranks; in brackets {BRACKETS}", named, name)
 
 
 def at_a_glance(parts: Sequence[Part]) -> list[MetricColumn]:
@@ -197,27 +184,29 @@ def overview(parts: Sequence[Part]) -> Table | None:
     return table._replace(notes=[note, *table.notes])
 
 
-def every_headline(parts: Sequence[Part]) -> Iterator[Table]:
-    """A table per benchmark with its headlines on all data and through all components."""
-    for spec, _, blocks in parts:
-        columns = [
-            column._replace(head=f"{column.head} on {column.blocks[0].on}")
-            for metric in spec.metrics
-            if metric.headline or metric.compared
-            for column in _columns(spec, blocks, metric)
-        ]
-        if columns:
-            yield _table(spec.title, columns, spec.name)
+def side_by_side(part: Part, *, headlines: bool = False) -> Table | None:
+    """A benchmark's metrics on all data and through all components; None without any.
+
+    Args:
+        headlines: show all headlines rather than those that the specification names.
+    """
+    spec = part.spec
+    columns = [
+        column._replace(head=f"{column.head} on {column.blocks[0].on}")
+        for metric in spec.metrics
+        if (metric.headline or metric.compared if headlines else metric.key in (spec.across or spec.glanced))
+        for column in _columns(spec, part.blocks, metric)
+    ]
+    title = f"{spec.title} on all data, through all components; each column has its own ranks; in brackets {BRACKETS}"
+    return _table(title, columns, spec.name) if columns else None
 
 
 def remarks(parts: Sequence[Part], seen: Observations, inert: Callable[[str], str] = str) -> Iterator[str]:
     """What components say of themselves, with the models this is true of; and how often one answered otherwise."""
-    models = dict.fromkeys(score.model for _, scores, _ in parts for score in scores)
-    marked = dict.fromkeys((mark, s.model) for _, scores, _ in parts for s in scores for mark in marks_of(s.components))
-    for mark, some in grouped(marked, lambda each: each[0]).items():
-        whose = "all models" if len(some) == len(models) > 1 else ", ".join(model for _, model in some)
-        yield f"{whose}: {inert(mark)}"
-    cards = (card for _, scores, _ in parts for score in scores for card in score.components.values())
+    scores = [score for part in parts for score in part.scores]
+    marked = [(mark, score.model) for score in scores for mark in marks_of(score.components)]
+    yield from (f"{models}: {inert(mark)}" for mark, models in _with_models(marked, scores))
+    cards = (card for score in scores for card in score.components.values())
     for fingerprint, name in {card.fingerprint: card.name for card in cards}.items():
         if fingerprint in seen:
             yield f"{inert(name)}: {seen[fingerprint]}"
@@ -270,17 +259,16 @@ def _csv_rows(part: Part) -> Iterator[tuple[str, ...]]:
     """Every number of a score, of its groups and of its curves, with its rank among the models of its block."""
     spec = part.spec
     for block in part.blocks:
-        ranks: dict[str, dict[str, Place]] = {}
+        places: dict[str, dict[str, Place]] = {}
         for score in block.scores:
             generator, encoder, description = (score.keys.get(k, "") for k in ("generator", "encoder", "description"))
             fixed = (score.on, generator, encoder or score.keys.get("text_encoder", ""), description)
             for key, kind, name, value in _numbers(score):
-                metric, number = spec.metric(key), key if kind == OVERALL else f"{kind}/{name}/{key}"
-                if number not in ranks:
-                    is_ranked = metric in spec.metrics and kind != STEP and base_key(key) == key
-                    at = places_of(block, block.scores, number, metric) if metric and is_ranked else []
-                    ranks[number] = {each.model: place for each, place in zip(block.scores, at, strict=False)}
-                place = ranks[number].get(score.model, NOWHERE)
+                number = key if kind == OVERALL else f"{kind}/{name}/{key}"
+                if number not in places:
+                    is_ranked = spec.metric(key) in spec.metrics and kind != STEP and base_key(key) == key
+                    places[number] = block.places(number) if is_ranked else {}
+                place = places[number].get(score.model, NOWHERE)
                 yield (
                     *(*fixed, f"{spec.name}/{key}", kind, for_csv(name), score.model, repr(float(value))),
                     *("" if place.rank is None else str(place.rank), place.letters, block.apart),

@@ -12,14 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftledger.benchmarks.base import Benchmark, Metric
+from driftledger.benchmarks.base import Benchmark, Metric, Place
 from driftledger.benchmarks.coverage import difference, far_apart, share, word
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.benchmarks.score import Row, Score, base_key
+from driftledger.benchmarks.score import SPREAD, Row, Score
 from driftledger.core.grouping import grouped
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.groups import Difference, Groups, Pair, groups, shown
 from driftledger.metrics.paired import paired_clustered_interval, paired_interval
+from driftledger.metrics.ranks import competition_ranks
 
 RowsOf = Callable[[Score], Sequence[Row]]
 """The rows behind a score; none where they are missing."""
@@ -58,26 +59,45 @@ class Block:
     _known: dict[str, Standing | None] = field(default_factory=dict, repr=False, compare=False)
     _rows: dict[str, Sequence[Row]] = field(default_factory=dict, repr=False, compare=False)
 
+    def metric(self, number: str) -> Metric | None:
+        """The metric of a number, by its name in :meth:`~driftledger.benchmarks.score.Score.numbers`."""
+        return self.spec.metric(number.rpartition("/")[2])
+
+    def values(self, number: str) -> dict[str, float | None]:
+        """Model → the value that it is ranked by."""
+        return {score.model: self.spec.value_of(score, number) for score in self.scores}
+
     def standing(self, number: str) -> Standing | None:
-        """What tests show of a number, by its name in :meth:`~driftledger.benchmarks.score.Score.numbers`; None where
-        no test can be made: neither direction is better, or rows do not make it up."""
+        """What tests show of a number; None where no test can be made: neither direction is better, or rows do not make
+        it up."""
         if number not in self._known:
             self._known[number] = self._tested(number)
         return self._known[number]
 
+    def places(self, number: str) -> dict[str, Place]:
+        """Model → its place, by what tests show, else by the values; controls have none, since nobody chooses them."""
+        values, metric, standing = self.values(number), self.metric(number), self.standing(number)
+        competing = {s.model: values[s.model] for s in self.scores if not s.is_control and values[s.model] is not None}
+        if standing is not None:
+            ranks, best, letters = standing.groups.ranks, standing.groups.best, standing.groups.letters
+            return {name: Place(ranks[name], name in best, letters[name]) for name in competing if name in ranks}
+        if metric is None or metric.higher_is_better is None:
+            return {}
+        ranks_by_value = ranks_of(list(competing.values()), metric.is_higher)
+        return {name: Place(rank) for name, rank in zip(competing, ranks_by_value, strict=True)}
+
+    def order(self, metric: Metric | None = None) -> list[Score]:
+        """The scores by a metric, or by the first that some have: the best first, controls behind all."""
+        keys = [(each, self.spec.shown_key(each, self.scores)) for each in ([metric] if metric else self.spec.metrics)]
+        by, key = next(((each, key) for each, key in keys if key), (self.spec.metrics[0], None))
+        return best_first(self.scores, self.values(key or ""), by.is_higher)
+
     def _tested(self, number: str) -> Standing | None:
-        key = number.rpartition("/")[2]
-        metric, confidence = self.spec.metric(key), self.scores[0].inputs.settings.get("confidence")
-        if (
-            confidence is None
-            or metric is None
-            or not metric.row
-            or metric.higher_is_better is None
-            or base_key(key) != key
-        ):
+        metric, confidence = self.metric(number), self.scores[0].inputs.settings.get("confidence")
+        is_tested = metric is not None and bool(metric.row) and metric.higher_is_better is not None
+        if metric is None or confidence is None or not is_tested or number.endswith(SPREAD):
             return None
-        known = {score.model: self.spec.value_of(score, number) for score in self.scores}
-        values = {model: value for model, value in known.items() if value is not None}
+        values = {model: value for model, value in self.values(number).items() if value is not None}
         units = {each.model: self._units(metric, each, number) for each in self.scores if each.model in values}
         if not all(_makes(metric, units[model], value) for model, value in values.items()):
             return None
@@ -110,6 +130,25 @@ class Block:
             elif values:
                 units[row.unit] = (exact_mean(values), row.cluster)
         return units
+
+
+def best_first(scores: Sequence[Score], values: Mapping[str, float | None], higher: bool = True) -> list[Score]:
+    """Order scores by the values of their models, those without one behind them, controls behind all."""
+    sign = -1 if higher else 1
+    return sorted(
+        scores, key=lambda s: (s.is_control, values[s.model] is None, sign * (values[s.model] or 0.0), s.model)
+    )
+
+
+def ranks_of(values: Sequence[float | None], higher_is_better: bool = True) -> list[int | None]:
+    """Return competition ranks among those that have a value.
+
+    >>> ranks_of([0.3, None, 0.5, 0.5])
+    [3, None, 1, 1]
+    """
+    known = [value for value in values if value is not None]
+    ranks = iter(competition_ranks(known, higher_is_better) if known else [])
+    return [None if value is None else next(ranks) for value in values]
 
 
 def _makes(metric: Metric, units: Units, value: float) -> bool:

@@ -6,71 +6,14 @@ brought; it is made inert where it is written.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from driftledger.benchmarks.base import COVERAGE, NOWHERE, Benchmark, Cell, Cells, Metric, Origin, Place, Table
+from driftledger.benchmarks.base import COVERAGE, NOWHERE, Benchmark, Cell, Cells, Metric, Origin, Table
 from driftledger.benchmarks.base import cell as cell
 from driftledger.benchmarks.score import HIGH, LOW, STD, Score, base_key
 from driftledger.core.escaping import csv_table, for_csv
 from driftledger.core.grouping import grouped
 from driftledger.core.markup import for_cell, for_latex
-from driftledger.metrics.ranks import DECIMALS, competition_ranks
-from driftledger.reports.standing import Block, Standing
-
-SHARED_LETTER = "models that share one cannot be told apart"
-
-
-def ranks_of(values: Sequence[float | None], higher_is_better: bool = True) -> tuple[int | None, ...]:
-    """Return competition ranks among those that have a value.
-
-    >>> ranks_of([0.3, None, 0.5, 0.5])
-    (3, None, 1, 1)
-    """
-    known = [value for value in values if value is not None]
-    ranks = iter(competition_ranks(known, higher_is_better) if known else [])
-    return tuple(None if value is None else next(ranks) for value in values)
-
-
-def places(
-    scores: Sequence[Score], values: Sequence[float | None], metric: Metric, standing: Standing | None = None
-) -> list[Place]:
-    """Return the place of each score's model by these values; controls have none, since they are not models to choose.
-
-    Args:
-        standing: what tests show; without it ranks go by the values.
-    """
-    competing = [None if score.is_control else value for score, value in zip(scores, values, strict=True)]
-    if standing is None:
-        unranked = metric.higher_is_better is None
-        return [Place(rank) for rank in ([None] * len(values) if unranked else ranks_of(competing, metric.is_higher))]
-    groups = standing.groups
-    return [
-        NOWHERE
-        if value is None or score.model not in groups.ranks
-        else Place(groups.ranks[score.model], score.model in groups.best, groups.letters[score.model])
-        for score, value in zip(scores, competing, strict=True)
-    ]
-
-
-def best_first(scores: Sequence[Score], values: Mapping[str, float | None], higher: bool = True) -> list[Score]:
-    """Order scores by the values of their models, those without one behind them, controls behind all."""
-    sign = -1 if higher else 1
-
-    def order(score: Score) -> tuple[bool, bool, float, str]:
-        value = values[score.model]
-        return score.is_control, value is None, sign * (value or 0.0), score.model
-
-    return sorted(scores, key=order)
-
-
-def misplaced(scores: Sequence[Score], values: Sequence[float | None], metric: Metric) -> str:
-    """Say in a head above how many models a control has a better value; empty where it is above none."""
-    if metric.higher_is_better is None:
-        return ""
-    sign = 1 if metric.higher_is_better else -1
-    known = [(s, sign * round(v, DECIMALS)) for s, v in zip(scores, values, strict=True) if v is not None]
-    best = max((value for score, value in known if score.is_control), default=None)
-    models = [value for score, value in known if not score.is_control]
-    below = sum(best is not None and value < best for value in models)
-    return f" (a control is above {below} of {len(models)} models)" if below else ""
+from driftledger.metrics.ranks import DECIMALS
+from driftledger.reports.standing import Block
 
 
 def title_of(metric: Metric, key: str) -> str:
@@ -88,124 +31,112 @@ def name_cell(score: Score) -> Cell:
     return Cell(score.model, more="control" if score.is_control else "")
 
 
-def interval(values: Mapping[str, float], number: str, digits: int) -> str:
+def interval(values: Mapping[str, float], key: str, digits: int) -> str:
     """A number's interval, empty without one.
 
     >>> interval({"ssim": 28.2, "ssim_low": 27.14, "ssim_high": 29.5}, "ssim", 1)
     '27.1–29.5'
     """
-    ends = [values[number + end] for end in (LOW, HIGH) if number + end in values]
+    ends = [values[key + end] for end in (LOW, HIGH) if key + end in values]
     return "–".join(f"{end:.{digits}f}" for end in ends) if len(ends) == 2 else ""
 
 
-def places_of(block: Block, scores: Sequence[Score], number: str, metric: Metric) -> list[Place]:
-    """The places of some scores of a block by a number."""
-    values = [block.spec.value_of(score, number) for score in scores]
-    return places(scores, values, metric, block.standing(number))
-
-
-def cells_of(block: Block, scores: Sequence[Score], number: str, metric: Metric, *, ranked: bool = True) -> list[Cell]:
-    """A number of some scores of a block, with deviations or intervals and, where ranked, places."""
-    at = places_of(block, scores, number, metric) if ranked else [NOWHERE] * len(scores)
-    cells = []
-    for score, place in zip(scores, at, strict=True):
+def cells_of(block: Block, number: str, *, ranked: bool = True) -> dict[str, Cell]:
+    """Return model → a number with its deviation or else its interval, and where ranked its place."""
+    places, metric, cells = block.places(number) if ranked else {}, block.metric(number), {}
+    digits = metric.digits if metric else 2
+    for score in block.scores:
         kind, _, rest = number.partition("/")
         name, in_group, key = rest.rpartition("/")
         values, key = (score.groups.get(kind, {}).get(name, {}), key) if in_group else (score.metrics, number)
-        value, digits = block.spec.value_of(score, number), metric.digits
+        value = block.spec.value_of(score, number)
         deviation = f"{values[key + STD]:.{digits}f}" if value is not None and key + STD in values else ""
-        more = "" if deviation else interval(values, key, digits)
-        cells.append(cell(value, place, digits, more, Origin(score, number))._replace(deviation=deviation))
+        more, place = "" if deviation else interval(values, key, digits), places.get(score.model, NOWHERE)
+        made = cell(value, place, digits, more, Origin(score, number))
+        cells[score.model] = made._replace(deviation=deviation)
     return cells
 
 
-def _ranks(block: Block, scores: Sequence[Score], number: str, metric: Metric) -> list[Cell]:
-    at = places_of(block, scores, number, metric)
-    return [cell(place.rank, digits=0, of=Origin(s, number)) for s, place in zip(scores, at, strict=True)]
+def ranks_in(block: Block, number: str, *, ranked: bool = True) -> dict[str, Cell]:
+    """Return model → its rank by a number."""
+    places = block.places(number) if ranked else {}
+    return {s.model: cell(places.get(s.model, NOWHERE).rank, digits=0, of=Origin(s, number)) for s in block.scores}
 
 
-def misplaced_by(block: Block, number: str, metric: Metric) -> str:
-    return misplaced(block.scores, [block.spec.value_of(score, number) for score in block.scores], metric)
+def misplaced(block: Block, number: str) -> str:
+    """Say in a head above how many models a control has a better value; empty where it is above none."""
+    metric = block.metric(number)
+    if metric is None or metric.higher_is_better is None:
+        return ""
+    sign = 1 if metric.higher_is_better else -1
+    known = {model: sign * round(value, DECIMALS) for model, value in block.values(number).items() if value is not None}
+    best = max((known[s.model] for s in block.scores if s.is_control and s.model in known), default=None)
+    models = [known[s.model] for s in block.scores if not s.is_control and s.model in known]
+    below = sum(best is not None and value < best for value in models)
+    return f" (a control is above {below} of {len(models)} models)" if below else ""
 
 
 def tables_of(block: Block) -> list[Table]:
     """All tables of a block: models side by side, groups, those of the benchmark alone, and how controls do."""
-    spec, order = block.spec, ordered_scores(block)
-    models = list(_model_tables(block, order))
+    spec, order = block.spec, block.order()
+    models = list(_model_tables(block))
     models[0] = models[0]._replace(notes=[*models[0].notes, *spec.notes(order)])
-    tables = [*models, *spec.tables(order), *_group_tables(block, order), *controls_table(block)]
-    return list(map(with_coverages, tables))
+    return list(map(with_coverages, [*models, *spec.tables(order), *_group_tables(block), *_controls_table(block)]))
 
 
-def ordered_scores(block: Block, metric: Metric | None = None) -> list[Score]:
-    """The scores of a block, the best first; by the first metric that some have where none is named."""
-    spec = block.spec
-    keys = [(each, spec.shown_key(each, block.scores)) for each in ([metric] if metric else spec.metrics)]
-    by, key = next(((each, key) for each, key in keys if key), (spec.metrics[0], None))
-    return best_first(block.scores, {s.model: spec.ranked(s, key or "") for s in block.scores}, by.is_higher)
-
-
-def _model_tables(block: Block, scores: Sequence[Score]) -> Iterator[Table]:
+def _model_tables(block: Block) -> Iterator[Table]:
     """A row per model: the tables that the specification names, or one with every metric."""
-    spec = block.spec
-    every = {metric.key: metric.key for metric in spec.metrics}
-    shown = spec.shown or {f"{spec.title}; in brackets the interval": every}
+    spec, scores, families = block.spec, block.order(), {metric.key: metric for metric in block.spec.metrics}
+    shown = spec.shown or {f"{spec.title}; in brackets the interval": {key: key for key in families}}
     named = {number.rpartition("/")[2] for columns in shown.values() for number in columns.values()}
+    first = spec.shown_key(spec.metrics[0], scores)
     for place, (title, columns) in enumerate(shown.items(), 1):
-        further = {m.key: m.key for m in spec.metrics if place == 1 and m.key not in {*named, *spec.not_shown}}
-        head, cells = [""], [[name_cell(score) for score in scores]]
+        further = {key: key for key in families if place == 1 and key not in {*named, *spec.not_shown}}
+        head, cells = [""], list[dict[str, Cell]]()
         for name, number in {**columns, **further}.items():
-            family = next((metric for metric in spec.metrics if metric.key == number), None)
-            members = [spec.members(family, score) if family else [number] for score in scores]
-            if family and "{t}" in family.key and family.key not in spec.every_step:
+            members = [spec.members(families[number], s) if number in families else [number] for s in scores]
+            if "{t}" in number and number not in spec.every_step:
                 members = [keys[-1:] for keys in members]
             for key in dict.fromkeys(key for keys in members for key in keys):
-                metric = spec.metric(key.rpartition("/")[2])
-                assert metric is not None  # specifications name no other
-                if any(spec.value_of(score, key) is not None for score in scores):
-                    title_of_column = title_of(metric, key) if name == number else name
-                    head.append(title_of_column + misplaced_by(block, key, metric))
-                    cells.append(cells_of(block, scores, key, metric))
-        first = spec.shown_key(spec.metrics[0], scores)
+                metric = block.metric(key)
+                if metric is not None and any(value is not None for value in block.values(key).values()):
+                    head.append((title_of(metric, key) if name == number else name) + misplaced(block, key))
+                    cells.append(cells_of(block, key))
         if first is not None:
             head.append("rank")
-            cells.append(_ranks(block, scores, first, spec.metrics[0]))
-        coverages, name = [score.coverage for score in scores], f"models_{place}" if len(shown) > 1 else "models"
-        yield Table(title, head, list(zip(*cells, strict=True)), coverages=coverages, name=name)
+            cells.append(ranks_in(block, first))
+        rows = [[name_cell(score), *(of[score.model] for of in cells)] for score in scores]
+        name = f"models_{place}" if len(shown) > 1 else "models"
+        yield Table(title, head, rows, coverages=[score.coverage for score in scores], name=name)
 
 
-def _group_tables(block: Block, scores: Sequence[Score]) -> Iterator[Table]:
+def _group_tables(block: Block) -> Iterator[Table]:
     """A table per kind of groups and metric."""
     spec = block.spec
     for kind in spec.tabled_groups:
         published = spec.published_groups.get(kind, "")
-        in_groups = {key for score in scores for values in score.groups.get(kind, {}).values() for key in values}
+        in_groups = {key for score in block.scores for of in score.groups.get(kind, {}).values() for key in of}
         for metric in spec.metrics:
             keys = sorted(key for key in in_groups if spec.metric(key) is metric and base_key(key) == key)
             keys.sort(key=lambda key: -int((metric.match(key) or {}).get("t", 0)))
             for key in keys[:1] if "{t}" in metric.key and metric.key not in spec.every_step else keys:
-                title = f"{title_of(metric, key)} by {kind}{published}{misplaced_by(block, key, metric)}"
-                detail = not (spec.means_of_groups and metric.headline and key == keys[0])
-                published = ""
-                standing = block.standing(key)
-                letters = {} if standing is None else standing.groups.letters
-                table = _group_table([(block, scores)], kind, key, metric)
-                names = zip(scores, table.head[1:], strict=True)
-                head = [f"{name} ({letters[s.model]})" if letters.get(s.model) else name for s, name in names]
-                note = f"Letters beside names are by {metric.named(key)} as a whole; {SHARED_LETTER}."
-                yield table._replace(title=title, head=["", *head], notes=[note] if letters else [], detail=detail)
+                title = f"{title_of(metric, key)} by {kind}{published}{misplaced(block, key)}"
+                detail, published = not (spec.means_of_groups and metric.headline and key == keys[0]), ""
+                letters = {model: f" ({place.letters})" for model, place in block.places(key).items() if place.letters}
+                columns = [(block, s, f"{name_cell(s)}{letters.get(s.model, '')}") for s in block.order()]
+                note = f"Letters beside names are by {metric.named(key)} as a whole; models that share one cannot be "
+                table = _group_table(columns, kind, key)
+                yield table._replace(title=title, notes=[f"{note}told apart."] if letters else [], detail=detail)
 
 
-def _group_table(
-    some: Sequence[tuple[Block, Sequence[Score]]], kind: str, key: str, metric: Metric, *, alone: bool = True
-) -> Table:
-    """A row per group, a column per model of some blocks; with means of groups, as in GenCeption's Table 2, also those
-    and their ranks.
+def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: str) -> Table:
+    """A row per group, a column per model; as in GenCeption's Table 2 also means of groups and their ranks.
 
     Args:
-        alone: whether there is a single block; of several, a block that is apart from the first has no ranks.
+        columns: each with its head. Of several blocks, those that are apart from another have no ranks.
     """
-    spec, scores = some[0][0].spec, [score for _, own in some for score in own]
+    spec, scores = columns[0][0].spec, [score for _, score, _ in columns]
+    blocks = {id(block): block for block, *_ in columns}
     nested: dict[str, list[str]] = scores[0].details["groups"] if spec.means_of_groups else {}
     names = dict.fromkeys(name for score in scores for name in score.groups.get(kind, {}))
     others = [name for name in names if not any(name in members for members in nested.values())]
@@ -217,85 +148,62 @@ def _group_table(
     lines += [("overall", key, True)] if nested else []
     rows: list[Cells] = []
     for label, number, is_mean in lines:
-        ranked = [(block, own, alone or not block.apart) for block, own in some]
-        cells = [
-            each for block, own, is_ranked in ranked for each in cells_of(block, own, number, metric, ranked=is_ranked)
-        ]
-        plain = [each._replace(more="") for each in cells]
-        rows.append([Cell(f"{label} mean", bold=True) if is_mean else label, *plain])
-        if is_mean:
-            ranks = [
-                each
-                for block, own, is_ranked in ranked
-                for each in (_ranks(block, own, number, metric) if is_ranked else [cell(None)] * len(own))
-            ]
-            rows.append([Cell(f"{label} rank", bold=True), *ranks])
-    head, coverages = ["", *(str(name_cell(score)) for score in scores)], [score.coverage for score in scores]
-    return Table("", head, rows, coverages=coverages, across=True, name=f"{kind}_{key}", detail=True)
+        for title, made in ((f"{label} mean" if is_mean else label, cells_of), (f"{label} rank", ranks_in))[
+            : 1 + is_mean
+        ]:
+            of = {place: made(b, number, ranked=len(blocks) == 1 or not b.apart) for place, b in blocks.items()}
+            cells = [of[id(block)][score.model]._replace(more="") for block, score, _ in columns]
+            rows.append([Cell(title, bold=True) if is_mean else title, *cells])
+    coverages = [score.coverage for score in scores]
+    return Table("", ["", *(head for *_, head in columns)], rows, [], coverages, True, f"{kind}_{key}", True)
 
 
 def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Table]:
     """Groups of the first metric under several generators, each ranked by itself, as in GenCeption's Table 4."""
     alike = [key for key in spec.scores.keys if key not in ("model", "generator")]
     for on, some in grouped(blocks, lambda block: tuple(block.scores[0].keys[key] for key in alike)).items():
-        every = [score for block in some for score in block.scores]
-        if not spec.means_of_groups or len({score.keys.get("generator") for score in every}) < 2:
-            continue
-        metric, kind = spec.metrics[0], spec.tabled_groups[0]
-        key = spec.keys_of(metric, every)[-1]
-        columns = [(block, ordered_scores(block)) for block in some]
-        scores = [score for _, own in columns for score in own]
-        models = list(dict.fromkeys(score.model for score in scores))
-        order = sorted(range(len(scores)), key=lambda place: models.index(scores[place].model))
-        table = _group_table(columns, kind, key, metric, alone=False)
-        yield with_coverages(
-            table._replace(
-                title=f"{metric.named(key)} by {kind} under several generators on {' · '.join(on)}, each ranked by "
-                "itself, as in Table 4",
-                head=["", *(f"{table.head[place + 1]} · {scores[place].keys['generator']}" for place in order)],
-                rows=[[row[0], *(row[place + 1] for place in order)] for row in table.rows],
-                notes=[f"{block.title} has no ranks: {block.apart}." for block in some if block.apart],
-                coverages=[scores[place].coverage for place in order],
-                name="-".join(("generators", *on)),
+        columns = [(block, s, f"{name_cell(s)} · {s.keys.get('generator')}") for block in some for s in block.order()]
+        models = list(dict.fromkeys(score.model for _, score, _ in columns))
+        columns.sort(key=lambda column: models.index(column[1].model))
+        if spec.means_of_groups and len({score.keys["generator"] for _, score, _ in columns}) > 1:
+            metric = spec.metrics[0]
+            key = spec.keys_of(metric, [score for _, score, _ in columns])[-1]
+            title = (
+                f"{metric.named(key)} by {spec.tabled_groups[0]} under several generators on {' · '.join(on)}, each "
             )
-        )
+            notes = [f"{block.title} has no ranks: {block.apart}." for block in some if block.apart]
+            table = _group_table(columns, spec.tabled_groups[0], key)
+            name = "-".join(("generators", *on))
+            yield with_coverages(
+                table._replace(title=f"{title}ranked by itself, as in Table 4", notes=notes, name=name)
+            )
 
 
-def controls_table(block: Block) -> Iterator[Table]:
+def _controls_table(block: Block) -> Iterator[Table]:
     """Where each metric that models are compared by places the controls: a row per metric, a column per control."""
-    spec = block.spec
+    spec, rows = block.spec, list[Cells]()
     controls = sorted((score for score in block.scores if score.is_control), key=lambda score: score.model)
-    models = [score for score in block.scores if not score.is_control]
-    rows: list[Cells] = []
     for metric in spec.metrics:
         key = spec.shown_key(metric, block.scores)
         is_wanted = metric.headline or metric.compared or metric.key in spec.across
         if key is None or not is_wanted or metric.higher_is_better is None:
             continue
-        values = {score.model: spec.ranked(score, key) for score in block.scores}
-        known = [score for score in best_first(models, values, metric.is_higher) if values[score.model] is not None]
-        if not known or all(values[score.model] is None for score in controls):
-            continue
-        standing, sign = block.standing(key), 1 if metric.higher_is_better else -1
-        cells: list[Cell] = []
+        values, standing, sign = block.values(key), block.standing(key), 1 if metric.higher_is_better else -1
+        models = [s.model for s in block.order(metric) if not s.is_control and values[s.model] is not None]
+        row: list[Cell | str] = []
         for control in controls:
-            own = values[control.model]
-            sides: dict[str, list[str]] = {"above": [], "near": [], "below": []}
-            for score in known if own is not None else ():
-                if standing is not None:
-                    apart: float = standing.controls[control.model, score.model]
-                else:
-                    apart = sign * (round(own or 0.0, DECIMALS) - round(values[score.model] or 0.0, DECIMALS))
-                sides["above" if apart > 0 else "below" if apart < 0 else "near"].append(score.model)
-            more = "; ".join(
-                f"{side} {'all' if len(names) == len(known) > 1 else ', '.join(names)}"
-                for side, names in sides.items()
-                if names
-            )
-            cells.append(cell(own, digits=metric.digits, more=more, of=Origin(control, key)))
-        above = misplaced_by(block, key, metric)
-        rows.append([f"{metric.named(key)}{direction(metric)}{above}{'' if standing else ', by value'}", *cells])
-    if rows and models and controls:
+            own, sides = values[control.model], {"above": list[str](), "near": [], "below": []}
+            for model in models if own is not None else ():
+                by_value = sign * (round(own or 0.0, DECIMALS) - round(values[model] or 0.0, DECIMALS))
+                apart = by_value if standing is None else standing.controls[control.model, model]
+                sides["above" if apart > 0 else "below" if apart < 0 else "near"].append(model)
+            all_of = {side: "all" if len(of) == len(models) > 1 else ", ".join(of) for side, of in sides.items() if of}
+            more = "; ".join(f"{side} {of}" for side, of in all_of.items())
+            row.append(cell(own, digits=metric.digits, more=more, of=Origin(control, key)))
+        if models and any(values[control.model] is not None for control in controls):
+            by = "" if standing else ", by value"
+            rows.append([f"{metric.named(key)}{direction(metric)}{misplaced(block, key)}{by}", *row])
+    if rows:
         note = (
             "Above and below: shown by the differences sample by sample, with Holm's correction over all pairs of a "
             "control and a model; near: not shown. Where a row says by value, nothing was tested."

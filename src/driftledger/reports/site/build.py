@@ -24,12 +24,11 @@ from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 from driftledger.reports.charts import Drawing, series_of
 from driftledger.reports.correlation import HEADS, PAIRS, PICTURE, TABLES, all_columns, correlated
-from driftledger.reports.leaderboard import BRACKETS, LETTERS, Section, every_headline, overview, remarks, sections
+from driftledger.reports.leaderboard import BRACKETS, LETTERS, Section, overview, remarks, sections, side_by_side
 from driftledger.reports.site.provenance import bodies, href, path_of, score_view, section_of
 from driftledger.reports.site.thumbnails import ShownImage, Thumbnails
 from driftledger.reports.site.units import files_of, number_of, unit_view
 from driftledger.reports.standing import Block, Part
-from driftledger.reports.tables import ordered_scores
 
 HERE = Path(__file__).parent
 STYLE, SCRIPT = "assets/site.css", "assets/site.js"
@@ -196,7 +195,7 @@ def _first(block: Block) -> Mapping[str, Any] | None:
     spec = block.spec
     metric = next(metric for metric in spec.metrics if metric.key in spec.glanced)
     key = spec.shown_key(metric, [score for score in block.scores if not score.is_control]) or ""
-    scores = [s for s in ordered_scores(block, metric) if not s.is_control and spec.ranked(s, key) is not None]
+    scores = [s for s in block.order(metric) if not s.is_control and spec.ranked(s, key) is not None]
     if block.apart or not scores:
         return None
     first, others, standing = scores[0], [score.model for score in scores[1:]], block.standing(key)
@@ -253,7 +252,12 @@ def _write_comparison(site: Site) -> None:
             f"Every headline, on all data and through all components; in brackets {BRACKETS}. {LETTERS} To compare two "
             f"runs over the units that both have: driftledger compare {runs[0]} {runs[1]}"
         )
-        section = Section("Every headline", "all", site.parts[0].spec, list(every_headline(site.parts)))
+        section = Section(
+            "Every headline",
+            "all",
+            site.parts[0].spec,
+            [t for p in site.parts if (t := side_by_side(p, headlines=True))],
+        )
         _write_benchmark(site, "Comparison", "comparison.html", [section], {}, lead)
 
 
