@@ -29,7 +29,7 @@ from driftledger.reports.charts import (
 )
 from driftledger.reports.standing import blocks_of
 from tests.conftest import REPOSITORY
-from tests.reports.test_tables import control, fidelity, mm_sap, trac
+from tests.reports.test_tables import case, control
 from tests.support.description_ledgers import trac_score
 from tests.support.ledgers import genception_score
 from tests.support.question_ledgers import question_score
@@ -88,7 +88,7 @@ def test_panels_of_one_metric_share_a_scale_and_others_do_not() -> None:
     basic, know, *_ = axes_of(groups)
     assert (basic.get_title(loc="left"), know.get_title(loc="left")) == ("basic", "know")
     assert basic.get_xlim() == know.get_xlim()
-    ssim, similarity, *_ = axes_of(figures(fidelity())["scores"])
+    ssim, similarity, *_ = axes_of(figures(case("fidelity"))["scores"])
     assert ssim.get_xlim() != similarity.get_xlim()
 
 
@@ -119,11 +119,10 @@ def test_two_categories_of_one_image_each_of_one_model_are_drawn() -> None:
 
 
 def test_the_benchmarks_own_figures() -> None:
-    of_trac = figures(trac())
+    of_trac = figures(case("trac"))
     [axes] = axes_of(of_trac["confusion"])
     assert texts(axes) == ["25", "75", "25", "75"]
-    seer = mm_sap()[-1].model_copy(update={"details": {"subsets": {"basic": 2, "know": 1, "beyond": 1}}})
-    of_sap = figures([seer])
+    of_sap = figures(case("mm_sap")[-1:])
     [axes] = axes_of(of_sap["quadrants"])
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("known knowns, %", "known unknowns, %")
     [point] = [line for line in axes.lines if line.get_label() == "seer"]

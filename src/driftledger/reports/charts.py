@@ -179,7 +179,7 @@ def _bars(block: Block, series: Mapping[str, Series], name: str, title: str, pan
             axis.set_ylim(len(scores) - 0.4, -0.6)
             axis.grid(axis="x")
             if len(panels) > 1:
-                axis.set_title("\n".join(textwrap.wrap(short(heading, 60), 66 // columns)), loc="left")
+                axis.set_title("\n".join(textwrap.wrap(short(heading, 60), 57 // columns)), loc="left")
         for axis in axes[len(panels) :]:
             axis.set_axis_off()
 
