@@ -115,7 +115,8 @@ def figures_of(block: Block, series: Mapping[str, Series]) -> Iterator[Drawing]:
     panels = {title_of(metric, key): key for key in drawn or first if (metric := spec.metric(key))}
     if panels:
         yield _bars(block, series, "scores", next(iter(panels)) if len(panels) == 1 else "at a glance", panels)
-    for curve in dict.fromkeys(base_key(curve) for score in scores for curve in score.curves):
+    curves = [curve for score in scores for curve, points in score.curves.items() if points]
+    for curve in dict.fromkeys(map(base_key, curves)):
         metric = spec.metric(f"{curve}_at_1")
         if curve in spec.drawn_curves:
             yield _lines(block, series, curve, *spec.drawn_curves[curve])
