@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from driftledger.benchmarks.registry import command_groups
 from driftledger.cli import PANELS, app
+from driftledger.commands.plan_table import plan_table
+from driftledger.commands.presets_table import presets_table
 from driftledger.commands.verify import Verified
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.project.presets import presets, presets_in_words
-from driftledger.commands.plan_table import plan_table
-from driftledger.commands.presets_table import presets_table
 from tests.conftest import REPOSITORY
 from tests.support.params import DEFAULT
 from tests.support.terminal import WIDTHS, fitting

@@ -6,12 +6,12 @@ from driftledger.benchmarks._chains.collect import CollectChains
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
+from driftledger.commands.plan_table import plan_table
 from driftledger.commands.stages import ask
 from driftledger.components.remote.limits import Limits, Prices
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import BudgetError
 from driftledger.core.types import ImageFile, Sample
-from driftledger.commands.plan_table import plan_table
 from tests.conftest import draw
 from tests.support.chains import chains
 from tests.support.fakes import SizeGenerator
