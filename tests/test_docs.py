@@ -20,10 +20,11 @@ PAGES = {
 }
 README = PAGES["README.md"]
 TYPED = [
-    line.split("#")[0].split()
+    words
     for page in PAGES.values()
     for block in re.findall(r"```console\n(.*?)```", page, re.DOTALL)
     for line in block.splitlines()
+    if (words := line.split("#")[0].split())
 ]
 TYPED += [span.split() for page in PAGES.values() for span in re.findall(r"`([^`\n]+)`", page)]
 

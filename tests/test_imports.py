@@ -35,8 +35,8 @@ LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("metrics",), ("benchmarks._questions.parsing",)),  # pure functions of arrays and of text
     (("components.base",),),
     (("components.card",), ("core.registry",)),
-    (("components.checkpoints",), ("components.remote",)),
-    (("components.models",), ("components.generators",), ("components.encoders",), ("components.contract",)),
+    (("components.checkpoints",), ("components.service",)),
+    (("components",),),
     (("data",),),
     (("components.functions",),),
     (("collect",),),
@@ -64,8 +64,8 @@ DEMO_KNOWS = ("core", "metrics", "components.base", "data", "benchmarks._questio
 """All that the embedded components may import: what anybody's own components may."""
 
 COMPONENTS = (
-    *("components.models", "components.generators", "components.encoders"),
-    *("components.checkpoints", "components.remote", "demo"),
+    *("components.openai", "components.transformers", "components.vllm", "components.diffusers"),
+    *("components.encoders", "components.checkpoints", "components.service", "demo"),
 )
 READERS = (
     *("ledger.audit", "reports.leaderboard"),

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from driftledger.components.base import Component
-from driftledger.components.models.openai_chat import OpenAIChat
-from driftledger.components.remote.component import RemoteComponent
+from driftledger.components.openai import OpenAIChat
+from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.project.catalogue import SECTIONS, CatalogueEntry, catalogue

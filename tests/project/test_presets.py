@@ -15,7 +15,7 @@ from driftledger.benchmarks.registry import question_rules
 from driftledger.commands import stages
 from driftledger.commands.collect import plan
 from driftledger.commands.resolve import resolve
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.registry import OURS, provider_class
 from driftledger.data.hub import HubTable

@@ -27,7 +27,7 @@ from driftledger.collect.batches import ContractError, LocalCalls, Workers, fini
 from driftledger.collect.call import Ask, Call, Cost, Finished, Result
 from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core import errors
 from driftledger.core.changes import changes
 from driftledger.core.errors import ConfigError, DriftledgerError, MissingExtraError

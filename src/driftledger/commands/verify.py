@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.console import Group, RenderableType
 
 from driftledger.commands.ask import sources
-from driftledger.components.checkpoints.source import hashed_anew
+from driftledger.components.checkpoints import hashed_anew
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table

@@ -114,7 +114,8 @@ def _support(
     categories = [each.category or ONE_CATEGORY for each in samples]
     means = means_of({KEY: values}, categories, score.details["groups"])
     members = [category for category, is_known in zip(categories, known, strict=True) if is_known]
-    scoring = benchmark("genception").scoring_of(project.settings)
+    section = project.settings.section("genception")
+    scoring = benchmark("genception").scoring_of(section, project.settings.run.seed)
     return {
         **means.overall,
         **interval(KEY, values[known], members, scoring).metrics,

@@ -7,11 +7,11 @@ from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
 from driftledger.commands.plan_table import plan_table
-from driftledger.commands.stages import ask
-from driftledger.components.remote.limits import Limits, Prices
+from driftledger.components.service import Limits, Prices
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import BudgetError
 from driftledger.core.types import ImageFile, Sample
+from driftledger.project.asking import ask
 from tests.conftest import draw
 from tests.support.chains import chains
 from tests.support.fakes import SizeGenerator

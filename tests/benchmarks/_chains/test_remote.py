@@ -3,14 +3,13 @@
 from pathlib import Path
 
 import pytest
+from driftledger.benchmarks._chains.flags import flags, served_versions
 from tenacity import wait_none
 
-from driftledger.benchmarks._chains.flags import flags, served_versions
 from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.components.generators.openai_images import OpenAIImages
-from driftledger.components.models.openai_chat import OpenAIChat
-from driftledger.components.remote import client as patience
-from driftledger.components.remote.limits import Limits
+from driftledger.components import service as patience
+from driftledger.components.openai import OpenAIChat, OpenAIImages
+from driftledger.components.service import Limits
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import BudgetError
 from driftledger.core.types import ImageFile, Outcome, Sample

@@ -15,17 +15,9 @@ from driftledger.data.records import read_samples
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
-    from driftledger.ledger.lineage import Lineage
 
 
-def traces(lineage: "Lineage", root: Path, rows: Sequence[Row], name: str, drawing: str) -> Iterator[Trace]:
-    """The chains of these rows; the last arguments as in :func:`traces_in`."""
-    stage = lineage.collected[lineage.spec.collects[0].name]
-    folder, dataset = root / stage.path, root / lineage.data.path
-    return traces_in(folder, dataset, lineage.spec, lineage.score, rows, name, drawing)
-
-
-def traces_in(
+def traces(
     folder: Path, dataset: Path, spec: "Benchmark", score: Score, rows: Sequence[Row], name: str, drawing: str
 ) -> Iterator[Trace]:
     """The chains of these rows, those of one sample one after the other.

@@ -7,7 +7,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks._chains.spec import (
@@ -36,10 +36,6 @@ from driftledger.benchmarks.base import (
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Trace
-
-if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
-    from driftledger.project.settings import Settings
 
 _IMAGES = "100 · the cosine between image and redrawing, mean over a sample's repeats, then over samples"
 _DISTANCE = "the Fréchet distance between the features of all originals and of all redrawings"
@@ -139,16 +135,6 @@ class Fidelity(ChainBenchmark):
         Rule("ssim_side", "SSIM depends on the size at which it looks", concerns=("ssim",)),
     )
 
-    def check(self, settings: "Settings") -> None:
-        """Refuse a way to ask that is no single description per image."""
-        name = cast(FidelitySettings, settings.section(self.name)).description
-        asked = settings.description(name)
-        if asked.demonstrations or len(asked.lengths) > 1:
-            raise ValueError(
-                f"fidelity.description: {name!r} has demonstrations or several lengths, and fidelity is about one "
-                "description per image; name another"
-            )
-
     def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
         """How each metric agrees with people's ratings, over samples."""
         columns = {"spearman": 3, "kendall": 3, "pearson": 3, "n": 0}
@@ -181,5 +167,5 @@ class Fidelity(ChainBenchmark):
             told = ", ".join(f"{model} {of['used']} by {of['raters']}" for model, of in ratings.items())
             yield f"Human ratings and raters: {told}."
 
-    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(lineage, root, rows, "redrawing", "redraw")
+    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
+        return traces(folders["redraw"], folders["dataset"], self, score, rows, "redrawing", "redraw")

@@ -13,7 +13,7 @@ from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both
 from driftledger.benchmarks.base import Cell, Cells, Matrix, Metric, Origin, Rule, Scatter, Stage, Table, cell
 from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
 from driftledger.benchmarks.mm_sap.records import SIZES, ChoiceRecord, check_orders
-from driftledger.benchmarks.mm_sap.settings import MMSAPProtocol, MMSAPScoring, MMSAPSettings
+from driftledger.benchmarks.mm_sap.settings import MMSAPScoring, MMSAPSettings
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.benchmarks.score import Row, Score
 from driftledger.data.question_sets.base import QuestionRules
@@ -41,7 +41,6 @@ class MMSAP(QuestionBenchmark):
 
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
-    topic: ClassVar[str] = "Self-awareness"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
     collects: ClassVar[tuple[Stage, ...]] = _STAGES[:2]
     scores: ClassVar[Stage] = _STAGES[2]
@@ -107,7 +106,6 @@ class MMSAP(QuestionBenchmark):
         _letters("refusal", "refusal", "100 · answers read in which the refusal stood at this letter / answers read"),
     )
     settings: ClassVar[type[MMSAPSettings]] = MMSAPSettings
-    protocol: ClassVar[type[MMSAPProtocol]] = MMSAPProtocol
     scoring: ClassVar[type[MMSAPScoring]] = MMSAPScoring
     runner: ClassVar[str] = "driftledger.benchmarks.mm_sap.runner:MMSAPRunner"
     unfair: ClassVar[tuple[Rule, ...]] = (

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from driftledger.benchmarks.base import SECTIONS, kind_of
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
-from driftledger.components.remote.component import NEVER_TWICE, RemoteComponent
+from driftledger.components.service import NEVER_TWICE, RemoteComponent
 from driftledger.core.canonical import sha256_of
 from driftledger.core.changes import changes
 from driftledger.core.errors import ConfigError, DriftledgerError

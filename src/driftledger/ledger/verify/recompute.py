@@ -15,7 +15,7 @@ from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.features import FeatureStore
 from driftledger.components.base import Encoder
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.canonical import canonical_json, sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError, first_few
 from driftledger.core.escaping import for_line

@@ -24,8 +24,8 @@ from driftledger.benchmarks.runner import Caller, RecordedCall
 from driftledger.collect.batches import make_batch
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
-from driftledger.components.checkpoints.component import CheckpointComponent
-from driftledger.components.remote.component import RemoteComponent
+from driftledger.components.checkpoints import CheckpointComponent
+from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.escaping import for_line

@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from driftledger import __version__
 from driftledger.benchmarks.base import Cell, Cells, Origin, Table
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.traces import Trace, worth_showing
 from driftledger.collect.observations import read_observations
 from driftledger.core.canonical import sha256_bytes
@@ -18,7 +18,6 @@ from driftledger.core.escaping import for_terminal
 from driftledger.core.files import new_folder, read_jsonl, write_bytes, write_text
 from driftledger.core.grouping import grouped
 from driftledger.ledger.code import code_version
-from driftledger.ledger.lineage import Folder, Lineage
 from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
@@ -140,21 +139,18 @@ def write_site(folder: Path, project: Project, parts: Sequence[Part], figures: F
 
 def _read_chains(root: Path, scores: Sequence[Score]) -> tuple[list[Chains], list[str]]:
     """What models made of units, once for all scores over the same records, and data without records."""
-    chains, missing, done = [], dict[str, None](), set[tuple[str, ...]]()
+    chains, missing, done = [], dict[str, None](), set[tuple[Path, ...]]()
     for score in scores:
         spec = benchmark(score.benchmark)
-        folders = {stage.name: Folder(path=stage.at(score.keys), out="", md5="") for stage in spec.stages}
-        data, *collected, own = folders.values()
-        if not all((root / folder.path).is_dir() for folder in (data, *collected)):
+        folders = {stage.name: root / stage.at(score.keys) for stage in spec.stages}
+        *behind, own = folders.values()
+        if not all(folder.is_dir() for folder in behind):
             missing[f"{spec.title} on {score.on}"] = None
-        elif tuple(folder.path for folder in collected) not in done:
-            done.add(tuple(folder.path for folder in collected))
-            between = {stage.name: folders[stage.name] for stage in spec.collects}
-            lineage = Lineage(score=score, folder=own, data=data, collected=between, stages={})
-            file = root / lineage.rows_path
-            rows = read_jsonl(file, Row) if file.is_file() else []
+        elif tuple(behind) not in done:
+            done.add(tuple(behind))
+            rows = read_jsonl(own / ROWS, Row) if (own / ROWS).is_file() else []
             shown = worth_showing(spec, score, rows, SHOWN)
-            traces = {trace.unit: trace for trace in spec.traces(lineage, root, shown)} if shown else {}
+            traces = {trace.unit: trace for trace in spec.traces(folders, score, shown)} if shown else {}
             chains.append(Chains(score, traces, len(rows)))
     return chains, list(missing)
 
