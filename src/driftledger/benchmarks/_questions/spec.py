@@ -74,7 +74,6 @@ class QuestionBenchmark(Benchmark):
     def artifacts(self, folders: Mapping[str, Path], score: Score) -> Artifacts:
         from driftledger.benchmarks._questions.answers_csv import answers_csv
 
-
         answered, graded = (folders[stage.name] for stage in self.collects)
         return {"answers.csv": partial(answers_csv, answered, graded, cast(type[GradeRecord], self.collects[1].record))}
 
