@@ -8,6 +8,7 @@ from driftledger.benchmarks._questions.grading import CollectReadings
 from driftledger.benchmarks._questions.parsing import choice
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord
+from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
 
 SHORT = 100
@@ -23,9 +24,10 @@ class ChoiceReadings(CollectReadings[ChoiceRecord]):
     @classmethod
     def parsed(cls, question: QuestionEntry, answer: AnswerRecord) -> Mapping[str, Any]:
         shown, refusal = tuple(question.options[option] for option in answer.order), cast(int, question.refusal)
-        text = answer.text or ""
-        read = (_parsed if len(text) <= SHORT else choice.parse_choice)(text, shown, answer.order.index(refusal))
-        chosen = None if read.option is None else answer.order[read.option]
+        text, cut = answer.text or "", answer.outcome is Outcome.TRUNCATED
+        parse = _parsed if len(text) <= SHORT else choice.parse_choice
+        read = parse(text, shown, answer.order.index(refusal), cut=cut)
+        chosen = None if read.value is None else answer.order[read.value]
         return {"outcome": read.outcome, "how": read.how, "choice": chosen}
 
 

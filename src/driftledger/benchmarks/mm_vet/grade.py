@@ -28,9 +28,6 @@ GRADE, ASKED_AGAIN, NO_GRADE = "grade", "grade, asked again", "no grade"
 SHORT = 100
 """Characters of a reply that is read once: most are a grade and nothing else."""
 
-_CUT = re.compile(r"(?<![0-9.])[0-9]+\.?\s*$")
-"""Where a reply that met the length limit ends in a whole number, digits behind a point may be missing: ``**0.``"""
-
 
 @dataclass(frozen=True)
 class Judging:
@@ -110,9 +107,9 @@ def read(replies: Sequence[JudgeReply]) -> ReadGrade:
 
 def _grade_in(reply: JudgeReply) -> float | None:
     text = reply.text or ""
-    if not reply.outcome.goes_on or (reply.outcome is Outcome.TRUNCATED and _CUT.search(text)):
+    if not reply.outcome.goes_on:
         return None
-    return (_parsed if len(text) <= SHORT else grade.parse_grade)(text).grade
+    return (_parsed if len(text) <= SHORT else grade.parse_grade)(text, cut=reply.outcome is Outcome.TRUNCATED).value
 
 
 _parsed = lru_cache(2**10)(grade.parse_grade)

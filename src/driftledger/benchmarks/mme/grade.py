@@ -7,6 +7,7 @@ from driftledger.benchmarks._questions.grading import CollectReadings
 from driftledger.benchmarks._questions.parsing import yes_no
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks.mme.records import YesNoRecord
+from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
 
 
@@ -18,4 +19,5 @@ class YesNoReadings(CollectReadings[YesNoRecord]):
 
     @classmethod
     def parsed(cls, question: QuestionEntry, answer: AnswerRecord) -> Mapping[str, Any]:
-        return yes_no.parse_yes_no(answer.text or "")._asdict()
+        read = yes_no.parse_yes_no(answer.text or "", cut=answer.outcome is Outcome.TRUNCATED)
+        return {"outcome": read.outcome, "how": read.how, "answer": read.value}
