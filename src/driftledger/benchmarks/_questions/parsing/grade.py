@@ -17,7 +17,7 @@ def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
     """The grade in a judge's reply: any number from 0 to 1, written with a point, alone or out of 1.
 
     UNPARSED, with ``how`` saying why: ``out_of_range`` (1.5, -1), ``other_notation`` (0,6; 6/10), ``several`` different
-    ones, ``error``, ``unfinished`` (reasoning without end, or a number at the end of a cut reply), ``nothing``. Never raises and takes time linear in the length of ``text``.
+    ones, ``error``, ``unfinished`` (reasoning without end, or a number at the end of a cut reply), ``nothing``.
 
     Args:
         cut: whether the reply met its length limit: then digits behind the point may be missing.
