@@ -98,17 +98,17 @@ def of_services() -> Iterator[Row]:
 
 def of_metrics() -> Iterator[Row]:
     """Searches and distances."""
-    what, faiss = "TRAC's votes, 12,000 × 8,580 × 768, every k to 100", "faiss, IndexFlatIP"
-    others = (faiss, "torch, topk of blocks", "scikit-learn, brute")
+    what, numpy, faiss = "TRAC's votes, 12,000 × 8,580 × 768, every k to 100", "numpy, float64", "faiss, IndexFlatIP"
+    others = (numpy, "numpy, float32", faiss, "torch, topk of blocks", "scikit-learn, brute")
     ratios: dict[str, At] = {f"× {name}": ("sides", name, "ours_takes_times_as_long") for name in others[1:]}
-    yield Row(what, "retrieval", ("sides", faiss, "ours_takes_times_as_long"), f"× {faiss}", 1.2, beside=ratios)
+    yield Row(what, "retrieval", ("sides", numpy, "ours_takes_times_as_long"), f"× {numpy}", 1.2, beside=ratios)
     memory: dict[str, At] = {name: ("sides", name, "peak_mib") for name in others}
-    yield Row(what, "retrieval", ("sides", "votes for every k", "peak_mib"), "MiB", 300, beside=memory)
+    yield Row(what, "retrieval", ("sides", "votes for every k", "peak_mib"), "MiB", beside=memory)
     for at, samples in enumerate((60, 300, 1000, 3000)):
-        seconds: dict[str, At] = {"seconds": ("sizes", at, "sides", "nuclear norm", "seconds")}
+        seconds: dict[str, At] = {"seconds": ("sizes", at, "sides", "frechet_distance", "seconds")}
         ratio: At = ("sizes", at, "ours_takes_times_as_long")
         what = f"the Fréchet distance of {samples:,} × 2,048"
-        yield Row(what, "frechet", ratio, "× the fastest other way", 1, beside=seconds)
+        yield Row(what, "frechet", ratio, "× the fastest other way", 1.2, beside=seconds)
 
 
 def table(of: Mapping[str, Any]) -> str:

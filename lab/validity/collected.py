@@ -49,7 +49,7 @@ def collect(source: Source) -> Readings:
     """
     found: Readings = {}
     for spec in benchmarks():
-        for keys in spec.selection(source.settings):
+        for keys in source.settings.keys_of(spec):
             if _is_ranked(source, keys):
                 for place, reading in _readings(source, read_scored(source.root, spec, keys)):
                     found.setdefault(place, reading)  # a metric without an encoder is the same through each

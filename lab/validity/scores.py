@@ -13,7 +13,7 @@ from driftledger.benchmarks.score import ROWS, SCORE, Row, Score, base_key
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.intervals.means import mean_interval
+from driftledger.metrics.intervals import mean_interval
 from lab.validity.units import Unit, Units
 
 T = TypeVar("T")

@@ -15,7 +15,8 @@ import typer
 from typer.core import TyperGroup
 
 from driftledger import __version__
-from driftledger.benchmarks.registry import command_groups, imported
+from driftledger.benchmarks.mm_vet.commands import app as grades
+from driftledger.commands.people import human, ratings
 from driftledger.core.errors import DriftledgerError, MissingSourceError
 from driftledger.core.escaping import for_line, for_terminal
 from driftledger.ledger.objects.reach import Reach
@@ -29,7 +30,7 @@ PLACE_ERRORS = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.EN
 """Something else lies where a file or a folder should; a sentence only if the error names the place."""
 
 RUNS_OWN_CODE = frozenset(
-    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset"} | {*command_groups()}
+    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset", "human", "ratings", "grades"}
 )
 """The commands that evaluate: what a project's params.yaml names of its own code is theirs to run. All others may be
 used to look at what strangers made."""
@@ -69,8 +70,8 @@ app = typer.Typer(
 )
 stage = typer.Typer(help="Run one stage, as the pipelines of DVC do: 'driftledger run' runs all that is needed.")
 app.add_typer(stage, name="stage", hidden=True)
-for group, place in command_groups().items():
-    app.add_typer(imported(place), name=group, rich_help_panel=PEOPLE)
+for group, sheets in (("human", human), ("ratings", ratings), ("grades", grades)):
+    app.add_typer(sheets, name=group, rich_help_panel=PEOPLE)
 
 RemoteOption = Annotated[
     str | None, typer.Option(metavar="URL", help="A DVC remote to fetch from: none that the checkout names is asked.")

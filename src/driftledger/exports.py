@@ -130,7 +130,7 @@ def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
     for lineage in run.lineages:
         score, rows = lineage.score, read_jsonl(root / lineage.rows_path, Row)
         name = score.components["model"].name
-        samples = [_sample(each, name) for each in lineage.spec.traces(lineage, root, rows)]
+        samples = [_sample(each, name) for each in lineage.spec.traces(lineage.places(root), score, rows)]
         spec = log.EvalSpec(
             created=date.isoformat(),
             task=lineage.place.replace("/", "_"),

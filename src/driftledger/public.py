@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from driftledger.benchmarks.genception.first_look import evaluate
     from driftledger.components.functions import dataset, encoder, generator, model
+    from driftledger.notebook.first_look import evaluate
     from driftledger.notebook.opened import open_project as open  # noqa: A004  # as people call it
 
     __all__ = ["dataset", "encoder", "evaluate", "generator", "model", "open"]
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "dataset": "driftledger.components.functions:dataset",
     "encoder": "driftledger.components.functions:encoder",
-    "evaluate": "driftledger.benchmarks.genception.first_look:evaluate",
+    "evaluate": "driftledger.notebook.first_look:evaluate",
     "generator": "driftledger.components.functions:generator",
     "metrics": "driftledger.metrics",
     "model": "driftledger.components.functions:model",

@@ -9,7 +9,6 @@ import pytest
 from rich.cells import cell_len
 from typer.testing import CliRunner
 
-from driftledger.benchmarks.registry import command_groups
 from driftledger.cli import PANELS, app
 from driftledger.commands.verify import Verified
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
@@ -122,4 +121,4 @@ def test_every_command_stands_in_a_panel_but_stages_of_dvc() -> None:
     panels = {each.name or each.callback.__name__: each.rich_help_panel for each in app.registered_commands}  # type: ignore[union-attr]
     groups = {each.name: each.rich_help_panel for each in app.registered_groups}
     assert {name for name, panel in (panels | groups).items() if panel not in PANELS} == {"stage"}
-    assert command_groups().keys() <= groups.keys()
+    assert {"human", "ratings", "grades"} <= groups.keys()

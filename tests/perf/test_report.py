@@ -57,9 +57,9 @@ def test_what_is_not_installed_is_said_and_left_out(perf, capsys):
 def test_every_way_to_the_frechet_distance_finds_the_known_one(perf, monkeypatch):
     frechet = perf("frechet")
     monkeypatch.setattr(frechet, "DIMENSIONS", 12)
-    sides = [side for side in frechet.SIDES if side != "clean-fid"]
-    measured = frechet.measure(80, sides)
-    assert list(measured["sides"]) == sides
+    assert frechet.sides(12)[1] == "svd of A Bᵀ"
+    measured = frechet.measure(80)
+    assert list(measured["sides"]) == [frechet.OURS, "Cholesky and eigvalsh"]
     assert measured["fastest_of_the_others"] != frechet.OURS
     assert all(row["relative_error"] < 1e-9 for row in measured["sides"].values())
 
@@ -68,4 +68,4 @@ def test_the_searches_find_the_neighbours_that_votes_have(perf, monkeypatch):
     retrieval = perf("retrieval")
     for name, value in {"SUPPORT": 90, "TEST": 20, "DIMENSIONS": 16, "CLASSES": 9, "MOST": 5}.items():
         monkeypatch.setattr(retrieval, name, value)
-    assert retrieval.other("scikit-learn, brute") == 0
+    assert [retrieval.other(side) for side in ("numpy, float64", "scikit-learn, brute")] == [0, 0]

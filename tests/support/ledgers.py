@@ -12,9 +12,8 @@ from driftledger.benchmarks.base import DATASET, ROLES, SECTIONS, Benchmark, Sta
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import LOCK, benchmark, benchmark_names, lock_files
 from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Row, Score
-from driftledger.benchmarks.scoring import Scored
+from driftledger.benchmarks.scoring import Scored, write_score
 from driftledger.benchmarks.selection import Selected
-from driftledger.benchmarks.writing import write_score
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record, write_json, write_jsonl
 from driftledger.core.images import png_bytes

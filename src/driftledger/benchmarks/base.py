@@ -11,11 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
-
-from pydantic import BaseModel
 
 from driftledger.benchmarks.coverage import comparable, difference, range_of
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
@@ -28,8 +25,6 @@ from driftledger.data.question_sets.base import QuestionRules
 if TYPE_CHECKING:
     from driftledger.benchmarks.standing import Standing, Standings
     from driftledger.benchmarks.traces import Trace
-    from driftledger.ledger.lineage import Lineage
-    from driftledger.project.settings import Settings
 
 
 class Input(StrEnum):
@@ -124,8 +119,6 @@ class Metric:
     pairing: Literal["mean", "ratio"] = "mean"
     """How rows make the score: the mean over groups of the mean over units; or, over orders or gradings, 100 times the
     mean over units of sum / count, resampled by cluster."""
-    steps: int = 1
-    """Of a ratio, values are whole multiples of 1 / ``steps``, or of what that is divided into by powers of ten."""
     tracked: str = ""
     """What MLflow calls it, before ``/`` and the name of the data; empty for a metric that MLflow does not show. With
     ``{t}`` each t has a name of its own, and the curve is shown as well; a family over t without it is a curve."""
@@ -367,8 +360,6 @@ class Benchmark(ABC):
     """The word that stages, modules, params and MLflow use."""
     title: ClassVar[str]
     """For people: ``MM-SAP``."""
-    topic: ClassVar[str] = ""
-    """For people who do not know the title, what it measures; empty where the title says it."""
     data: ClassVar[Stage]
     """:data:`DATASET` or :data:`QUESTION_SET`."""
     questions: ClassVar[QuestionRules | None] = None
@@ -380,8 +371,6 @@ class Benchmark(ABC):
     """Headlines first, in the order in which a reader wants them."""
     settings: ClassVar[type[Section]]
     """Its section of ``params.yaml``."""
-    protocol: ClassVar[type[BaseModel]]
-    """What ``inputs.protocol`` holds."""
     scoring: ClassVar[type[Scoring]]
     """What ``inputs.settings`` holds: all that the scoring depends on, but coverage, which may only refuse."""
     runner: ClassVar[str]
@@ -389,9 +378,6 @@ class Benchmark(ABC):
     judged: ClassVar[bool] = False
     """Whether ``run.judge`` has a part in its scores."""
     unfair: ClassVar[tuple[Rule, ...]] = ()
-    commands: ClassVar[Mapping[str, str]] = {}
-    """Group of commands that it adds to ``driftledger``, ``ratings`` for instance → ``module:app`` of a Typer app. Ours
-    stand in the registry, where they are read without importing a specification."""
     at_a_glance: ClassVar[tuple[str, ...]] = ()
     """Keys of the metrics that the leaderboard shows at a glance; the first of the table where none is named."""
     published_groups: ClassVar[Mapping[str, str]] = {}
@@ -414,23 +400,10 @@ class Benchmark(ABC):
         """From the data to the score."""
         return (self.data, *self.collects, self.scores)
 
-    def selection(self, settings: "Settings") -> Iterator[Mapping[str, str]]:
-        """The keys of every selected score, in the order of ``run:``."""
-        names = [settings.run.names(self.name, key) for key in self.scores.keys]
-        return (dict(zip(self.scores.keys, each, strict=True)) for each in product(*names))
-
-    def check(self, settings: "Settings") -> None:  # noqa: B027  # most have nothing to add
-        """Refuse a selection that this benchmark cannot go over; called when it goes over something.
-
-        Raises:
-            ValueError: what is wrong with it, and what to do.
-        """
-
-    def scoring_of(self, settings: "Settings") -> Scoring:
-        """The settings of scoring, out of ``params.yaml``: those of its section of the same names, and the seed."""
-        section = settings.section(self.name)
+    def scoring_of(self, section: Section, seed: int) -> Scoring:
+        """Return the settings of scoring: those of its section of the same names, and the seed."""
         given = {name: getattr(section, name) for name in self.scoring.model_fields if name != "seed"}
-        return self.scoring.model_validate(given | {"seed": settings.run.seed})
+        return self.scoring.model_validate(given | {"seed": seed})
 
     def metric(self, key: str) -> Metric | None:
         """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
@@ -502,7 +475,7 @@ class Benchmark(ABC):
         """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""
         facts = dict(score.inputs.protocol)
         for name, value in score.inputs.settings.items():
-            if name not in ("confidence", "bootstrap"):  # the latter in older files
+            if name != "confidence":
                 facts[name] = value if facts.get(name, value) == value else [facts[name], value]
         return facts
 
@@ -566,17 +539,17 @@ class Benchmark(ABC):
 
         return default_figures(self, block)
 
-    def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
-        """Files for MLflow beside ``rows.csv``, which every score has: pictures, descriptions, answers."""
+    def artifacts(self, folders: Mapping[str, Path], score: Score) -> Artifacts:
+        """Return the files that MLflow has of a score beside its rows: pictures, descriptions, answers.
+
+        Args:
+            folders: stage → the folder that it wrote, from the data to the score.
+        """
         return {}
 
-    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator["Trace"]:
-        """The units of these rows step by step, as MLflow's trace view shows them."""
+    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator["Trace"]:
+        """Yield the units of these rows step by step, as MLflow's trace view shows them; ``folders`` as above."""
         return iter(())
-
-    def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
-        """Role of a call, ``describe`` for instance → keys of the calls behind a score, as far as records tell them."""
-        return {}
 
 
 @lru_cache(maxsize=10_000)

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from driftledger.benchmarks.score import Interval, Row, Score, base_key
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.groups import Difference, Groups, Pair, groups, shown
-from driftledger.metrics.intervals.estimate import fewest, upper
-from driftledger.metrics.intervals.student import t_quantile
-from driftledger.metrics.paired_t import paired_by_category, paired_by_cluster
+from driftledger.metrics.intervals import clustered_mean_interval, fewest, mean_interval
+from driftledger.metrics.paired import paired_clustered_interval, paired_interval
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark, Metric
@@ -76,8 +77,9 @@ class Standings:
         return self._known[number]
 
     def between(self, number: str, model: str, floor: str, ceiling: str) -> Interval | None:
-        """The interval of :func:`~driftledger.metrics.groups.normalised` over the units that all three have; None where
-        their rows do not make the number, or too few units are common.
+        """Return the interval of (x − floor) / (ceiling − floor) over the units that all three have.
+
+        None where their rows do not make the number, or too few units are common.
 
         Of a quotient r = Σ(x − floor) / Σ(ceiling − floor) the deviations are (x − floor) − r·(ceiling − floor), unit
         by unit; their mean has Student's t, and is divided by the mean of the denominator.
@@ -93,17 +95,18 @@ class Standings:
         if len(common) < fewest(found.confidence):
             return None
         within = [x[unit].within for unit in common]
-        test = paired_by_category if found.metric.pairing == "mean" else paired_by_cluster
+        estimate = mean_interval if found.metric.pairing == "mean" else clustered_mean_interval
         above = [x[unit].value - low[unit].value for unit in common]
         below = [high[unit].value - low[unit].value for unit in common]
-        whole = test(below, within).difference
+        whole = estimate(below, within, found.confidence).value
         if not whole:
             return None
-        share = test(above, within).difference / whole
-        spread = test([one - share * other for one, other in zip(above, below, strict=True)], within)
-        if not spread.df:
+        share = estimate(above, within, found.confidence).value / whole
+        deviations = [one - share * other for one, other in zip(above, below, strict=True)]
+        spread = estimate(deviations, within, found.confidence).interval
+        if spread is None:
             return None
-        half = t_quantile(upper(found.confidence), spread.df) * spread.standard_error / abs(whole)
+        half = (spread.high - spread.low) / 2 / abs(whole)
         return Interval(share - half, share + half)
 
     def _tested_by(self, number: str) -> "_Tested | None":
@@ -133,9 +136,9 @@ class Standings:
         order = sorted(values, key=lambda model: (-sign * values[model], model))
         controls = {score.model for score in self._scores if score.components["model"].is_control}
         models = [model for model in order if model not in controls]
-        among = {(a, b): _difference(metric, units[a], units[b]) for a, b in combinations(models, 2)}
+        among = {(a, b): _difference(found, units[a], units[b]) for a, b in combinations(models, 2)}
         beside = {
-            (a, b): _difference(metric, units[a], units[b])
+            (a, b): _difference(found, units[a], units[b])
             for a, b in product((model for model in order if model in controls), models)
         }
         return Standing(
@@ -184,12 +187,12 @@ def _makes(metric: "Metric", units: Iterable[_Unit], value: float) -> bool:
     return abs(made - value) <= _CLOSE * max(1.0, abs(value))
 
 
-def _difference(metric: "Metric", a: Mapping[str, _Unit], b: Mapping[str, _Unit]) -> Difference:
+def _difference(tested: _Tested, a: Mapping[str, _Unit], b: Mapping[str, _Unit]) -> Difference:
     """B's less A's over the units that both have in the same group or cluster, as ``compare`` pairs them."""
     common = sorted(unit for unit in a.keys() & b.keys() if a[unit].within == b[unit].within)
     if not common:
         return Difference(0.0, None)
-    differences = [b[unit].value - a[unit].value for unit in common]
-    test = paired_by_category if metric.pairing == "mean" else paired_by_cluster
-    found = test(differences, [a[unit].within for unit in common])
+    test = paired_interval if tested.metric.pairing == "mean" else paired_clustered_interval
+    one, two = (np.array([side[unit].value for unit in common]) for side in (a, b))
+    found = test(one, two, [a[unit].within for unit in common], confidence=tested.confidence)
     return Difference(found.difference, found.p_value)

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
 from driftledger.benchmarks.records import CARD, CollectedCard
 from driftledger.benchmarks.registry import benchmark_names, runner
-from driftledger.benchmarks.writing import write_collected
+from driftledger.benchmarks.runner import write_collected
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.observations import write_observations
 from driftledger.collect.plan import Plan, PlannedCalls
@@ -26,13 +26,14 @@ from driftledger.collect.run import Collector
 from driftledger.collect.settings import CollectSettings
 from driftledger.collect.store import CallStore
 from driftledger.commands.resolve import inputs_of, keys_of
-from driftledger.commands.stages import ask, refuse_failures
 from driftledger.components.base import Component
 from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
 from driftledger.core.files import read_json
 from driftledger.core.made import INPUTS, files_digest, is_made, keep_only, made_from, make
 from driftledger.core.strict import explain
+from driftledger.project.asking import ask, refuse_failures
+from driftledger.project.inputs import stage_inputs
 from driftledger.project.project import Project
 from driftledger.project.workers import collector_of
 
@@ -166,7 +167,8 @@ class _Work:
         def write() -> None:
             with self._lock:
                 pay_back(project, task, self._store)
-                collecting = runner(task.spec.name).collecting(project, task.stage.name, task.keys)
+                given = stage_inputs(project, task.spec, task.keys)
+                collecting = runner(task.spec.name).collecting(given, task.stage.name)
             collected = ask(collecting, self._store, self._collector)
             failures = collecting.failures(collected)
             refuse_failures(failures, task.spec.name, project.settings.section(task.spec.name).min_coverage)
@@ -261,9 +263,8 @@ def _count(project: Project, task: Task, plan: Plan, done: dict[str, Any]) -> No
     folder, name = project.root / task.stage.at(task.keys), task.stage.name
     is_current = (project.root / task.spec.data.at(task.keys)).is_dir() and is_made(folder, task.inputs_now(project))
     complete = all(stage.name in done for stage in task.before[1:])
-    collecting = runner(task.spec.name).collecting(
-        project, name, task.keys, None if is_current else done if complete else {}
-    )
+    earlier = None if is_current else done if complete else {}
+    collecting = runner(task.spec.name).collecting(stage_inputs(project, task.spec, task.keys), name, earlier)
     if is_current:
         if (recorded := plan.recorded(collecting.run)) is not None:
             done[name] = recorded

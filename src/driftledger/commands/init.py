@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import pygit2
 
-from driftledger.benchmarks.registry import LOCK
 from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import write_bytes
 from driftledger.core.names import is_relative_path, leads_out
 from driftledger.core.shortening import shortened
 from driftledger.data.datasets.image_folder import ImageFolder
+from driftledger.ledger.lock import LOCK
 from driftledger.project.first_params import FirstParams, Images, first_params, name_of
 from driftledger.project.scaffold import (
     PIPELINE,

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
@@ -18,13 +17,14 @@ from driftledger.collect.observations import read_observations
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
-from driftledger.core.errors import ConfigError, MissingExtraError, MissingSourceError, StoreError, nothing_at
+from driftledger.core.errors import MissingExtraError, MissingSourceError, StoreError
 from driftledger.core.escaping import for_terminal
 from driftledger.core.files import write_json
 from driftledger.core.made import files_digest, keep_only, made_from
 from driftledger.core.registry import provider_place
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
+from driftledger.project.inputs import file_beside
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 
@@ -185,22 +185,6 @@ def _source(section: str, name: str, provider: Provider, known: "_Noted") -> dic
     noted = {"source": known.digest(f"{section}.{name}", _as_written(provider), provider.source_digest)}
     place = provider_place(section, provider.provider)
     return noted if is_ours(place.partition(":")[0]) else {**noted, "code": code_digest(place)}
-
-
-def file_beside(project: Project, spec: Benchmark, setting: str) -> Path | None:
-    """The one that a setting names; None where it names none.
-
-    Raises:
-        MissingSourceError: it is missing.
-    """
-    path = getattr(project.settings.section(spec.name), setting)
-    if path is None:
-        return None
-    file: Path = project.root / path
-    if not file.is_file():
-        sentence = f"{spec.name}.{setting} in params.yaml is {path}, which is missing; mend it or set null"
-        raise MissingSourceError(sentence, str(path)) if nothing_at(file) else ConfigError(sentence)
-    return file
 
 
 def _beside(project: Project, spec: Benchmark, setting: str) -> tuple[str, str, Callable[[], str]]:

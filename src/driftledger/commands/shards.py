@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from driftledger.benchmarks.registry import benchmark_names, runner
-from driftledger.benchmarks.runner import Collecting, Planned
-from driftledger.collect.call import NotStoredError
+from driftledger.benchmarks.runner import Collecting
+from driftledger.collect.call import NotStoredError, Planned
 from driftledger.collect.observations import write_observations
 from driftledger.collect.run import Collector
 from driftledger.collect.shards import Shard, block_of, part_of, stores_in
@@ -18,6 +18,7 @@ from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.made import is_made
 from driftledger.core.progress import Progress
+from driftledger.project.inputs import stage_inputs
 from driftledger.project.project import Project
 from driftledger.project.workers import collector_of
 
@@ -57,7 +58,9 @@ def collect_shard(
     block = block_of(
         component
         for task in tasks
-        for component in runner(task.spec.name).collecting(project, task.stage.name, task.keys, {}).components
+        for component in runner(task.spec.name)
+        .collecting(stage_inputs(project, task.spec, task.keys), task.stage.name, {})
+        .components
     )
     folder, waiting = shard.store(into), False
     with ExitStack() as stack:
@@ -76,7 +79,8 @@ def collect_shard(
                     folders = {stage.name: project.root / stage.at(task.keys) for stage in task.before[1:]}
                     if any(name not in earlier and not each.is_dir() for name, each in folders.items()):
                         raise NotStoredError
-                    collecting = runner(task.spec.name).collecting(project, task.stage.name, task.keys, earlier or None)
+                    given = stage_inputs(project, task.spec, task.keys)
+                    collecting = runner(task.spec.name).collecting(given, task.stage.name, earlier or None)
                     if collecting.calls:
                         earlier[task.stage.name] = _ask_part(shard, block, store, collector, collecting)
                 except NotStoredError:

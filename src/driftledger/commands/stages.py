@@ -5,30 +5,17 @@ Each takes names, as ``dvc.yaml`` passes them, and a project that finds everythi
 
 import sys
 import webbrowser
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
 from driftledger.benchmarks.registry import question_rules, runner
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few
+from driftledger.core.errors import ConfigError, CoverageError, StoreError
 from driftledger.core.escaping import for_terminal
 from driftledger.core.files import write_json
 from driftledger.core.made import keep_only, make
-from driftledger.core.progress import Progress
 from driftledger.project.project import Project
-
-if TYPE_CHECKING:
-    from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned
-    from driftledger.benchmarks.scoring import ToScore
-    from driftledger.collect.run import Collector
-    from driftledger.collect.store import CallStore
-    from driftledger.components.base import Model
-
-R = TypeVar("R")
-T = TypeVar("T")
 
 
 def data(project: Project) -> None:
@@ -67,8 +54,9 @@ def score(project: Project, model: str) -> None:
     Raises:
         CoverageError: too little of a benchmark could be scored; the other scores are written.
     """
-    from driftledger.benchmarks.writing import write_score
+    from driftledger.benchmarks.scoring import write_score
     from driftledger.commands.resolve import inputs_of, keys_of
+    from driftledger.project.inputs import to_score
 
     folders, refused = list[Path](), list[CoverageError]()
     (project.root / SCORES / model).mkdir(parents=True, exist_ok=True)
@@ -164,101 +152,3 @@ def track(project: Project) -> None:
     print(f"{len(written)} new files in {project.paths.ledger.name}/", flush=True)
     write_json(project.paths.reports / "tracked.json", {each.name: each.fingerprint for each in evidence})
     show_after_push(project)
-
-
-def ask(collecting: "Collecting[T]", store: "CallStore", collector: "Collector | None" = None) -> T:
-    """Make every call that is not stored yet, show the progress, and say what it has cost.
-
-    Args:
-        collector: None: one of its own.
-    """
-    from driftledger.collect.run import Collector, called
-    from driftledger.components.remote.component import RemoteComponent
-
-    if not collecting.calls:
-        return collecting.run(_run_nothing)
-    with Progress(collecting.title, total=collecting.calls) as progress:
-        if collector is None:
-            with Collector(store) as own:
-                collected = collecting.run(partial(_run, own, progress, set()))
-        else:
-            collected = collecting.run(partial(_run, collector, progress, set()))
-    for component in collecting.components:
-        if isinstance(component, RemoteComponent):
-            spent = store.spent(component.fingerprint)
-            cost = f", cost {spent.cost:.2f}" if component.prices else ""
-            print(f"{called(component)}: {spent.attempts} attempts so far{cost}", flush=True)
-    return collected
-
-
-def _run_nothing(planned: "Sequence[Planned[R]]") -> list[R]:
-    raise ValueError(f"a stage that only reads asks for {len(planned)} protocols")
-
-
-def _run(collector: "Collector", progress: Progress, told: set[str], planned: "Sequence[Planned[R]]") -> list[R]:
-    from driftledger.collect.run import called
-    from driftledger.components.base import Model
-
-    asked: dict[str, tuple[Model, list[str]]] = {}
-    most_calls = 0
-    for each in planned:
-        most_calls = max(most_calls, len(each.calls))
-        for component, call in each.calls:
-            progress.share(called(component)).expected += 1
-            if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
-                asked.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
-    _tell_unmatched(asked.values(), told)
-    return collector.run((each.steps() for each in planned), progress, most_calls)
-
-
-def _tell_unmatched(asked: "Iterable[tuple[Model, Sequence[str]]]", told: set[str]) -> None:
-    """Say once what models that look answers up do not know of the samples that they are asked about; errors as in
-    :meth:`Model.check_subjects`."""
-    for model, subjects in asked:
-        said = model.check_subjects(subjects)
-        if said is not None and said not in told:
-            told.add(said)
-            print(said, file=sys.stderr, flush=True)
-
-
-def refuse_failures(found: "FailedCalls", benchmark_name: str, min_coverage: float) -> None:
-    """Refuse to go on when too much was ended by a failed call, so that there is a next run, which tries it again.
-
-    A refusal is an answer and stays; whether enough is left to score is for the scoring half to say.
-
-    Raises:
-        CoverageError: naming the first few and what went wrong.
-    """
-    failed, total, things = found
-    if failed and 1 - len(failed) / total < min_coverage:
-        raise CoverageError(
-            f"{len(failed)} of {total} {things} were ended by a failed call, and {benchmark_name}.min_coverage in "
-            f"params.yaml asks for {min_coverage:.0%} ({first_few(failed)}); run 'dvc repro' to try these again: "
-            "finished calls are stored"
-        )
-
-
-def to_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> "ToScore":
-    """What a score of the project is computed from; errors as in :meth:`Project.encoder`."""
-    from driftledger.benchmarks.scoring import ToScore
-
-    scoring = spec.scoring_of(project.settings)
-    named = {role: keys.get(role) or getattr(scoring, role, None) for role in ("encoder", "text_encoder")}
-    return ToScore(
-        keys=keys,
-        folders={stage.name: project.root / stage.at(keys) for stage in (spec.data, *spec.collects)},
-        scoring=scoring,
-        min_coverage=project.settings.section(spec.name).min_coverage,
-        encoders={role: project.encoder(name) for role, name in named.items() if name is not None},
-        beside=files_beside(project, spec),
-        features=project.features(),
-    )
-
-
-def files_beside(project: Project, spec: Benchmark) -> dict[str, Path]:
-    """The user's files that go into the scores of a benchmark, by the setting that names them; errors as in
-    :func:`file_beside`."""
-    from driftledger.commands.resolve import file_beside
-
-    found = {setting: file_beside(project, spec, setting) for setting in spec.beside}
-    return {setting: file for setting, file in found.items() if file is not None}

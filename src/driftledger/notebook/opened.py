@@ -161,7 +161,8 @@ class OpenedProject:
         for keys in some:
             rows = self._rows(spec, keys)
             if mine := [row for row in rows if row.unit == sample]:
-                for trace in spec.traces(read_lineage(Workspace(self.path), lock, spec, keys), self.path, mine[:1]):
+                lineage = read_lineage(Workspace(self.path), lock, spec, keys)
+                for trace in spec.traces(lineage.places(self.path), lineage.score, mine[:1]):
                     image = next((shown.file for shown in trace.asked.values() if isinstance(shown, Shot)), None)
                     if trace.start and image is not None:
                         original = image

@@ -60,7 +60,7 @@ class Project:
     @cached_property
     def selected(self) -> Selected:
         """Every score that ``params.yaml`` selects."""
-        return Selected([(spec, keys) for spec in benchmarks() for keys in spec.selection(self.settings)])
+        return Selected([(spec, keys) for spec in benchmarks() for keys in self.settings.keys_of(spec)])
 
     def model(self, name: str) -> Model:
         """The model of that name, as ``resolve`` found it.

@@ -6,6 +6,7 @@ Which benchmarks there are is the registry's to say: each has a list in ``run``,
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -15,7 +16,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, create
 from driftledger.benchmarks.base import DATASET, Benchmark
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.registry import benchmark, benchmark_names, question_rules
-from driftledger.benchmarks.settings import EntryOf, Section
+from driftledger.benchmarks.settings import EntryOf, OfSelected, Section
 from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.canonical import sha256_of
@@ -153,6 +154,11 @@ class Settings(Strict):
         """Those that go over something."""
         return tuple(benchmark(name) for name in benchmark_names() if self.run.over(name))
 
+    def keys_of(self, spec: Benchmark) -> Iterator[dict[str, str]]:
+        """Yield the keys of every selected score of a benchmark, in the order of ``run:``."""
+        names = [self.run.names(spec.name, key) for key in spec.scores.keys]
+        return (dict(zip(spec.scores.keys, each, strict=True)) for each in product(*names))
+
     def section(self, benchmark_name: str) -> Section:
         """How a benchmark goes.
 
@@ -188,18 +194,22 @@ class Settings(Strict):
             names += self.run.text_encoders
         if section == "models" and self.needs_judge:
             names.append(self.judge)
-        names += [name for _, where, name in self.references() if where == section]
+        names += [name for _, mark, name in self.references() if mark.section == section]
         return tuple(dict.fromkeys(names))
 
-    def references(self) -> Iterator[tuple[str, str, str]]:
+    def references(self) -> Iterator[tuple[str, EntryOf, str]]:
         """Where a benchmark's section names entries of a catalogue, of which, and the name of each."""
         for spec in self.benchmarks:
-            for key, field in spec.settings.model_fields.items():
-                for mark in field.metadata:
-                    if isinstance(mark, EntryOf):
-                        given = getattr(self.section(spec.name), key)
-                        names = given if isinstance(given, tuple) else () if given is None else (given,)
-                        yield from ((f"{spec.name}.{key}", mark.section, name) for name in names)
+            for key, mark, names in self._marked(spec):
+                if isinstance(mark, EntryOf):
+                    yield from ((f"{spec.name}.{key}", mark, name) for name in names)
+
+    def _marked(self, spec: Benchmark) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
+        """Yield the marks of a section's settings, and the names that each setting holds."""
+        for key, field in spec.settings.model_fields.items():
+            for mark in field.metadata:
+                given = getattr(self.section(spec.name), key)
+                yield key, mark, given if isinstance(given, tuple) else () if given is None else (given,)
 
     @property
     def needs_judge(self) -> bool:
@@ -258,8 +268,8 @@ class Settings(Strict):
                 self._check_known(f"descriptions.{name}: encoder", "encoders", [shown.encoder])
             if shown and shown.by:
                 self._check_known(f"descriptions.{name}: by", "models", [shown.by])
-        for where, section, name in self.references():
-            self._check_known(where, section, [name])
+        for where, mark, name in self.references():
+            self._check_known(where, mark.section, [name])
         for leaderboard, names in self.correlation.models.items():
             self._check_known(f"correlation.models.{leaderboard}:", "models", names)
         return self
@@ -295,8 +305,27 @@ class Settings(Strict):
     @model_validator(mode="after")
     def _benchmarks_can_go(self) -> "Settings":
         for spec in self.benchmarks:
+            empty = [key for key in spec.scores.keys if not self.run.names(spec.name, key)]
+            if empty:
+                needed = " and ".join(f"run.{key}s" for key in empty)
+                raise ValueError(f"{spec.name} needs {needed}; select some, or nothing in run.{spec.name}")
+            for key, mark, names in self._marked(spec):
+                other = [name for name in names if name not in self.run.over(spec.name)]
+                if isinstance(mark, OfSelected) and other:
+                    raise ValueError(
+                        f"{spec.name}.{key}: {other[0]!r} is not in run.{spec.name}; select it, or remove it"
+                    )
+        for where, mark, name in self.references():
             with suppress(UntrustedCodeError):
-                spec.check(self)
+                if mark.must == "read" and not self.encoder(name).reads:
+                    raise ValueError(f"{where}: {name!r} has no text tower; name another, or set null")
+            if mark.must == "ask once":
+                asked = self.description(name)
+                if asked.demonstrations or len(asked.lengths) > 1:
+                    raise ValueError(
+                        f"{where}: {name!r} has demonstrations or several lengths; name a description that asks once "
+                        "an image"
+                    )
         return self
 
     def dataset(self, name: str) -> DatasetProvider:

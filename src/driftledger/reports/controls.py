@@ -15,7 +15,6 @@ from driftledger.benchmarks.tables import (
     ordered,
     shown_key,
 )
-from driftledger.metrics.groups import normalised
 from driftledger.metrics.ranks import DECIMALS
 
 _HOW = (
@@ -119,4 +118,4 @@ def _between(spec: Benchmark, block: SideBySide, key: str, score: Score, floor: 
     names = score.model, floor.model, ceiling.model
     ends = None if block.standings is None else block.standings.between(key, *names)
     more = "" if ends is None else "–".join(f"{end:.3f}" for end in ends)
-    return cell(normalised(value, low, high), digits=3, more=more)
+    return cell((value - low) / (high - low), digits=3, more=more)

@@ -71,7 +71,7 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[dict[str, An
             if (on, name, generator) in chains
             and chains[on, name, generator].components["model"].fingerprint != card.fingerprint
         }
-        scoring = spec.scoring_of(project.settings)
+        scoring = spec.scoring_of(project.settings.section(spec.name), project.settings.run.seed)
         row = {"dataset": on, "model": model, "generator": generator, "checked_by": [*others]}
         rows.append(row | _row(project, score, first[on, model, generator], others, encoder, scoring))
     return rows

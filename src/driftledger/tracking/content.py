@@ -187,7 +187,7 @@ def artifacts_of(root: Path, evidence: Evidence, rows: Mapping[str, Sequence[Row
         "prompts.json": _json({place: some for place, some in prompts.items() if some}),
     }
     for lineage in first_of_records(evidence.lineages):
-        made = lineage.spec.artifacts(lineage, root)
+        made = lineage.spec.artifacts(lineage.places(root), lineage.score)
         files |= {f"{lineage.place}/{path}": make() for path, make in made.items()}
     return files
 

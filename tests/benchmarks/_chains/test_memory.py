@@ -12,7 +12,7 @@ COLLECT = """
 import resource, sys
 from pathlib import Path
 from PIL import Image
-from driftledger.benchmarks.writing import write_collected
+from driftledger.benchmarks.runner import write_collected
 from driftledger.core.canonical import sha256_file
 from driftledger.core.types import ImageFile, Sample
 from tests.support.chains import chains, collected

@@ -6,11 +6,11 @@ from driftledger.benchmarks._chains.collect import CollectChains
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
-from driftledger.commands.stages import ask
 from driftledger.components.remote.limits import Limits, Prices
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import BudgetError
 from driftledger.core.types import ImageFile, Sample
+from driftledger.project.asking import ask
 from driftledger.reports.plan import plan_table
 from tests.conftest import draw
 from tests.support.chains import chains

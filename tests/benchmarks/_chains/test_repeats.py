@@ -15,8 +15,7 @@ from driftledger.benchmarks._chains.records import ChainRecord, asked_again, che
 from driftledger.benchmarks.descriptions import describe_key
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.runner import Planned
-from driftledger.benchmarks.writing import write_collected
+from driftledger.benchmarks.runner import Planned, write_collected
 from driftledger.collect.call import Ask, Draw, NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.run import run_protocols

@@ -7,7 +7,7 @@ from typing import Any
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.writing import write_collected
+from driftledger.benchmarks.runner import write_collected
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_jsonl, write_jsonl
 from driftledger.core.types import ImageFile, Sample

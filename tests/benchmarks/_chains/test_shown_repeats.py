@@ -5,8 +5,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from driftledger.tracking.score_part import ScorePart
-from driftledger.tracking.views import Chart, views
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import REPEAT, RepeatRow, Row

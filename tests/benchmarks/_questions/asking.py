@@ -8,17 +8,16 @@ from typing import Any, ClassVar, cast
 
 from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.registry import benchmark, runner
-from driftledger.benchmarks.runner import Collecting
-from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.runner import Collecting, write_collected
+from driftledger.benchmarks.scoring import Scored, ToScore, write_score
 from driftledger.benchmarks.settings import Section
-from driftledger.benchmarks.writing import write_collected, write_score
 from driftledger.collect.store import CallStore
-from driftledger.commands.stages import ask
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.project.asking import ask
 from driftledger.project.project import Project
 from tests.conftest import draw
 

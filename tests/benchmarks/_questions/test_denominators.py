@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from driftledger.benchmarks._questions.records import GradeRecord
+from driftledger.benchmarks._questions.scoring import joint_outcome
 from driftledger.benchmarks._questions.settings import UNREAD
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
@@ -38,6 +39,11 @@ def scored(root: Path, name: str, questions: Any, read: Sequence[Mapping[str, An
 
 def ended(outcome: Outcome, **read: Any) -> dict[str, Any]:
     return {"outcome": outcome, **read}
+
+
+def test_a_question_has_the_outcome_of_its_first_answer_unless_one_is_ok() -> None:
+    assert joint_outcome([Outcome.REFUSED, Outcome.FILTERED]) is Outcome.REFUSED
+    assert joint_outcome([Outcome.FILTERED, Outcome.OK]) is Outcome.OK
 
 
 SAP_READ = [  # two questions of each subset; the right options are 0 to 3

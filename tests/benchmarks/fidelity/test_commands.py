@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import typer
 import yaml
+from driftledger.benchmarks.fidelity.commands import app, ratings_sheet
 from typer.testing import CliRunner
 
 from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.benchmarks.fidelity.commands import app, ratings_sheet
 from driftledger.benchmarks.fidelity.ratings import RUBRIC, read_ratings
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.files import write_jsonl

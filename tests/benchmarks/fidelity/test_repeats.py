@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from driftledger.benchmarks.fidelity.artifacts import redraws_sheet
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard

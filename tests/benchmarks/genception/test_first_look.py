@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from driftledger.benchmarks.genception.first_look import FirstLook, evaluate
 from PIL import Image
 
 import driftledger
-from driftledger.benchmarks.genception.first_look import FirstLook, evaluate
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.components.base import Model
 from driftledger.core.errors import ConfigError, CoverageError, DataError, DriftledgerError, LedgerError

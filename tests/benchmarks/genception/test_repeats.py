@@ -16,10 +16,10 @@ from driftledger.benchmarks.genception.score import score
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.runner import write_collected
 from driftledger.benchmarks.score import REPEAT, Row, Score, base_key
 from driftledger.benchmarks.scoring import ToScore, interval
 from driftledger.benchmarks.traces import values_of
-from driftledger.benchmarks.writing import write_collected
 from driftledger.components.base import Generator
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError

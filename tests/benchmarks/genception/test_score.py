@@ -19,7 +19,7 @@ from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.core.errors import CoverageError
-from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.files import read_json, read_jsonl, write_json, write_jsonl
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Outcome
 from driftledger.data.records import DatasetCard, SampleEntry
@@ -268,3 +268,17 @@ def test_a_mean_over_fewer_categories_is_not_ranked(tmp_path: Path) -> None:
     assert spec.ranked(whole, "gc_at_3") == whole.metrics["gc_at_3"]
     assert "gc_at_3" in part.metrics
     assert spec.ranked(part, "gc_at_3") is None
+
+
+def test_over_repeats_the_fewest_images_are_said(tmp_path: Path) -> None:
+    """In the second of two repeats, b2 stops after two iterations."""
+    write_case(tmp_path, {}, {})
+    records, card = read_jsonl(tmp_path / "c" / RECORDS, ChainRecord), read_json(tmp_path / "c" / CARD, CollectedCard)
+    again = [each.model_copy(update={"repeat": 1}) for each in records if (each.sample, each.t) != ("b2", 3)]
+    write_jsonl(tmp_path / "c" / RECORDS, [*records, *again])
+    write_json(tmp_path / "c" / CARD, card.model_copy(update={"protocol": dict(card.protocol) | {"repeats": 2}}))
+    folders = {"dataset": tmp_path / "d", "chain": tmp_path / "c"}
+    keys = {"dataset": "d", "model": "m", "generator": "g", "encoder": "e"}
+    scoring = GenCeptionScoring(iterations=3, confidence=0.95, seed=1)
+    given = ToScore(keys=keys, folders=folders, scoring=scoring, min_coverage=0.5, encoders={"encoder": TableEncoder()})
+    assert score(given).score.metrics["images"] == 3

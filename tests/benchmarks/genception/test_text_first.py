@@ -14,8 +14,8 @@ from driftledger.benchmarks._chains.records import ChainRecord, check_chains
 from driftledger.benchmarks.genception.settings import GenCeptionSettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import runner
+from driftledger.benchmarks.runner import write_collected
 from driftledger.benchmarks.score import SCORE, Score
-from driftledger.benchmarks.writing import write_collected
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import read_json, read_jsonl, write_jsonl

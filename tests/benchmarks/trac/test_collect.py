@@ -3,22 +3,22 @@
 from pathlib import Path
 
 import pytest
+from driftledger.benchmarks.trac.examples import Examples
 
 from driftledger.benchmarks.descriptions import Description, check_prefix, describe_key
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.runner import write_collected
 from driftledger.benchmarks.trac.collect import CollectDescriptions, DescribeProtocol, check_splits
-from driftledger.benchmarks.trac.examples import Examples
 from driftledger.benchmarks.trac.records import DescriptionRecord
-from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.call import CallKey, NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
-from driftledger.commands.stages import refuse_failures
 from driftledger.core.errors import ConfigError, CoverageError, DataError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from driftledger.data.records import DatasetCard, read_samples
 from driftledger.demo.encoders.tfidf import TfIdf
+from driftledger.project.asking import refuse_failures
 from tests.support.chains import collected as ask
 from tests.support.fakes import HEARD, ColourModel, TableEncoder
 from tests.support.labelled import Item, write_labelled

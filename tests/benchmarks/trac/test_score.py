@@ -11,15 +11,16 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
+from driftledger.benchmarks.trac.retrieval import retrieve
 from driftledger.benchmarks.trac.score import score
 from driftledger.benchmarks.trac.settings import TracScoring
 from driftledger.benchmarks.trac.spec import Trac
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import sha256_file
+from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_jsonl, write_json, write_jsonl
-from driftledger.core.types import Outcome
+from driftledger.core.types import ImageFile, Outcome, Sample
 from driftledger.demo.encoders.tfidf import TfIdf
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
@@ -328,3 +329,24 @@ def test_conditions_with_the_same_descriptions_are_retrieved_once(
     assert found.groups["condition"] == {f"l{length}, 0-shot": numbers for length, numbers in alone.items()}
     assert len(corpora) == 3
     assert [alone[length]["top1"] for length in changes] == [75, 75, 50, 200 / 3]
+
+
+def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_first() -> None:
+    """Four robins beside one wren: without the vote of four there is none in which all robins are heard.
+
+    Of two equal support descriptions, the one whose id has the smaller hash counts, not the one whose name comes first.
+    """
+    first, last = sorted(("r1", "r2", "r3", "r4", "w1"), key=sha256_of)[::4]
+    label = {"r1": "robin", "r2": "robin", "r3": "robin", "r4": "robin", "w1": "wren", "a": "robin"}
+    image = ImageFile(Path("x.png"), "0")
+    samples = {name: Sample(name, image, None, of, None) for name, of in label.items()}
+    records = [
+        DescriptionRecord(
+            sample=name, split="test" if name == "a" else "support", outcome=Outcome.OK, description="a bird"
+        )
+        for name in label
+    ]
+    for order in (records, records[::-1]):
+        found = retrieve(order, samples, {"robin": [], "wren": []}, LetterEncoder())
+        assert found.votes.shape == (1, 4)
+        assert (found.support[0], found.support[-1], found.nearest) == (first, last, [first])

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from markdown_it import MarkdownIt
 
 from driftledger.data.leaderboards import Leaderboard, OutsideValue
-from driftledger.metrics.agreement import Agreement, Ends
+from driftledger.metrics.agreement import Agreement
+from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.correlation import CorrelationSettings
 from driftledger.reports.correlation.columns import Column, our_columns, outside_columns
 from driftledger.reports.correlation.pairs import Pair, pairs
@@ -62,7 +63,14 @@ def test_pairs_are_read_as_they_were_written() -> None:
         Column("=board", "c/d", "", {}, None, True, False),
     )
     written = [
-        Pair(ours, other, Agreement(0.5, 0.25, -0.125, 7), Ends(-1.0, 0.5), None, Ends(0.0, 1.0)),
+        Pair(
+            ours,
+            other,
+            Agreement(0.5, 0.25, -0.125, 7),
+            ConfidenceInterval(-1.0, 0.5),
+            None,
+            ConfidenceInterval(0.0, 1.0),
+        ),
         Pair(other, ours, Agreement(0.5, 0.25, 1.0, 3), None, None, None),
     ]
     found = read_pairs(pairs_csv(written).encode(), [ours])

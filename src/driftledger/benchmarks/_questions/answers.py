@@ -8,7 +8,7 @@ from typing import Any
 
 from driftledger.benchmarks._questions.records import AnswerRecord, permutation
 from driftledger.benchmarks.records import RECORDS, CollectedCard, called
-from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, PlannedWhenDue, RunSteps
+from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.collect.call import Ask, Context, Steps
 from driftledger.components.base import Component, Model
 from driftledger.core.files import write_jsonl
@@ -86,7 +86,7 @@ class CollectAnswers(Collecting[list[AnswerRecord]]):
     def run(self, run: RunSteps) -> list[AnswerRecord]:
         """Question by question, and per question variant by variant."""
         asked = [(question, variant) for question in self.questions for variant in range(self.variants)]
-        return run(PlannedWhenDue(self._planned, asked))
+        return run([self._planned(each) for each in asked])
 
     def _planned(self, asked_for: tuple[QuestionEntry, int]) -> Planned[AnswerRecord]:
         question, variant = asked_for

@@ -5,7 +5,7 @@ from hashlib import sha256
 
 from pydantic import Field
 
-from driftledger.benchmarks.records import CalledRecord, CollectedRecord, ReadAs
+from driftledger.benchmarks.records import CalledRecord, CollectedRecord
 from driftledger.core.canonical import canonical_json
 from driftledger.core.names import Id
 from driftledger.core.types import Outcome
@@ -55,10 +55,6 @@ class GradeRecord(QuestionRecord):
     def grading(self) -> int:
         """Which of the repeated gradings of its answer."""
         return 0
-
-    @property
-    def reading(self) -> ReadAs:
-        return ReadAs(f"{self.outcome}: {'nothing' if self.read is None else self.read}", self.how)
 
 
 NO_ANSWER = "no answer"

@@ -3,25 +3,21 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from driftledger.benchmarks._questions.answers import AnswerProtocol, CollectAnswers
 from driftledger.benchmarks._questions.grading import CollectReadings, GivenAnswers
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks._questions.scoring import ANSWER, DATA, GRADE
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, recorded_result
-from driftledger.benchmarks.runner import Caller, Collecting, RecordedCall, Reread, Runner
+from driftledger.benchmarks.runner import Caller, Collecting, RecordedCall, Reread, Runner, StageInputs
 from driftledger.collect.call import Call, Steps
 from driftledger.components.base import Model
-from driftledger.core.errors import StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-
-if TYPE_CHECKING:
-    from driftledger.project.project import Project
 
 
 class QuestionRunner(Runner):
@@ -37,9 +33,9 @@ class QuestionRunner(Runner):
         """How often each question is put."""
         return 1
 
-    def grading(self, project: "Project", keys: Mapping[str, str], given: GivenAnswers) -> Collecting[Any]:
+    def grading(self, given: StageInputs, answers: GivenAnswers) -> Collecting[Any]:
         """The grade stage."""
-        return self.readings(self.spec.name, GRADE, keys, given)
+        return self.readings(self.spec.name, GRADE, given.keys, answers)
 
     def read_again(
         self, questions: Sequence[QuestionEntry], answers: Sequence[AnswerRecord], graded: Path
@@ -47,24 +43,17 @@ class QuestionRunner(Runner):
         """The records of the grade stage, whose folder is ``graded``, read once more; errors as in :meth:`reread`."""
         return self.readings.read(questions, answers)
 
-    def collecting(
-        self, project: "Project", stage: str, keys: Mapping[str, str], earlier: Mapping[str, Any] | None = None
-    ) -> Collecting[Any]:
-        folder = project.root / self.spec.data.at(keys)
-        if not folder.is_dir():
-            raise StoreError(
-                f"question set {keys[DATA]} is not built yet; run 'dvc repro data', which asks no model, or 'dvc pull'"
-            )
+    def collecting(self, given: StageInputs, stage: str, earlier: Mapping[str, Any] | None = None) -> Collecting[Any]:
+        folder, keys = given.data(), given.keys
         card, questions = read_json(folder / QUESTION_SET_CARD, QuestionSetCard), read_questions(folder)
         if stage == ANSWER:
-            section = project.settings.section(self.spec.name)
-            asked = {name: getattr(section, name) for name in self.spec.collects[0].settings}
-            asked["seed"] = project.settings.run.seed
-            protocol = AnswerProtocol(card, folder, project.model(keys["model"]), asked["prompt"], asked["seed"])
+            asked = {name: getattr(given.section, name) for name in self.spec.collects[0].settings}
+            asked["seed"] = given.seed
+            protocol = AnswerProtocol(card, folder, given.model(keys["model"]), asked["prompt"], asked["seed"])
             return CollectAnswers(self.spec.name, stage, keys, protocol, questions, self.variants(asked), asked)
-        file = project.root / self.spec.collects[0].at(keys) / RECORDS
+        file = given.folders[ANSWER] / RECORDS
         answers = read_jsonl(file, AnswerRecord) if earlier is None else earlier.get(ANSWER, [])
-        return self.grading(project, keys, GivenAnswers(questions, answers, file, card.digest))
+        return self.grading(given, GivenAnswers(questions, answers, file, card.digest))
 
     def callers(self, paths: Mapping[str, str], where: Callable[[str], Path]) -> Iterator[Caller]:
         path, folder, data = paths[ANSWER], where(ANSWER), where(DATA)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks._questions.settings import (
     UNREAD,
-    QuestionProtocol,
     QuestionScoring,
     QuestionSection,
     unread_in,
@@ -32,7 +31,6 @@ from driftledger.data.question_sets.base import QuestionRules
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.traces import Trace
-    from driftledger.ledger.lineage import Lineage
 
 KEYS = ("question_set", "model")
 
@@ -54,7 +52,6 @@ def both_ways(headline: Metric) -> Iterator[Metric]:
             headline=False,
             row="",
             pairing="mean",
-            steps=1,
             tracked="",
         )
 
@@ -65,7 +62,6 @@ class QuestionBenchmark(Benchmark):
     data: ClassVar[Stage] = QUESTION_SET
     questions: ClassVar[QuestionRules]
     settings: ClassVar[type[QuestionSection]] = QuestionSection
-    protocol: ClassVar[type[QuestionProtocol]] = QuestionProtocol
     scoring: ClassVar[type[QuestionScoring]] = QuestionScoring
 
     unfair: ClassVar[tuple[Rule, ...]] = (
@@ -89,16 +85,16 @@ class QuestionBenchmark(Benchmark):
 
         return ranked_tables(self, block)
 
-    def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
+    def artifacts(self, folders: Mapping[str, Path], score: Score) -> Artifacts:
         from driftledger.benchmarks._questions.tables import answers_csv
 
-        answered, graded = (root / lineage.collected[stage.name].path for stage in self.collects)
+        answered, graded = (folders[stage.name] for stage in self.collects)
         return {"answers.csv": partial(answers_csv, answered, graded, cast(type[GradeRecord], self.collects[1].record))}
 
-    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator["Trace"]:
+    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator["Trace"]:
         from driftledger.benchmarks._questions.traces import traces
 
-        return traces(lineage, root, rows, cast(type[GradeRecord], self.collects[1].record), self.judged)
+        return traces(self, folders, score, rows, cast(type[GradeRecord], self.collects[1].record))
 
 
 def flow(

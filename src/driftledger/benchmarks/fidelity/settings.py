@@ -1,16 +1,18 @@
 """The section ``fidelity`` of ``params.yaml``, and what of it a score keeps."""
 
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
-from driftledger.benchmarks.settings import DescriptionName, DrawingPrompt, RepeatedSection, Scoring
+from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection, Scoring
+from driftledger.core.names import Name
 
 
 class FidelitySettings(RepeatedSection):
     """One description and one redrawing per image, and how both are compared with it."""
 
-    description: DescriptionName
+    description: Annotated[Name, EntryOf("descriptions", must="ask once")]
     """Asked once per image, without examples and with at most one length."""
     generate_prompt: DrawingPrompt
     ssim_side: int = Field(ge=16, le=4096)

@@ -4,10 +4,10 @@
 3.2.2.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks._chains.spec import (
@@ -34,13 +34,9 @@ from driftledger.benchmarks.base import (
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
 from driftledger.benchmarks.fidelity.tables import tables
 from driftledger.benchmarks.figures import score_bars
-from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Trace
 from driftledger.charts.figure import Figure
-
-if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
-    from driftledger.project.settings import Settings
 
 _IMAGES = "100 · the cosine between image and redrawing, mean over a sample's repeats, then over samples"
 _DISTANCE = "the Fréchet distance between the features of all originals and of all redrawings"
@@ -126,16 +122,6 @@ class Fidelity(ChainBenchmark):
         Rule("ssim_side", "SSIM depends on the size at which it looks", concerns=("ssim",)),
     )
 
-    def check(self, settings: "Settings") -> None:
-        """Refuse a way to ask that is no single description per image."""
-        name = cast(FidelitySettings, settings.section(self.name)).description
-        asked = settings.description(name)
-        if asked.demonstrations or len(asked.lengths) > 1:
-            raise ValueError(
-                f"fidelity.description: {name!r} has demonstrations or several lengths, and fidelity is about one "
-                "description per image; name another"
-            )
-
     def tables(self, block: SideBySide) -> Iterator[Table]:
         return tables(self, block)
 
@@ -145,5 +131,5 @@ class Fidelity(ChainBenchmark):
         keys = [key for metric in ranked for score in block.scores for key in self.members(metric, score)]
         yield score_bars(self, block, list(dict.fromkeys(keys)), own_scales=True)
 
-    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(lineage, root, rows, "redrawing", "redraw")
+    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
+        return traces(folders["redraw"], folders["dataset"], self, score, rows, "redrawing", "redraw")

@@ -6,7 +6,7 @@ Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Alg
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEYS, LONGER, SEEN, WORDS, ChainBenchmark
@@ -27,10 +27,6 @@ from driftledger.benchmarks.genception.tables import tables, tables_across
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Trace
 
-if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
-    from driftledger.project.settings import Settings
-
 _OVER_CATEGORIES = "averaged over a sample's repeats, over a category's samples, then over categories"
 _PAPER = "Cao et al., GenCeption"
 _TELEPHONE = "Mollah et al., The Telephone Game"
@@ -43,7 +39,6 @@ class GenCeption(ChainBenchmark):
 
     name: ClassVar[str] = "genception"
     title: ClassVar[str] = "GenCeption"
-    topic: ClassVar[str] = "Drift"
     collects: ClassVar[tuple[Stage, ...]] = (
         Stage(
             "chain",
@@ -203,18 +198,6 @@ class GenCeption(ChainBenchmark):
         Rule("writer", "chains that begin with other texts are other chains"),
     )
 
-    def check(self, settings: "Settings") -> None:
-        """Refuse to compare descriptions by an encoder that does not read, and texts for datasets nobody goes over."""
-        section = cast(GenCeptionSettings, settings.section(self.name))
-        for dataset in section.text_first:
-            if dataset not in settings.run.over(self.name):
-                raise ValueError(
-                    f"genception.text_first: {dataset!r} is none of run.genception; select it, or remove it"
-                )
-        name = section.text_encoder
-        if name is not None and not settings.encoder(name).reads:
-            raise ValueError(f"genception.text_encoder: {name!r} has no text tower; name another, or set null")
-
     def facts(self, score: Score) -> dict[str, Any]:
         """Return what makes scores unfair to compare; the text encoder counts as a component."""
         return {name: value for name, value in super().facts(score).items() if name != "text_encoder"}
@@ -235,8 +218,8 @@ class GenCeption(ChainBenchmark):
     def tables_across(self, blocks: Sequence[SideBySide]) -> Iterator[Table]:
         return tables_across(self, blocks)
 
-    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(lineage, root, rows, "chain", "generate")
+    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
+        return traces(folders["chain"], folders["dataset"], self, score, rows, "chain", "generate")
 
     def picture(self, name: str, scores: Sequence[Score], root: Path) -> bytes:
         return chains_by_model(self, scores, root)

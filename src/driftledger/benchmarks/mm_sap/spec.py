@@ -14,7 +14,7 @@ from driftledger.benchmarks.base import Cell, Cells, Metric, Origin, Rule, SideB
 from driftledger.benchmarks.mm_sap.figures import figures
 from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord, check_orders
-from driftledger.benchmarks.mm_sap.settings import MMSAPProtocol, MMSAPScoring, MMSAPSettings
+from driftledger.benchmarks.mm_sap.settings import MMSAPScoring, MMSAPSettings
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.tables import cell, name_cell
@@ -44,7 +44,6 @@ class MMSAP(QuestionBenchmark):
 
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
-    topic: ClassVar[str] = "Self-awareness"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
     collects: ClassVar[tuple[Stage, ...]] = _STAGES[:2]
     scores: ClassVar[Stage] = _STAGES[2]
@@ -110,7 +109,6 @@ class MMSAP(QuestionBenchmark):
         _letters("refusal", "refusal", "100 · answers read in which the refusal stood at this letter / answers read"),
     )
     settings: ClassVar[type[MMSAPSettings]] = MMSAPSettings
-    protocol: ClassVar[type[MMSAPProtocol]] = MMSAPProtocol
     scoring: ClassVar[type[MMSAPScoring]] = MMSAPScoring
     runner: ClassVar[str] = "driftledger.benchmarks.mm_sap.runner:MMSAPRunner"
     unfair: ClassVar[tuple[Rule, ...]] = (

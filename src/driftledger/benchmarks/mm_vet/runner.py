@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from driftledger.benchmarks._questions.grading import GivenAnswers
 from driftledger.benchmarks._questions.records import AnswerRecord
@@ -15,7 +15,7 @@ from driftledger.benchmarks.mm_vet.records import CALIBRATION_REPLIES, JudgedRec
 from driftledger.benchmarks.mm_vet.score import score
 from driftledger.benchmarks.mm_vet.settings import MMVetSettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Caller, RecordedCall
+from driftledger.benchmarks.runner import Caller, RecordedCall, StageInputs
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.collect.call import Ask, Call, Result
 from driftledger.components.base import Model
@@ -23,19 +23,17 @@ from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
 
-if TYPE_CHECKING:
-    from driftledger.project.project import Project
-
 
 class MMVetRunner(QuestionRunner):
     """Asks, has the answers graded, and scores."""
 
     parser: ClassVar[str] = PARSER
 
-    def grading(self, project: "Project", keys: Mapping[str, str], given: GivenAnswers) -> CollectGrades:
-        settings = cast(MMVetSettings, project.settings.section(self.spec.name))
-        judging = Judging(keys[DATA], project.judge(), settings.grade_prompt, settings.grade_again, settings.gradings)
-        return CollectGrades(self.spec.name, GRADE, keys, judging, project.settings.judge, given)
+    def grading(self, given: StageInputs, answers: GivenAnswers) -> CollectGrades:
+        settings, judge = cast(MMVetSettings, given.section), given.judge or ""
+        asked = (settings.grade_prompt, settings.grade_again, settings.gradings)
+        judging = Judging(given.keys[DATA], given.model(judge), *asked)
+        return CollectGrades(self.spec.name, GRADE, given.keys, judging, judge, answers)
 
     def read_again(
         self, questions: Sequence[QuestionEntry], answers: Sequence[AnswerRecord], graded: Path

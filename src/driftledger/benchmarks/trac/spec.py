@@ -7,7 +7,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from driftledger.benchmarks.base import (
     DATASET,
@@ -24,7 +24,7 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.records import CollectedCard, Linked
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.trac.artifacts import artifacts, describe_calls
+from driftledger.benchmarks.trac.artifacts import artifacts
 from driftledger.benchmarks.trac.figures import figures
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
 from driftledger.benchmarks.trac.settings import TracScoring, TracSettings
@@ -32,10 +32,6 @@ from driftledger.benchmarks.trac.tables import tables
 from driftledger.benchmarks.trac.traces import traces
 from driftledger.benchmarks.traces import Trace
 from driftledger.charts.figure import Figure
-
-if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
-    from driftledger.project.settings import Settings
 
 _KEYS = ("dataset", "model", "description")
 _TEXTS = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
@@ -130,7 +126,6 @@ class Trac(Benchmark):
         _count("max_tokens", "longest description, in tokens"),
     )
     settings: ClassVar[type[TracSettings]] = TracSettings
-    protocol: ClassVar[type[TracProtocol]] = TracProtocol
     scoring: ClassVar[type[TracScoring]] = TracScoring
     runner: ClassVar[str] = "driftledger.benchmarks.trac.runner:TracRunner"
     unfair: ClassVar[tuple[Rule, ...]] = (
@@ -142,17 +137,6 @@ class Trac(Benchmark):
     )
 
     across: ClassVar[tuple[str, ...]] = ("top1", "class_mean", "vote_best")
-
-    def check(self, settings: "Settings") -> None:
-        """Refuse a selection without a way to ask for descriptions, without an encoder that reads them, or with sampled
-        classes of datasets that nobody goes over."""
-        if not (settings.run.text_encoders and settings.run.descriptions):
-            raise ValueError(
-                "trac needs run.text_encoders and run.descriptions; select some, or no dataset in run.trac"
-            )
-        for dataset in cast(TracSettings, settings.section(self.name)).sampled_classes:
-            if dataset not in settings.run.over(self.name):
-                raise ValueError(f"trac.sampled_classes: {dataset!r} is none of run.trac; select it, or remove it")
 
     def facts(self, score: Score) -> dict[str, Any]:
         """Those of the headline: its length, and how its examples were chosen and by whom they were described."""
@@ -184,14 +168,11 @@ class Trac(Benchmark):
     def figures(self, block: SideBySide) -> Iterator[Figure]:
         return figures(self, block)
 
-    def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
-        return artifacts(lineage, root)
+    def artifacts(self, folders: Mapping[str, Path], score: Score) -> Artifacts:
+        return artifacts(folders, score)
 
-    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(lineage, root, rows)
-
-    def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
-        return describe_calls(lineage, root)
+    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
+        return traces(self, folders, score, rows)
 
 
 _EXAMPLES = ("example_encoder", "example_model")

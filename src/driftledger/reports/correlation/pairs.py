@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftledger.metrics.agreement import Agreement, Ends, agreement, fisher_interval
+from driftledger.metrics.agreement import Agreement, agreement, fisher_interval
+from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.reports.correlation.columns import Column
 
 
@@ -16,10 +17,10 @@ class Pair(NamedTuple):
     a: Column
     b: Column
     found: Agreement
-    pearson: Ends | None
+    pearson: ConfidenceInterval | None
     """The interval of each, where it has one."""
-    spearman: Ends | None
-    kendall: Ends | None
+    spearman: ConfidenceInterval | None
+    kendall: ConfidenceInterval | None
 
 
 def pairs(columns: Sequence[Column], confidence: float) -> Iterator[Pair]:

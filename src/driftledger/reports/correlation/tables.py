@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from driftledger.benchmarks.tables import NOTHING, ranks_of
 from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.data.leaderboards import Leaderboard, PublishedCorrelation
-from driftledger.metrics.agreement import FEWEST, Agreement, Ends
+from driftledger.metrics.agreement import FEWEST, Agreement
+from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.reports.correlation import PICTURE
 from driftledger.reports.correlation.columns import Column
 from driftledger.reports.correlation.pairs import Pair
@@ -23,7 +24,7 @@ def pairs_csv(pairs: Sequence[Pair]) -> str:
     for pair in pairs:
         row: list[object] = [*map(for_csv, (pair.a.of, pair.a.key, pair.b.of, pair.b.key)), pair.found.n]
         for kind in _KINDS:
-            ends: Ends | None = getattr(pair, kind)
+            ends: ConfidenceInterval | None = getattr(pair, kind)
             row += [getattr(pair.found, kind), *(ends or ("", ""))]
         rows.append(row)
     return csv_text(_PAIR_COLUMNS, rows)
@@ -40,9 +41,9 @@ def read_pairs(data: bytes, columns: Sequence[Column]) -> list[Pair]:
     def column(of: str, key: str) -> Column:
         return known.setdefault((of, key), Column(of, key, key, {}, None, True, "/" not in key, "/" in key))
 
-    def ends(row: Mapping[str, str], kind: str) -> Ends | None:
+    def ends(row: Mapping[str, str], kind: str) -> ConfidenceInterval | None:
         low, high = row[f"{kind}_low"], row[f"{kind}_high"]
-        return Ends(float(low), float(high)) if low and high else None
+        return ConfidenceInterval(float(low), float(high)) if low and high else None
 
     return [
         Pair(
@@ -155,7 +156,7 @@ def _named(column: Column) -> str:
     return for_markdown(column.title if column.outside else f"{column.title}, {column.of}")
 
 
-def _value(correlation: float, ends: Ends | None) -> str:
+def _value(correlation: float, ends: ConfidenceInterval | None) -> str:
     return f"{correlation:.2f}" + ("" if ends is None else f" ({ends.low:.2f} to {ends.high:.2f})")
 
 

@@ -9,7 +9,7 @@ from driftledger.charts.axes import round_scale
 from driftledger.charts.marks import Spot, line, marks
 from driftledger.charts.palette import Series
 from driftledger.charts.svg import MUTED, SMALL, Drawing, head, joined, page, text
-from driftledger.metrics.agreement import Ends
+from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.reports.correlation import PAIRS
 from driftledger.reports.correlation.columns import our_columns
 from driftledger.reports.correlation.pairs import Pair
@@ -71,7 +71,7 @@ def _table(title: str, name: str, pairs: list[Pair], outside: set[bool]) -> Tabl
     return table_view(Table(title, heads, rows, name=name, detail=True), "correlation") if rows else None
 
 
-def _ends(ends: Ends | None) -> str:
+def _ends(ends: ConfidenceInterval | None) -> str:
     return "" if ends is None else f"{ends.low:.2f} to {ends.high:.2f}"
 
 

@@ -155,7 +155,8 @@ def traces_of(root: Path, lineage: Lineage, units: Sequence[str]) -> dict[str, T
     """The traces of some units."""
     rows = {row.unit: row for row in read_jsonl(root / lineage.rows_path, Row)}
     chosen = [rows[unit] for unit in units if unit in rows]
-    return {trace.unit: trace for trace in lineage.spec.traces(lineage, root, chosen)} if chosen else {}
+    traces = lineage.spec.traces(lineage.places(root), lineage.score, chosen) if chosen else ()
+    return {trace.unit: trace for trace in traces}
 
 
 class UnitView(NamedTuple):
