@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from driftledger import __version__
-from driftledger.benchmarks.mm_vet.commands import app as grades
+from driftledger.commands.grades import app as grades
 from driftledger.commands.people import human, ratings
 from driftledger.core.errors import DriftledgerError, MissingSourceError
 from driftledger.core.escaping import for_line, for_terminal

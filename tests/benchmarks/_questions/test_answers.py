@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.benchmarks._questions.answers import rendered
+from driftledger.benchmarks._questions.runner import rendered
 from driftledger.benchmarks._questions.records import AnswerRecord, permutation
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import benchmark, runner

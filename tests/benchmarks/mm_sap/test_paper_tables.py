@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.benchmarks._questions.answers import LETTERS
+from driftledger.benchmarks._questions.runner import LETTERS
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark

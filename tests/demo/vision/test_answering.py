@@ -10,7 +10,7 @@ import pytest
 import skimage.data
 from PIL import Image, ImageDraw
 
-from driftledger.benchmarks._questions.answers import rendered
+from driftledger.benchmarks._questions.runner import rendered
 from driftledger.benchmarks._questions.parsing.choice import parse_choice
 from driftledger.benchmarks._questions.records import permutation
 from driftledger.components.base import Model

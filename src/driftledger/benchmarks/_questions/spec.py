@@ -4,15 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
-from driftledger.benchmarks._questions.settings import (
-    UNREAD,
-    QuestionScoring,
-    QuestionSection,
-    unread_in,
-)
+from driftledger.benchmarks._questions.settings import UNREAD, QuestionScoring, QuestionSection
 from driftledger.benchmarks.base import (
     QUESTION_SET,
     RECORDS_OF,
@@ -76,9 +71,6 @@ class QuestionBenchmark(Benchmark):
     """Kinds of groups that have a table of their own; those without one in :attr:`shown` have one made for them."""
     not_shown: ClassVar[tuple[str, ...]] = ()
     """Keys of metrics that are left to the score files, MLflow and the leaderboard's CSV file."""
-
-    def facts(self, score: Score) -> dict[str, Any]:
-        return super().facts(score) | {"unread": unread_in(score.inputs.settings)}
 
     def tables(self, block: SideBySide) -> Iterator[Table]:
         from driftledger.benchmarks._questions.tables import ranked_tables
