@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from driftledger.benchmarks._chains.contact_sheet import Tile, draw_rows
 from PIL import Image
 
 from driftledger.benchmarks._chains import contact_sheet
-from driftledger.benchmarks._chains.contact_sheet import Tile, draw_rows
 
 
 def test_equal_images_are_opened_once_and_again_when_one_was_written_anew(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
-
 from driftledger.benchmarks.fidelity.structure import structural_similarity
 from driftledger.benchmarks.genception.cycles.pixels import pixels_apart
+from PIL import Image
+
 from driftledger.core.types import ImageFile
 from driftledger.metrics import pixel_distance, structural
 

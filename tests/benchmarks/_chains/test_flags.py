@@ -1,4 +1,5 @@
 from driftledger.benchmarks._chains.flags import flags, served_versions
+
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.core.types import Outcome, PromptUsage
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from driftledger.benchmarks._chains.flags import flags, served_versions
 from tenacity import wait_none
 
-from driftledger.benchmarks._chains.flags import flags, served_versions
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.components.generators.openai_images import OpenAIImages
 from driftledger.components.models.openai_chat import OpenAIChat

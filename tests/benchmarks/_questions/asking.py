@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Never
 
 from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.registry import benchmark, runner
-from driftledger.benchmarks.runner import Collecting, StageInputs, write_collected
+from driftledger.benchmarks.runner import Caller, Collecting, StageInputs, write_collected
 from driftledger.benchmarks.scoring import Scored, ToScore, write_score
 from driftledger.benchmarks.settings import Section
 from driftledger.collect.store import CallStore
@@ -146,6 +146,11 @@ class Exam:
             with CallStore(self.root / "store") as store:
                 write_collected(self.folder(stage), collecting, ask(collecting, store))
         return self
+
+    def callers(self) -> list[Caller]:
+        """Who was called on the way to a score."""
+        paths = {stage.name: f"data/{stage.name}" for stage in benchmark(self.benchmark).collects}
+        return list(runner(self.benchmark).callers(paths, self.folder))
 
     def score(self) -> Scored:
         """Score what is collected, and write it."""

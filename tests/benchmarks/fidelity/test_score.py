@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from driftledger.benchmarks.fidelity.collect import asked_once
+from driftledger.benchmarks.fidelity.encode import to_redraw
 from PIL import Image
 from skimage.metrics import structural_similarity
 
 from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.fidelity.collect import asked_once
-from driftledger.benchmarks.fidelity.encode import to_redraw
 from driftledger.benchmarks.fidelity.ratings import COLUMNS, Rating
 from driftledger.benchmarks.fidelity.score import score
 from driftledger.benchmarks.fidelity.settings import FidelityScoring

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from driftledger.benchmarks.genception.cycles.measure import across, cycle_metrics
 from PIL import Image
 from scipy.optimize import curve_fit
 
 from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.benchmarks.genception.cycles.measure import across, cycle_metrics
 from driftledger.benchmarks.genception.cycles.tables import CYCLE_METRICS, cycle_tables
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.registry import benchmark

@@ -2,9 +2,9 @@ import io
 from pathlib import Path
 
 import numpy as np
+from driftledger.benchmarks._chains.contact_sheet import LINE, MARGIN, TILE, draw_rows
 from PIL import Image
 
-from driftledger.benchmarks._chains.contact_sheet import LINE, MARGIN, TILE, draw_rows
 from driftledger.benchmarks.genception.artifacts import PICTURED, chain_row
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.score import Row

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from driftledger.benchmarks._chains.flags import mean_words
 from PIL import Image
 
-from driftledger.benchmarks._chains.flags import mean_words
 from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest
 from driftledger.benchmarks.genception.score import score
 from driftledger.benchmarks.genception.settings import GenCeptionScoring

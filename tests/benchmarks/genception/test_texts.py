@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 from driftledger.benchmarks.genception.records import WitnessRecord
+from driftledger.benchmarks.genception.texts import Compared, compare_texts, sentences
 
 from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.benchmarks.genception.texts import Compared, compare_texts, sentences
 from driftledger.components.base import Encoder
 from driftledger.core.types import Outcome
 from driftledger.demo.encoders.tfidf import TfIdf

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from driftledger.benchmarks.trac.retrieval import retrieve
 from scipy import stats
 
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
-from driftledger.benchmarks.trac.retrieval import retrieve
 from driftledger.benchmarks.trac.score import score
 from driftledger.benchmarks.trac.settings import TracScoring
 from driftledger.benchmarks.trac.spec import Trac
