@@ -1,11 +1,11 @@
 """The paper's Tables 1 and 2, from counts of right choices and refusals, through answers, readings, score and table."""
 
 import json
+from string import ascii_uppercase
 from typing import Any
 
 import pytest
 
-from driftledger.benchmarks._questions.answers import LETTERS
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Score
@@ -56,7 +56,7 @@ def answered(asked: Exam, row: dict[str, Any]) -> Score:
 
     def with_letter(answer: AnswerRecord) -> AnswerRecord:
         option = by_permutation[answer.variant][int(answer.question.removeprefix("q"))]
-        return answer.model_copy(update={"text": f"{LETTERS[answer.order.index(option)]}."})
+        return answer.model_copy(update={"text": f"{ascii_uppercase[answer.order.index(option)]}."})
 
     write_jsonl(file, [with_letter(each) for each in read_jsonl(file, AnswerRecord)])
     return asked.collect("grade").score().score

@@ -4,15 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
-from driftledger.benchmarks._questions.settings import (
-    UNREAD,
-    QuestionScoring,
-    QuestionSection,
-    unread_in,
-)
+from driftledger.benchmarks._questions.settings import UNREAD, QuestionScoring, QuestionSection
 from driftledger.benchmarks.base import (
     QUESTION_SET,
     RECORDS_OF,
@@ -67,9 +62,6 @@ class QuestionBenchmark(Benchmark):
         Rule("parser", "another parser reads other answers from the same replies"),
         UNREAD_COUNTS,
     )
-
-    def facts(self, score: Score) -> dict[str, Any]:
-        return super().facts(score) | {"unread": unread_in(score.inputs.settings)}
 
     def artifacts(self, folders: Mapping[str, Path], score: Score) -> Artifacts:
         from driftledger.benchmarks._questions.answers_csv import answers_csv
