@@ -33,7 +33,6 @@ from PIL import Image
 
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.core.files import write_json
-from driftledger.project.rwlock import clear
 from lab.entry import new_app, run
 
 RESULTS = Path("reports/perf/kills.json")
@@ -148,6 +147,18 @@ class Project:
             if file.is_file() and file.name != "tracked.json"  # which names MLflow's runs
         }
 
+    def clear_rwlock(self) -> bool:
+        """Remove DVC's lock file if a kill left it unreadable, as ``driftledger run`` does; return True if it was."""
+        file = self.root / ".dvc" / "tmp" / "rwlock"
+        try:
+            json.loads(file.read_bytes())
+        except FileNotFoundError:
+            return False
+        except ValueError:
+            file.unlink()
+            return True
+        return False
+
     def runs(self) -> tuple[int, int]:
         """Return how many runs MLflow shows, and how many of these are finished."""
         shown = "SELECT count(*), coalesce(sum(status = 'FINISHED'), 0) FROM runs WHERE lifecycle_stage = 'active'"
@@ -195,7 +206,7 @@ def kills(
                     in_flight += 2 * AT_ONCE  # what is asked of a model and of a generator at once
                     counted["kills"] += 1
                     counted[" ".join(way)] += 1
-                    counted["rwlock_left_unreadable"] += bool(clear(project.root))  # as 'driftledger run' does
+                    counted["rwlock_left_unreadable"] += project.clear_rwlock()
                     print(f"{counted['kills']} of {count} kills, {counted['projects']} projects", flush=True)
                 else:
                     if ended == 0 and way == WAYS[0]:

@@ -19,8 +19,8 @@ from _report import write
 from PIL import Image
 
 from driftledger.components.base import Model
-from driftledger.components.models.transformers import Transformers
-from driftledger.components.models.vllm import VLLM
+from driftledger.components.transformers import Transformers
+from driftledger.components.vllm import VLLM
 from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Conversation, ImageFile
 

@@ -12,11 +12,10 @@ from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.records import ChainRequest, generation_prompt
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.registry import runner
+from driftledger.benchmarks.runner import write_collected
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.features import encode_images, encode_texts
 from driftledger.collect.store import CallStore
-from driftledger.commands.stages import ask
 from driftledger.components.base import Encoder, Generator, Model
 from driftledger.core.files import read_json, write_json
 from driftledger.core.types import Conversation
@@ -26,6 +25,7 @@ from driftledger.demo.datasets.arrangements.grammar import Arrangement
 from driftledger.demo.datasets.arrangements.provider import Arrangements
 from driftledger.demo.models.faultless import Faultless, shown_in
 from driftledger.metrics.retrieval import top1
+from driftledger.project.asking import ask
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 from lab.trio.settings import genception_of, load_trio

@@ -65,7 +65,7 @@ def collect(
     ranked |= {"description": run.descriptions[:1], "text_encoder": run.text_encoders[:1]}
     found: dict[Place, Reading] = {}
     for spec in benchmarks():
-        for keys in spec.selection(settings):
+        for keys in settings.keys_of(spec):
             if any(keys[key] not in names for key, names in ranked.items() if key in keys):
                 continue
             folder = root / spec.scores.at(keys)

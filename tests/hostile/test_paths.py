@@ -15,9 +15,9 @@ from driftledger.benchmarks.mm_sap.records import ChoiceRecord
 from driftledger.benchmarks.mm_vet.records import JudgedRecord
 from driftledger.benchmarks.mme.records import YesNoRecord
 from driftledger.benchmarks.records import CollectedCard
+from driftledger.benchmarks.runner import write_collected
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.trac.records import DescriptionRecord
-from driftledger.benchmarks.writing import write_collected
 from driftledger.core.errors import StoreError
 from driftledger.core.files import Record, parse_json
 from driftledger.data.question_sets.files import QUESTIONS, QuestionEntry, read_questions

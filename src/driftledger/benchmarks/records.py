@@ -1,30 +1,16 @@
 """What the records of all collect stages share, and the card that stands beside them."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
+from driftledger.collect.call import Result
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
-from driftledger.core.names import Name
+from driftledger.core.strict import Id, Name
 from driftledger.core.types import Outcome
 
-if TYPE_CHECKING:
-    from driftledger.collect.call import Result
-
 RECORDS, CARD = "records.jsonl", "components.json"
-
-
-class ReadAs(NamedTuple):
-    """What stands in an answer, as a parser sees it."""
-
-    worth: str
-    """Outcome and what was read: ``ok: 3``, ``unparsed: nothing``."""
-    how: str
-    """The rule that decided."""
-
-    def __str__(self) -> str:
-        return f"{self.worth} ({self.how})"
 
 
 class CollectedRecord(Record):
@@ -47,11 +33,6 @@ class CollectedRecord(Record):
         """File, relative to the folder, and SHA-256 of the image that was drawn; None where none was."""
         return None
 
-    @property
-    def reading(self) -> ReadAs | None:
-        """What its answer was read as; None where nothing is read."""
-        return None
-
 
 class CalledRecord(CollectedRecord):
     """What became of a call to a model, and what its service said of it."""
@@ -63,21 +44,30 @@ class CalledRecord(CollectedRecord):
     error: str | None = None
 
 
-def called(result: "Result") -> dict[str, Any]:
-    """The fields of a :class:`CalledRecord`, from what came of its call."""
-    return {
-        "outcome": result.outcome,
-        "served_model": result.served_model,
-        "system_fingerprint": result.system_fingerprint,
-        "notes": [result.note] if result.note else [],
-        "error": result.error,
-    }
+class DescribedRecord(CalledRecord):
+    """A sample, and what a model said of an image."""
+
+    sample: Id
+    description: str | None = None
+
+    @property
+    def unit(self) -> str:
+        return self.sample
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a description that can be compared."""
+        return self.outcome.goes_on and self.description is not None
 
 
-def recorded_result(record: CalledRecord, text: str) -> "Result":
-    """The result of the call to a model that a record tells of: the inverse of :func:`called`."""
-    from driftledger.collect.call import Result
+def called(result: Result) -> dict[str, Any]:
+    """Return the fields of a :class:`CalledRecord`, from what came of its call."""
+    fields = {name: getattr(result, name) for name in ("outcome", "served_model", "system_fingerprint", "error")}
+    return fields | {"notes": [result.note] if result.note else []}
 
+
+def recorded_result(record: CalledRecord, text: str) -> Result:
+    """Return the result of the call to a model that a record tells of: the inverse of :func:`called`."""
     return Result(
         outcome=record.outcome,
         text=text,

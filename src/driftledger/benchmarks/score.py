@@ -7,11 +7,11 @@ Whoever reads scores asks these two: what is told of a metric stands in its benc
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
-from driftledger.core.names import Name, Words
+from driftledger.core.strict import Name, Words
 from driftledger.core.types import Outcome
 
 METRICS, SCORE, ROWS = "metrics.json", "score.json", "rows.jsonl"
@@ -98,12 +98,6 @@ class Score(Record):
     def _with_marks(cls, flags: list[str], info: ValidationInfo) -> list[str]:
         return list(dict.fromkeys([*marks_of(info.data.get("components", {})), *flags]))
 
-    @model_validator(mode="before")
-    @classmethod
-    def _left_out(cls, given: Any) -> Any:
-        """A file that does not say what is counted is of a time when all that could not be scored was left out."""
-        return {"counted": given["scored"], **given} if isinstance(given, dict) and "scored" in given else given
-
     @property
     def on(self) -> str:
         """The dataset or question set."""
@@ -115,10 +109,14 @@ class Score(Record):
         return self.keys["model"]
 
     @property
+    def is_control(self) -> bool:
+        """Whether its model never looks at the image."""
+        return self.components["model"].is_control
+
+    @property
     def confidence(self) -> float:
-        """Of its intervals: a setting, which files of a time when intervals were resampled keep beside how often."""
-        settings = self.inputs.settings
-        return float(settings["confidence"] if "confidence" in settings else settings["bootstrap"]["confidence"])
+        """Of its intervals."""
+        return float(self.inputs.settings["confidence"])
 
     def interval(self, key: str) -> Interval | None:
         """The interval of a metric, where it has one."""

@@ -14,10 +14,17 @@ from driftledger.collect.batches import ENDED, Batches, InThisProcess, Waiting, 
 from driftledger.collect.call import Ask, Call, Cost, Finished, Result, Spent, Steps, failed, result_of
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
-from driftledger.components.remote.client import Admission, Answered, Meter, ServiceClient
-from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
+from driftledger.components.service import (
+    Admission,
+    Answered,
+    Meter,
+    RemoteComponent,
+    RemoteGenerator,
+    RemoteModel,
+    ServiceClient,
+)
 from driftledger.core.errors import BudgetError, StoreError
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Generated, Reply
 
 R = TypeVar("R")

@@ -16,11 +16,11 @@ from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule, base_rol
 from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
-from driftledger.core.changes import changes, shown_apart
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.files import parse_jsonl
 from driftledger.core.paths import Combination
-from driftledger.core.terminal import HEAD, figure, line, lines, table
+from driftledger.core.terminal import HEAD, line, lines, table
+from driftledger.core.text import changes, figure, shown_apart
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
 from driftledger.metrics.exact import exact_mean, round_significant
@@ -357,10 +357,10 @@ def _measured(
     counts = {"common": len(common), "only_a": len(ours) - len(common), "only_b": len(theirs) - len(common)}
     if barred or not common:
         return counts | {"verdict": NOT_RANKED + (barred[0] if barred else "no sample has a value in both")}
-    # A unit is worth the mean of its values over orders or gradings; the score is the mean over groups or over units.
-    sides = [np.array([exact_mean(values(rows[unit])) for unit in common]) for rows in (ours, theirs)]
+    # A ratio has a value per order or grading, a mean has one.
+    one, two = (np.array([exact_mean(values(rows[unit])) for unit in common]) for rows in (ours, theirs))
     test, scale = (paired_interval, 1.0) if by_group else (paired_clustered_interval, 100.0)
-    paired = test(sides[0], sides[1], [groups[unit] for unit in common], confidence=confidence)
+    paired = test(one, two, [groups[unit] for unit in common], confidence=confidence)
     found = {"difference": paired.difference, "a_common": paired.a, "b_common": paired.b}
     least, more = fewest(confidence), dict[str, Any]()
     verdict = NOT_RANKED + paired.reason
@@ -374,7 +374,7 @@ def _measured(
         few = f"{paired.free} samples can vary, and fewer than {least} show nothing with {confidence:.0%}"
         verdict = NOT_RANKED + few
     scaled = {name: scale * value for name, value in found.items()}
-    scaled |= {name: round_significant(scaled[name], DIGITS) for name in ("low", "high") if name in scaled}
+    scaled |= {end: round_significant(scaled[end], DIGITS) for end in ("low", "high") if end in scaled}
     return {**counts, **scaled, **more, "verdict": verdict}
 
 

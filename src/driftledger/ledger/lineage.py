@@ -77,6 +77,10 @@ class Lineage(BaseModel):
         """Stage → the folder that it wrote, from the data to the score."""
         return {self.spec.data.name: self.data, **self.collected, self.spec.scores.name: self.folder}
 
+    def places(self, root: Path) -> dict[str, Path]:
+        """Stage → its folder in the checkout ``root``."""
+        return {stage: root / folder.path for stage, folder in self.folders.items()}
+
 
 class Evidence(BaseModel):
     """The evidence of one run."""

@@ -1,32 +1,28 @@
 """Answers step by step: the question with its image, what was said, and what that was read or graded as."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, question_ids, values_of
 from driftledger.core.files import read_jsonl
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
 
-if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
-
 
 def traces(
-    lineage: "Lineage", root: Path, rows: Sequence[Row], kind: type[GradeRecord], judged: bool
+    spec: Benchmark, folders: Mapping[str, Path], score: Score, rows: Sequence[Row], kind: type[GradeRecord]
 ) -> Iterator[Trace]:
     """The questions of these rows, with every answer to them.
 
     Args:
         kind: what an answer is read or graded as.
-        judged: whether a judge did that.
     """
-    answered, graded = (root / folder.path for folder in lineage.collected.values())
-    folder = root / lineage.data.path
+    answered, graded = (folders[stage.name] for stage in spec.collects)
+    folder, judged = folders["question_set"], spec.judged
     questions = {entry.id: entry for entry in read_questions(folder)}
     answers: dict[str, list[AnswerRecord]] = {}
     for answer in read_jsonl(answered / RECORDS, AnswerRecord):
@@ -34,11 +30,11 @@ def traces(
     grades: dict[tuple[str, int], list[GradeRecord]] = {}
     for grade in read_jsonl(graded / RECORDS, kind):
         grades.setdefault((grade.question, grade.variant), []).append(grade)
-    values = values_of(lineage.spec, lineage.score)
+    values = values_of(spec, score)
     for row in rows:
         about = [questions[name] for name in question_ids(row)]
         pairs = [(entry, answer) for entry in about for answer in answers[entry.id]]
-        accepted = row.values.get(lineage.spec.metrics[0].row, []) if not judged else []
+        accepted = row.values.get(spec.metrics[0].row, []) if not judged else []
         verdicts = accepted if len(accepted) == len(pairs) else [None] * len(pairs)
         given = [_read(entry, grade) for entry, answer in pairs for grade in grades[entry.id, answer.variant]]
         yield Trace(

@@ -1,21 +1,16 @@
 """What MLflow shows of descriptions beside numbers: all of them with what they were taken for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from driftledger.benchmarks.base import Artifacts
-from driftledger.benchmarks.descriptions import describe_key
 from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.score import Row
-from driftledger.benchmarks.tables import csv_table
-from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
+from driftledger.benchmarks.score import ROWS, Row, Score
+from driftledger.benchmarks.trac.records import DescriptionRecord, condition_name
 from driftledger.core.files import read_jsonl
+from driftledger.core.text import csv_table
 from driftledger.data.records import SampleEntry
-
-if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
 
 _COLUMNS = (
     *("sample", "split", "max_tokens", "shots", "outcome", "label", "description"),
@@ -23,30 +18,10 @@ _COLUMNS = (
 )
 
 
-def artifacts(lineage: "Lineage", root: Path) -> Artifacts:
+def artifacts(folders: Mapping[str, Path], score: Score) -> Artifacts:
     """Every description."""
-    score, folder, dataset, rows = (
-        lineage.score,
-        *(root / path for path in (lineage.collected["describe"].path, lineage.data.path, lineage.rows_path)),
-    )
-    return {
-        "descriptions.csv": partial(_descriptions_csv, score.details["headline"], dataset, folder, rows),
-    }
-
-
-def describe_calls(lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
-    """The calls behind a folder of descriptions, less those with examples: their cost depends on what was shown."""
-    entries = read_jsonl(root / lineage.data.path / "samples.jsonl", SampleEntry)
-    images = {entry.id: entry.sha256 for entry in entries}
-    records = read_jsonl(root / lineage.collected["describe"].path / RECORDS, DescriptionRecord)
-    model = lineage.score.components["model"].fingerprint
-    asked = TracProtocol.model_validate(lineage.score.inputs.protocol)
-    plain = [each for each in records if each.shots == 0]
-    return {
-        "describe": [
-            describe_key(model, asked.prompt, images[each.sample], each.max_tokens, asked.prefix) for each in plain
-        ]
-    }
+    paths = (folders["dataset"], folders["describe"], folders["trac"] / ROWS)
+    return {"descriptions.csv": partial(_descriptions_csv, score.details["headline"], *paths)}
 
 
 def _descriptions_csv(headline: str, dataset: Path, folder: Path, rows: Path) -> bytes:
