@@ -18,6 +18,7 @@ from driftledger.demo.models.blind import Blind
 from driftledger.demo.models.rubric import Rubric
 from driftledger.project.project import Project
 from tests.commands.test_collect import asks_nobody, project, to_make, write_all
+from tests.support.stores import stored_rows
 
 __all__ = ["project"]
 
@@ -29,7 +30,7 @@ def records(project: Project) -> dict[str, bytes]:
 
 
 def stored(store: CallStore) -> dict[str, Any]:
-    return {row.digest: store.get([row.digest])[row.digest].to_row() for row in store.rows()}
+    return {key: result.to_row() for key, result in store.get(stored_rows(store.folder)).items()}
 
 
 def run_round(project: Project, of: int, into: Path, **chosen: Any) -> list[str]:
