@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +15,6 @@ import pytest
 from typer.main import get_command
 
 from driftledger import cli
-from driftledger.benchmarks.registry import command_groups
 from driftledger.commands import ask, resolve, stages, verify
 from driftledger.commands import collect as collecting
 from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
@@ -234,11 +232,9 @@ def test_a_command_that_does_not_exist_is_a_usage_error(arguments: list[str], tm
 def test_help_lists_the_commands_and_says_what_each_option_is(tmp_path: Path) -> None:
     done = command("--help", cwd=tmp_path)
     assert done.returncode == 0
-    added = {*command_groups()}
-    assert {"human", "ratings"} <= added
     for name in (
         *(name for name in COMMANDS if " " not in name),
-        *added,
+        *("human", "ratings", "grades"),
         "audit",
         "verify",
         "compare",
@@ -249,16 +245,6 @@ def test_help_lists_the_commands_and_says_what_each_option_is(tmp_path: Path) ->
     assert " stage " not in done.stdout  # it is DVC's
     for name in ("audit", "verify", "compare", "collect"):
         assert "The same" not in command(name, "--help", cwd=tmp_path).stdout
-
-
-def test_a_group_of_a_benchmark_is_given_the_project(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    module = import_module(command_groups()["ratings"].partition(":")[0])
-    monkeypatch.setattr(module, "ratings_sheet", lambda project, *given: f"{project.root} {given}")
-    assert run(monkeypatch, "ratings", "sheet", "shapes", "--samples", "3") == 0
-    assert capsys.readouterr().out == f"{tmp_path} ('shapes', 3, None)\n"
 
 
 def test_presets_are_listed_and_selected(

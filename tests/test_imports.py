@@ -29,7 +29,7 @@ SPECIFICATIONS = (
         "benchmarks.traces",
         "benchmarks.*.traces",
     ),
-    *("benchmarks.standing", "benchmarks._chains.contact_sheet"),
+    "benchmarks.standing",
 )
 """What a benchmark is, without what runs it."""
 
@@ -44,15 +44,14 @@ LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("components.functions",),),
     (("collect",),),
     (SPECIFICATIONS,),
-    (("project",),),
     (("benchmarks",),),
+    (("project",),),
     (("ledger",),),
     (("reports",),),
     (("tracking",), ("exports",)),
     (("commands",),),
     (("benchmarks.*.commands",),),
     (("notebook",),),
-    (("benchmarks.*.first_look",),),
     (("public",),),
     (("cli",),),
     (("start",),),
