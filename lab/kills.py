@@ -30,7 +30,7 @@ import typer
 import yaml
 from PIL import Image
 
-from driftledger.benchmarks.registry import benchmark_names, lock_files
+from driftledger.benchmarks.registry import benchmark_names
 from driftledger.commands.run import REPRO
 from driftledger.core.files import write_json, write_text
 from driftledger.project.rwlock import FILES
@@ -85,7 +85,7 @@ class Project:
     def make(self, repository: Path) -> "Project":
         """Copy what a project has, select little of it, and commit that."""
         self.root.mkdir(parents=True)
-        pipelines = [name.replace(".lock", ".yaml") for name in lock_files()]
+        pipelines = ["dvc.yaml"]
         for name in (*pipelines, PARAMS, "Makefile", ".gitignore", ".dvcignore", ".dvc/config"):
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(repository / name, self.root / name)
@@ -119,7 +119,7 @@ class Project:
     def outputs(self) -> dict[str, bytes]:
         """Every output and every lock, by its path."""
         files = [file for top in ("data", "reports") for file in (self.root / top).rglob("*") if file.is_file()]
-        files += [file for name in lock_files() if (file := self.root / name).is_file()]
+        files += [file for name in ("dvc.lock",) if (file := self.root / name).is_file()]
         return {str(file.relative_to(self.root)): file.read_bytes() for file in files}
 
     def calls(self) -> tuple[int, int]:

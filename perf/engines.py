@@ -1,12 +1,12 @@
-"""One vision-language checkpoint in every engine: one at a time, in our batches, with a static cache, and in vLLM.
+"""One vision-language checkpoint in every engine: one at a time, in our batches, and in vLLM.
 
 Run: python perf/engines.py [--reduced] [--images N] [--batches N ...] (minutes)
 
 With a GPU it is LLaVA-1.5-7B's shapes with random weights, else reduced ones, whose ratios say little about the full
-size. The static cache, for which transformers compiles decoding, is measured where there is a GPU, and vLLM where it is
-installed there too. *Around generate* is the share of our time in which no ``model.generate`` runs: preprocessing that
-nothing hides, reading the answers, and replies. It is taken in one run with its total, so that a busy machine is busy
-for both. Nothing hides the preprocessing of the first batch, so that there are several of each size.
+size. vLLM is measured where there is a GPU and it is installed. *Around generate* is the share of our time in which no
+``model.generate`` runs: preprocessing that nothing hides, reading the answers, and replies. It is taken in one run with
+its total, so that a busy machine is busy for both. Nothing hides the preprocessing of the first batch, so that there
+are several of each size.
 """
 
 import argparse
@@ -27,8 +27,8 @@ sys.path.insert(0, str(ROOT))
 
 from _architectures import FULL, REDUCED, build_llava  # noqa: E402
 
-from driftledger.components.models.transformers import Transformers  # noqa: E402
-from driftledger.components.models.vllm import VLLM  # noqa: E402
+from driftledger.components.transformers import Transformers  # noqa: E402
+from driftledger.components.vllm import VLLM  # noqa: E402
 from driftledger.core.canonical import sha256_file  # noqa: E402
 from driftledger.core.types import Conversation, ImageFile  # noqa: E402
 
@@ -51,11 +51,6 @@ def main() -> None:
         path = str(Path(folder) / "llava")
         sizes = [1, *arguments.batches]
         rows = by_transformers(path, tokens, asked, sizes)
-        if torch.cuda.is_available():
-            static = by_transformers(path, tokens, asked, sizes, cache_implementation="static")
-            rows |= {f"{name}, static cache": row for name, row in static.items()}
-        else:
-            print("not measured, since it takes a GPU: the static cache")
         if torch.cuda.is_available() and find_spec("vllm") is not None:
             rows["vllm"] = by_vllm(path, tokens, asked)
         else:

@@ -40,9 +40,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from driftledger.collect.store import CallStore  # noqa: E402
-from driftledger.components.generators.openai_images import OpenAIImages  # noqa: E402
-from driftledger.components.models.openai_chat import OpenAIChat  # noqa: E402
-from driftledger.components.remote.limits import Limits  # noqa: E402
+from driftledger.components.openai import OpenAIChat, OpenAIImages  # noqa: E402
+from driftledger.components.service import Limits  # noqa: E402
 from driftledger.core.canonical import sha256_file  # noqa: E402
 from driftledger.core.types import ImageFile, Sample  # noqa: E402
 from driftledger.project.asking import ask  # noqa: E402

@@ -8,8 +8,7 @@ import yaml
 from typer.main import get_command
 
 from driftledger.cli import app
-from driftledger.core.extras import EXTRAS
-from driftledger.core.registry import providers
+from driftledger.core.registry import EXTRAS, providers
 from driftledger.project.settings import Settings, parse_settings
 from tests.conftest import REPOSITORY
 from tests.support.params import default_params
@@ -20,10 +19,11 @@ PAGES = {
 }
 README = PAGES["README.md"]
 TYPED = [
-    line.split("#")[0].split()
+    words
     for page in PAGES.values()
     for block in re.findall(r"```console\n(.*?)```", page, re.DOTALL)
     for line in block.splitlines()
+    if (words := line.split("#")[0].split())
 ]
 TYPED += [span.split() for page in PAGES.values() for span in re.findall(r"`([^`\n]+)`", page)]
 

@@ -21,25 +21,22 @@ SPECIFICATIONS = (
     *("benchmarks.*.spec", "benchmarks.*.settings", "benchmarks.*.records", "benchmarks.*.questions"),
     *(
         "benchmarks.descriptions",
-        "benchmarks.tables",
         "benchmarks.*.tables",
         "benchmarks.*.artifacts",
-        "benchmarks.figures",
-        "benchmarks.*.figures",
         "benchmarks.traces",
         "benchmarks.*.traces",
     ),
-    "benchmarks.standing",
+    "benchmarks._questions.answers_csv",
 )
 """What a benchmark is, without what runs it."""
 
 LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("core",),),
-    (("metrics",), ("charts",), ("benchmarks._questions.parsing",)),  # pure functions of arrays and of text
+    (("metrics",), ("benchmarks._questions.parsing",)),  # pure functions of arrays and of text
     (("components.base",),),
-    (("components.card",), ("core.registry",)),
-    (("components.checkpoints",), ("components.remote",)),
-    (("components.models",), ("components.generators",), ("components.encoders",), ("components.contract",)),
+    (("components.card",),),
+    (("components.checkpoints",), ("components.service",)),
+    (("components",),),
     (("data",),),
     (("components.functions",),),
     (("collect",),),
@@ -49,13 +46,10 @@ LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("ledger",),),
     (("reports",),),
     (("tracking",), ("exports",)),
-    (("commands",),),
-    (("benchmarks.*.commands",),),
     (("notebook",),),
-    (("public",),),
+    (("commands",),),
     (("cli",),),
-    (("start",),),
-    (("__main__",),),
+    (("start",), ("__main__",)),
     (("demo",),),
 )
 """From the bottom to the top, the rooms of each layer by the names of their modules below ``driftledger``: a name
@@ -66,8 +60,8 @@ DEMO_KNOWS = ("core", "metrics", "components.base", "data", "benchmarks._questio
 """All that the embedded components may import: what anybody's own components may."""
 
 COMPONENTS = (
-    *("components.models", "components.generators", "components.encoders"),
-    *("components.checkpoints", "components.remote", "demo"),
+    *("components.openai", "components.transformers", "components.vllm", "components.diffusers"),
+    *("components.encoders", "components.checkpoints", "components.service", "demo"),
 )
 READERS = (
     *("ledger.audit", "reports.leaderboard"),

@@ -8,8 +8,8 @@ from typing import Any
 REPOSITORY = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 
-ALWAYS = {"resolve"}
-"""The stages that run whether anything changed or not."""
+ALWAYS = {"resolve", "track"}
+"""The stages that may run though nothing changed: ``track`` does in a clone, whose MLflow is empty."""
 
 RUN = "regions_fine/painter/layout"
 OTHER_RUN = "regions_medium/painter/layout"

@@ -148,7 +148,6 @@ def test_one_more_iteration_asks_for_that_one_alone(pushed: Checkout, served: Se
     assert served.kinds - before == {"completions": IMAGES, "generations": IMAGES}
 
 
-@pytest.mark.xfail(strict=True, reason="0.2 asks again for what only records hold: they do not go back into the store")
 def test_one_more_iteration_in_a_fresh_clone_asks_for_that_one_alone(
     pushed: Checkout, served: Service, tmp_path: Path
 ) -> None:

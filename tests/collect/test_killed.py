@@ -14,9 +14,9 @@ from driftledger.collect.call import Ask, Context, Draw, Result, Steps
 from driftledger.collect.run import run_protocols
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator
-from driftledger.components.models.openai_chat import OpenAIChat
+from driftledger.components.openai import OpenAIChat
 from driftledger.core.canonical import sha256_file
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, ImageFile
 from tests.conftest import draw
 from tests.support.fakes import SizeGenerator

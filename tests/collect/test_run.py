@@ -18,11 +18,11 @@ from tenacity import wait_none
 from driftledger.collect.call import Ask, Context, Finished, Steps, walk
 from driftledger.collect.run import Collector, run_protocols
 from driftledger.collect.store import CallStore
+from driftledger.components import service as patience
 from driftledger.components.base import Generator, Model
-from driftledger.components.remote import client as patience
-from driftledger.components.remote.limits import Limits, Prices
+from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, Generated, ImageFile, Reply
 from tests.collect.chains import EXPECTED, chain, eight_images, run
 from tests.support import virtual_time

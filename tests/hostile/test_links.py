@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from driftledger.benchmarks.registry import question_rules
-from driftledger.components.models.human import Human
-from driftledger.components.models.human_folder import write_sheet
+from driftledger.components.human import Human, write_sheet
 from driftledger.core.errors import ConfigError, DataError, StoreError
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.question_sets.table import QuestionTable

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from driftledger.components.generators.openai_images import OpenAIImages
-from driftledger.components.models.openai_chat import OpenAIChat
-from driftledger.components.remote.client import TransientError
+from driftledger.components.openai import OpenAIChat, OpenAIImages
+from driftledger.components.service import TransientError
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Conversation, ImageFile
 

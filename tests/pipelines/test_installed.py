@@ -78,7 +78,7 @@ def next_version(folder: Path) -> Path:
     for file, old, new in (
         (source / "pyproject.toml", f'version = "{driftledger.__version__}"', f'version = "{NEXT}"'),
         (package / "__init__.py", f'__version__ = "{driftledger.__version__}"', f'__version__ = "{NEXT}"'),
-        (package / "benchmarks/genception/dvc.yaml", "stages:\n", "stages: # in other words\n"),
+        (package / "templates/dvc.yaml", "stages:\n", "stages: # in other words\n"),
         (package / "metrics/drift.py", '"""', '"""In other words: '),
     ):
         text = file.read_text(encoding="utf-8")
@@ -109,13 +109,14 @@ def test_own_photographs_are_evaluated_audited_and_after_an_upgrade_asked_nothin
     (dataset,) = run["datasets"]
     theirs.commit("photographs to evaluate")
     shown = theirs.run("driftledger", "run")
-    name = f"regions_medium/{run['generators'][0]}/{run['encoders'][0]}"
+    pair = f"{run['generators'][0]}/{run['encoders'][0]}"
+    name = f"regions_medium/{pair}"
     table = theirs.root / "reports" / "leaderboard.md"
     assert "regions_medium" in table.read_text(encoding="utf-8")
     assert "driftledger audit" in shown
     assert theirs.calls() == (PHOTOGRAPHS * 2 * 2,) * 2
     before = theirs.scores()
-    assert f"reports/scores/genception/{dataset}/{name}/score.json" in before
+    assert f"reports/scores/regions_medium/genception/{dataset}/{pair}/score.json" in before
 
     audit = theirs.run("driftledger", "audit", f"{name}:gc_at_2")
     assert re.search(rf"{run['generators'][0]}.*[0-9a-f]{{8}}", audit)
@@ -125,12 +126,12 @@ def test_own_photographs_are_evaluated_audited_and_after_an_upgrade_asked_nothin
     install(theirs.programs, build_wheel(next_version(tmp_path / "source"), tmp_path / "next"))
     assert NEXT in theirs.run("driftledger", "--version")
     assert "in other words" in theirs.run("driftledger", "upgrade")
-    pipeline = (theirs.root / "pipelines" / "genception" / "dvc.yaml").read_text(encoding="utf-8")
+    pipeline = (theirs.root / "dvc.yaml").read_text(encoding="utf-8")
     assert NEXT in pipeline
     assert "in other words" in pipeline
     theirs.run("driftledger", "upgrade", "--check")
     theirs.commit("upgraded")
-    assert stages_run(theirs.run("driftledger", "run", "--plain")) == ["resolve", "track"]
+    assert stages_run(theirs.run("driftledger", "run", "--plain")) == ["resolve"]
     assert theirs.calls() == (PHOTOGRAPHS * 2 * 2,) * 2
     assert theirs.scores() == before
     assert theirs.run("git", "diff", "--name-only", "before", "--", "reports/scores") == ""

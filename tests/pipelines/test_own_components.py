@@ -3,20 +3,18 @@ run: what came of each is known by its code, and a change of one repeats what it
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import REPRO, Checkout, make_checkout
+from tests.conftest import Checkout, make_checkout
 from tests.support.own_code import ENCODER, GENERATOR, MODEL, install, write_module
-from tests.support.warm import WarmProcess
 
 pytestmark = pytest.mark.slow
 
 RUN = "mine/plain/hues"
-CHAIN, SCORE = "chain@my_images-mine-plain", "genception@my_images-mine-plain-hues"
+COLLECT, SCORE = "collect@mine", "score@mine"
 
 
 def _own(params: dict[str, Any]) -> None:
@@ -29,7 +27,7 @@ def _own(params: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     folder = tmp_path_factory.mktemp("own")
     checkout, site = make_checkout(folder), folder / "site"
     write_module(checkout.root, "my_models", MODEL)
@@ -41,14 +39,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
         next((checkout.root / "my_images").rglob(f"{number}.png")).unlink()
     checkout.params(_own)
     checkout.commit("components of its own")
-    with WarmProcess(checkout.env) as checkout.warm:
-        checkout.run(*REPRO)
-        checkout.commit("scores")
-        yield checkout
+    checkout.run("dvc", "repro")
+    checkout.commit("scores")
+    return checkout
 
 
 def _cards(checkout: Checkout) -> dict[str, Any]:
-    [score] = (checkout.root / "reports" / "scores" / "genception").rglob("score.json")
+    [score] = (checkout.root / "reports" / "scores").rglob("score.json")
     cards: dict[str, Any] = json.loads(score.read_bytes())["components"]
     return cards
 
@@ -77,8 +74,8 @@ def test_own_code_is_run_to_verify_where_the_checkout_is_trusted(made: Checkout)
 
 
 EDITS = {
-    "model": ("my_models", '"A {self.words} image', '"One {self.words} image', {CHAIN, SCORE}),
-    "generator": ("plain_colours", "90, 10", "90, 11", {CHAIN, SCORE}),
+    "model": ("my_models", '"A {self.words} image', '"One {self.words} image', {COLLECT, SCORE}),
+    "generator": ("plain_colours", "90, 10", "90, 11", {COLLECT, SCORE}),
     "encoder": ("my_functions", "+ 1", "+ 2", {SCORE}),
     "a comment": ("my_functions", "import driftledger", "import driftledger  # for its encoder", set()),
 }

@@ -55,7 +55,8 @@ def score_of(plain: dict[str, Any], changes: Mapping[str, Any]) -> Score:
     fields = {name: each for name, each in changes.items() if name not in names}
     cards = {role: component(names[role]) for role in plain["components"] if role in names}
     plain = plain | {"keys": plain["keys"] | names, "components": plain["components"] | cards}
-    return Score(**plain | fields)
+    whole = plain | fields
+    return Score(**{"counted": whole["scored"], **whole})
 
 
 def marked(score: Score, **marks: str) -> Score:

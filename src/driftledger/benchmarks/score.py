@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, 
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
-from driftledger.core.names import Name, Words
+from driftledger.core.strict import Name, Words
 from driftledger.core.types import Outcome
 
 METRICS, SCORE, ROWS = "metrics.json", "score.json", "rows.jsonl"
@@ -112,6 +112,11 @@ class Score(Record):
     def model(self) -> str:
         """The name of the model under evaluation."""
         return self.keys["model"]
+
+    @property
+    def is_control(self) -> bool:
+        """Whether its model never looks at the image."""
+        return self.components["model"].is_control
 
     @property
     def confidence(self) -> float:

@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result, failed, result_of
 from driftledger.components.base import Component
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
 from driftledger.core.types import Conversation, Generated, Reply
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from driftledger.collect.call import Call, NotStoredError, Planned, Result, RunSteps, Spent, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
-from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
+from driftledger.components.service import RemoteComponent, RemoteGenerator, RemoteModel
 from driftledger.core.types import Conversation, Usage
 
 R = TypeVar("R")

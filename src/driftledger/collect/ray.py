@@ -1,7 +1,8 @@
 """Components as actors of a Ray cluster: the way to several GPUs or machines. Only the driver writes to the store.
 
 No code is shipped: an actor imports what is installed on its node, makes the component from its settings, and refuses
-one whose fingerprint differs there. When an actor is lost, its batch is made again by another one.
+one whose fingerprint differs there. When an actor is lost, its batch is made again by another one: Ray's own retries
+are used up within the seconds in which a lost node only looks unavailable.
 """
 
 import asyncio
@@ -17,7 +18,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
-from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -27,14 +27,13 @@ from driftledger.collect.batches import ContractError, LocalCalls, Workers, fini
 from driftledger.collect.call import Ask, Call, Cost, Finished, Result
 from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core import errors
-from driftledger.core.changes import changes
 from driftledger.core.errors import ConfigError, DriftledgerError, MissingExtraError
-from driftledger.core.places import import_place, is_place, place_of
-from driftledger.core.shortening import shortened
+from driftledger.core.registry import import_place, is_place, place_of
 from driftledger.core.strict import explain
-from driftledger.core.types import Conversation, ImageFile
+from driftledger.core.text import changes, shortened
+from driftledger.core.types import ImageFile
 
 _ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 _LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
@@ -53,10 +52,6 @@ Given: TypeAlias = tuple[Result, bytes | None, Cost]
 
 class WorkersError(DriftledgerError):
     """The cluster cannot be used, or a batch takes down every actor."""
-
-
-class _LostError(Exception):
-    """The actor or its node is gone, and with it the batch at work."""
 
 
 def import_ray(*, local: bool = False) -> Any:
@@ -137,15 +132,16 @@ class RayWorkers:
         if crew is None:
             return self._rest.make(calls, has_room)
         crew.batches += 1
-        return self._made_by(crew, calls, has_room)
 
-    async def _made_by(self, crew: "_Crew", calls: Sequence[Call], has_room: Callable[[], None]) -> list[Finished]:
-        try:
-            given = await crew.make(calls)
-        finally:
-            crew.batches -= 1
-            has_room()
-        return [Finished(call.key, call.context, *each) for call, each in zip(calls, given, strict=True)]
+        async def made() -> list[Finished]:
+            try:
+                given = await crew.make(calls)
+            finally:
+                crew.batches -= 1
+                has_room()
+            return [Finished(call.key, call.context, *each) for call, each in zip(calls, given, strict=True)]
+
+        return made()
 
     def expect(self, calls: Sequence[Call]) -> None:
         if self._crew(calls[0].component) is None:
@@ -182,12 +178,9 @@ class _Crew:
         self._settings = settings
         self._make_room = make_room
         self._recipe = Recipe.of(component)
-        devices = component.devices if isinstance(component, CheckpointComponent) else ()
-        self.most = settings.replicas or len(devices) or 1
-        kinds = [device.partition(":")[0] for device in devices]  # Ray shows an actor its own GPUs alone
-        self._devices = islice(cycle(kinds or [None]), None)
+        self._devices = component.devices if isinstance(component, CheckpointComponent) else ()
+        self.most = settings.replicas or len(self._devices) or 1
         self._idle: asyncio.Queue[Any] = asyncio.Queue()
-        """Actors, or the exception why there are none."""
         self._starting = set[asyncio.Task[None]]()
         self._actors: list[Any] = []
         self.started = 0
@@ -195,23 +188,31 @@ class _Crew:
         """That wait or are at work."""
 
     async def make(self, calls: Sequence[Call]) -> list[Given]:
-        """Make a batch by an actor, and by another one when that is lost."""
-        shown = [part for call in calls if isinstance(call, Ask) for part in _images(call.conversation)]
-        images = {image.sha256: image.path.read_bytes() for image in shown}
+        """Make a batch by an actor; if that is lost, by another one."""
+        conversations = [call.conversation for call in calls if isinstance(call, Ask)]
+        parts = [part for each in conversations for turn in each.turns for part in turn.parts]
+        images = {part.sha256: part.path.read_bytes() for part in parts if isinstance(part, ImageFile)}
         work = [replace(call, component=None) for call in calls]  # type: ignore[arg-type]  # the actor has its own
         for _ in range(_MOST_LOSSES):
-            actor = await self._next()
+            self._start_if_needed()
+            actor = await self._idle.get()
+            if isinstance(actor, Exception):
+                self._idle.put_nowait(actor)  # everybody who waits for an actor gets it
+                raise actor
             try:
-                given = await self._result(actor.make.remote(work, images))
-            except _LostError as error:
+                given = await asyncio.wrap_future(actor.make.remote(work, images).future())
+            except self._ray.exceptions.RayError as error:
+                message = _message(error)
+                print(
+                    f"{self._recipe.name}: an actor was lost ({message}); another starts", file=sys.stderr, flush=True
+                )
                 self._drop(actor)
-                message = shortened(str(error))
-                _say(f"{self._recipe.name}: an actor was lost ({message}); another one takes its place")
                 continue
             self._idle.put_nowait(actor)
             if isinstance(given, Trouble):
                 raise given.error()
             return given  # type: ignore[no-any-return]
+        self._start_if_needed()  # for batches that wait
         first = calls[0].context
         raise WorkersError(
             f"{self._recipe.name}: {_MOST_LOSSES} actors were lost over the batch of {len(calls)} calls that begins "
@@ -219,41 +220,35 @@ class _Crew:
             "batch_size"
         )
 
-    async def _next(self) -> Any:
-        """An idle actor; start one if there are fewer than the settings say."""
+    def _start_if_needed(self) -> None:
         if self._idle.empty() and self.started + len(self._starting) < self.most:
             task = asyncio.create_task(self._start())
             self._starting.add(task)
             task.add_done_callback(self._starting.discard)
-        actor = await self._idle.get()
-        if isinstance(actor, Exception):
-            self._idle.put_nowait(actor)  # everybody who waits for one gets it
-            raise actor
-        return actor
 
     async def _start(self) -> None:
         try:
             for _ in range(_MOST_LOSSES):
                 try:
-                    await self._launch()
-                    return
-                except _LostError as error:
-                    message = shortened(str(error))
+                    return await self._launch()
+                except self._ray.exceptions.RayError as error:
+                    message = _message(error)
             raise WorkersError(f"{self._recipe.name}: {_MOST_LOSSES} actors in a row did not start ({message})")
         except Exception as error:
             self._idle.put_nowait(error)
 
     async def _launch(self) -> None:
-        """Start an actor and wait until the cluster has room for it."""
-        settings = self._settings
+        """Start an actor, and wait until the cluster has room for it."""
+        settings, device = self._settings, self._devices[0].partition(":")[0] if self._devices else None
         gpus = settings.num_gpus
         if gpus is None:
             gpus = float(self._recipe.spec["identity"].get("device") == "cuda")
         amounts = {"num_gpus": gpus, "num_cpus": settings.num_cpus}
         options = {"max_restarts": 0, "max_task_retries": 0, "resources": settings.resources}
-        actor = self._ray.remote(_Actor).options(**amounts, **options).remote(self._recipe.on(next(self._devices)))
+        recipe = self._recipe if device is None else self._recipe.on(device)  # Ray shows an actor its own GPUs alone
+        actor = self._ray.remote(_Actor).options(**amounts, **options).remote(recipe)
         self._actors.append(actor)
-        ready = asyncio.ensure_future(self._result(actor.ready.remote()))
+        ready = asyncio.wrap_future(actor.ready.remote().future())
         began, is_told = time.monotonic(), False
         while not (await asyncio.wait([ready], timeout=_PATIENCE))[0]:
             if not self.started:
@@ -261,20 +256,11 @@ class _Crew:
             if not is_told and time.monotonic() - began > _UNTOLD:
                 is_told = True
                 wants = ", ".join(f"{name}: {amount:g}" for name, amount in (amounts | settings.resources).items())
-                _say(f"{self._recipe.name}: an actor waits for room in the cluster ({wants})")
-        try:
-            ready.result()
-        except _LostError:
-            self._actors.remove(actor)
-            raise
+                text = f"{self._recipe.name}: an actor waits for room in the cluster ({wants})"
+                print(text, file=sys.stderr, flush=True)
+        ready.result()
         self.started += 1
         self._idle.put_nowait(actor)
-
-    async def _result(self, reference: Any) -> Any:
-        try:
-            return await asyncio.wrap_future(reference.future())
-        except self._ray.exceptions.RayError as error:
-            raise _LostError(_message(error)) from error
 
     def _drop(self, actor: Any) -> None:
         self._ray.kill(actor)  # one that cannot be reached may still be at work
@@ -328,9 +314,9 @@ class Recipe(NamedTuple):
         """For people: the provider and the beginning of the fingerprint."""
         return f"{self.spec['provider']} ({self.fingerprint[:12]})"
 
-    def on(self, device: str | None) -> "Recipe":
+    def on(self, device: str) -> "Recipe":
         """The same on another device, which is not part of the fingerprint."""
-        return self if device is None else self._replace(settings=self.settings | {"device": device})
+        return self._replace(settings=self.settings | {"device": device})
 
     def make(self) -> Component:
         """Make the component.
@@ -413,13 +399,5 @@ class _Actor:
         return replace(work, component=self._component, conversation=conversation)  # type: ignore[arg-type]
 
 
-def _images(conversation: Conversation) -> list[ImageFile]:
-    return [part for turn in conversation.turns for part in turn.parts if isinstance(part, ImageFile)]
-
-
 def _message(error: BaseException) -> str:
     return shortened(str(error).strip().split("\n\tactor_id")[0]).strip() or type(error).__name__
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

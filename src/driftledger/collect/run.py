@@ -14,10 +14,17 @@ from driftledger.collect.batches import ENDED, Batches, InThisProcess, Waiting, 
 from driftledger.collect.call import Ask, Call, Cost, Finished, Result, Spent, Steps, failed, result_of
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
-from driftledger.components.remote.client import Admission, Answered, Meter, ServiceClient
-from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
+from driftledger.components.service import (
+    Admission,
+    Answered,
+    Meter,
+    RemoteComponent,
+    RemoteGenerator,
+    RemoteModel,
+    ServiceClient,
+)
 from driftledger.core.errors import BudgetError, StoreError
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Generated, Reply
 
 R = TypeVar("R")
@@ -30,7 +37,7 @@ class StoppedError(Exception):
 _MOST_UNSETTLED = 3
 """Batches on this machine that are being made or stored: a kill loses no more."""
 _AT_ONCE = 100
-"""Units that begin before others have a turn: what is stored already is replayed without a pause."""
+"""Units that begin before anything else may run: stored calls are replayed without a pause."""
 
 
 def run_protocols(

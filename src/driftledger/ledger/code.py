@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.core.limits import load_json
+from driftledger.core.files import load_json
 from driftledger.ledger.lock import LOCK, RESOLVED, locked_now
 from driftledger.ledger.objects.git import Git, is_unreadable
 
@@ -23,7 +23,7 @@ class CodeVersion(BaseModel):
 
     commit: str | None
     dirty: bool
-    """Whether a file differed from the commit, or Git could not be read; what the pipeline writes does not count."""
+    """Whether a tracked file that the pipeline does not write differed from the commit, or Git could not be read."""
 
 
 def code_version(root: Path) -> CodeVersion:

@@ -10,10 +10,9 @@ from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.runner import write_collected
 from driftledger.collect.call import Result
-from driftledger.core.canonical import sha256_file
+from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, read_jsonl
-from driftledger.core.seeds import derive_seed
 from driftledger.core.types import ImageFile, Outcome, PromptUsage, Sample
 from driftledger.project.asking import refuse_failures
 from tests.conftest import draw

@@ -18,9 +18,8 @@ from driftledger.collect.call import Ask, Draw, NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
-from driftledger.core.canonical import sha256_file
+from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.files import read_json, read_jsonl, write_jsonl
-from driftledger.core.seeds import derive_seed
 from driftledger.core.types import Conversation, ImageFile, Reply, Sample
 from driftledger.data.records import SampleEntry
 from tests.conftest import draw

@@ -101,7 +101,7 @@ def test_what_cannot_be_understood_is_one_sentence(sheet: Path, text: str, sente
 
 
 def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path, sheet: Path):
-    with pytest.raises(ConfigError, match="is missing; write it with: driftledger ratings sheet"):
+    with pytest.raises(ConfigError, match="is missing; write it with: driftledger people ratings"):
         read_ratings(sheet)
     with pytest.raises(ConfigError, match="cannot be read"):
         read_ratings(tmp_path)

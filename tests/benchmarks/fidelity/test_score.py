@@ -24,9 +24,9 @@ from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError
-from driftledger.core.escaping import csv_text
 from driftledger.core.files import read_json, read_jsonl, write_json, write_jsonl
 from driftledger.core.images import png_bytes
+from driftledger.core.text import csv_text
 from driftledger.core.types import Outcome, Sample
 from driftledger.data.records import read_samples
 from tests.support.fakes import ColourModel, LetterEncoder, SizeGenerator, TableEncoder

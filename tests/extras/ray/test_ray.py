@@ -22,7 +22,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, ImageFile
 from tests.conftest import draw
 from tests.support.fakes.sleeping import SleepingGenerator, SleepingModel, shifts
@@ -99,6 +99,15 @@ def test_actors_and_a_node_are_lost_and_no_call_is(cluster: Any, tmp_path: Path)
     assert killed
     assert {shift.pid for shift in batches if shift.ended} - killed
     assert {shift.asked for shift in batches} == {shift.asked for shift in shifts(tmp_path / "alone.log")}
+
+
+def test_a_batch_that_takes_every_actor_down_ends_the_run(cluster: Any, tmp_path: Path) -> None:
+    model, generator = pair(tmp_path / "log")
+    deadly = model.model_copy(update={"deadly": "s2 "})
+    with pytest.raises(WorkersError, match=r"5 actors were lost over the batch of 2 calls that begins with d/s2"):
+        run(deadly, generator, images(tmp_path, 4), tmp_path / "store", workers(cluster.address, 1))
+    with CallStore(tmp_path / "store", writes=False) as store:
+        assert {row.context.sample for row in store.rows()} == {"s0", "s1"}
 
 
 def test_a_node_with_another_component_is_refused(cluster: Any, tmp_path: Path) -> None:

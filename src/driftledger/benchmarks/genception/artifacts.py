@@ -8,9 +8,9 @@ from PIL import Image, ImageDraw, ImageFont
 from driftledger.benchmarks._chains.records import image_path
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
-from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
 from driftledger.core.images import png_bytes
+from driftledger.core.text import for_line
 from driftledger.data.records import SampleEntry
 
 PICTURED = 4
@@ -22,7 +22,7 @@ _CAPTION = 22  # characters that fit under a tile
 def chains_by_model(spec: Benchmark, scores: Sequence[Score], root: Path) -> bytes:
     """Draw the first dataset's first sample as a PNG: a row per model, with one generator and one encoder."""
     if not scores:
-        return draw_rows("GenCeption is not selected: there are no chains to show.", [])
+        return draw_rows("There are no chains to show.", [])
     first = {key: name for key, name in scores[0].keys.items() if key != "model"}
     dataset = root / spec.data.at(first)
     sample = read_jsonl(dataset / "samples.jsonl", SampleEntry)[0]

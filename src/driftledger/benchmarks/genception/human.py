@@ -7,8 +7,7 @@ from driftledger.benchmarks.genception.runner import chain_request
 from driftledger.benchmarks.runner import StageInputs
 from driftledger.collect.call import Ask, Call, Draw, Result, walk
 from driftledger.collect.store import CallStore
-from driftledger.components.models.human import SHEET, Human
-from driftledger.components.models.human_folder import Pending, write_sheet
+from driftledger.components.human import SHEET, Human, Pending, write_sheet
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Sample
 

@@ -17,7 +17,7 @@ from pygit2.enums import FileMode, SortMode
 
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
-from driftledger.core.shortening import shortened
+from driftledger.core.text import shortened
 
 _UNREADABLE = (pygit2.GitError, KeyError, ValueError)
 """What pygit2 raises for a name, an object or a repository that is missing, malformed or of an unknown format."""
@@ -73,13 +73,12 @@ class Git:
         return [str(head) for head in (self._checkout.head.target, *self._checkout.listall_mergeheads())]
 
     def changes(self) -> list[str] | None:
-        """Every path that differs from HEAD or that Git does not know, below the top of the checkout; None where that
-        cannot be told."""
+        """Every path of HEAD that differs below the top of the checkout; None where that cannot be told."""
         top = self._checkout.workdir
         if top is None or not Path(top, ".git").exists():  # core.worktree can name any folder of the disk
             return None
         try:
-            return sorted(self._checkout.status(untracked_files="all"))
+            return sorted(self._checkout.status(untracked_files="no"))
         except _UNREADABLE:
             return None
 
