@@ -187,6 +187,16 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
         "fidelity.description: 'features_random' has demonstrations",
         "name a description that asks once",
     ),
+    "texts for a dataset that is not gone over": (
+        lambda params: params["genception"].update(text_first=["digits"], writer="regions_fine"),
+        "genception.text_first: 'digits' is not in run.genception",
+        "select it, or remove it",
+    ),
+    "classes of a dataset that is not gone over": (
+        put("trac.sampled_classes", ["photos"]),
+        "trac.sampled_classes: 'photos' is not in run.trac",
+        "select it, or remove it",
+    ),
     "fidelity asks unknown": (put("fidelity.description", "element"), "fidelity.description", "mean 'elements'?"),
     "fidelity prompt without place": (put("fidelity.generate_prompt", "draw"), "fidelity", "exactly once"),
     "examples without an encoder": (
@@ -234,11 +244,6 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "unknown section": (put("modells", {}), "params.yaml: setting 'modells'", "did you mean 'models'?"),
     "key in run": (put("run.sed", 1), "run: setting 'sed'", "did you mean 'seed'?"),
     "key in genception": (put("genception.iteration", 5), "genception: ", "did you mean 'iterations'?"),
-    "intervals of a time of resampling": (
-        lambda params: params["genception"].update(bootstrap={"confidence": params["genception"].pop("confidence")}),
-        "genception: ",
-        "write confidence: 0.95 in the place of bootstrap",
-    ),
     "key in tracking": (put("tracking.url", "x"), "tracking: setting 'url'", "did you mean 'uri'?"),
     "key in a dataset": (put("datasets.photos.group", {}), "datasets.photos: ", "did you mean 'groups'?"),
     "key in a model": (put("models.regions_fine.details", "fine"), "models.regions_fine", "did you mean 'detail'?"),
