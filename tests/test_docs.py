@@ -8,8 +8,7 @@ import yaml
 from typer.main import get_command
 
 from driftledger.cli import app
-from driftledger.core.extras import EXTRAS
-from driftledger.core.registry import providers
+from driftledger.core.registry import EXTRAS, providers
 from driftledger.project.settings import Settings, parse_settings
 from tests.conftest import REPOSITORY
 from tests.support.params import default_params

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import factorial
 
 from driftledger.benchmarks.tables import NOTHING, cell, grouped
-from driftledger.core.escaping import for_markdown
+from driftledger.core.text import for_markdown
 from driftledger.reports.tables import markdown_table
 from lab.validity.assembled import Drift, Ranked, Validity
 from lab.validity.iterating import Iterated

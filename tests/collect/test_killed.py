@@ -16,7 +16,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator
 from driftledger.components.openai import OpenAIChat
 from driftledger.core.canonical import sha256_file
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, ImageFile
 from tests.conftest import draw
 from tests.support.fakes import SizeGenerator

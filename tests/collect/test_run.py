@@ -22,7 +22,7 @@ from driftledger.components import service as patience
 from driftledger.components.base import Generator, Model
 from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, Generated, ImageFile, Reply
 from tests.collect.chains import EXPECTED, chain, eight_images, run
 from tests.support import virtual_time

@@ -17,8 +17,8 @@ from driftledger.commands.collect import collect
 from driftledger.components.base import Component
 from driftledger.components.predictions import FormatName, Predictions
 from driftledger.core.errors import ConfigError, CoverageError
-from driftledger.core.escaping import for_markdown
 from driftledger.core.files import read_json
+from driftledger.core.text import for_markdown
 from driftledger.data.question_sets.build import build as build_questions
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
 from driftledger.project.project import Project

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from driftledger.collect.observations import Observed, read_observations
-from driftledger.collect.shards import Shard
 from driftledger.collect.store import CallStore
-from driftledger.commands.collect import collect
-from driftledger.commands.shards import collect_shard, merge, named_part
+from driftledger.commands.collect import collect, collect_shard, merge
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.types import Conversation, Reply
 from driftledger.demo.models.blind import Blind
@@ -36,7 +34,7 @@ def stored(store: CallStore) -> dict[str, Any]:
 
 
 def run_round(project: Project, of: int, into: Path, **chosen: Any) -> list[str]:
-    return [collect_shard(Project(project.root), Shard(number, of), into, **chosen) for number in range(of)]
+    return [collect_shard(Project(project.root), f"{number}/{of}", into, **chosen) for number in range(of)]
 
 
 def test_shards_make_what_one_process_makes(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +57,7 @@ def test_shards_make_what_one_process_makes(project: Project, tmp_path: Path, mo
         assert store.observations() == {}
     for component in (WordCounter, Rubric):
         monkeypatch.setattr(component, "respond", asks_nobody)
-    said = collect_shard(Project(project.root), Shard(1, 5), into)
+    said = collect_shard(Project(project.root), "1/5", into)
     assert "there was nothing to make; all is there" in said
     collect(Project(project.root), MODELS)
     assert contents(project.root) == reference
@@ -76,7 +74,7 @@ def test_a_call_that_gives_another_answer_is_told(
 
     monkeypatch.setattr(Blind, "respond", moody)
     for folder in ("one", "two"):
-        collect_shard(Project(project.root), Shard(0, 1), tmp_path / folder, ["trac"], ["blind"])
+        collect_shard(Project(project.root), "0/1", tmp_path / folder, ["trac"], ["blind"])
     assert asked["calls"] == 2 * 30  # digits: twenty to retrieve from, and ten to ask about
     assert merge(project, [tmp_path / "one"]) == "1 store merged: 30 calls are new"
     said = merge(project, [tmp_path / "two", tmp_path / "one"])
@@ -91,6 +89,6 @@ def test_what_is_not_a_store_is_named(project: Project, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is not a call store and holds none"):
         merge(project, [tmp_path / "nowhere"])
     with pytest.raises(ConfigError, match="go together"):
-        named_part("0/2", None)
+        collect_shard(project, "0/2", None)
     with pytest.raises(ConfigError, match="--shard '2/2' is not a shard"):
-        named_part("2/2", tmp_path)
+        collect_shard(project, "2/2", tmp_path)

@@ -12,7 +12,7 @@ import driftledger
 from driftledger.core.canonical import sha256_file
 from driftledger.core.code_digest import code_digest
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.places import import_place
+from driftledger.core.registry import import_place
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn
 from driftledger.data.datasets.base import SourceItem
 from tests.conftest import draw

@@ -10,9 +10,17 @@ import yaml
 from PIL import Image
 
 from driftledger.core.errors import ConfigError, LedgerError, StoreError
-from driftledger.core.files import Record, parse_jsonl, read_jsonl
-from driftledger.core.limits import DEEPEST, LARGEST_JSON, LARGEST_YAML, MOST_PIXELS, load_json, strangers_pixels
-from driftledger.core.yaml_text import load_yaml
+from driftledger.core.files import (
+    DEEPEST,
+    LARGEST_JSON,
+    LARGEST_YAML,
+    Record,
+    load_json,
+    load_yaml,
+    parse_jsonl,
+    read_jsonl,
+)
+from driftledger.core.images import MOST_PIXELS, strangers_pixels
 from driftledger.ledger.lock import parse_lock, parse_locks
 from driftledger.ledger.objects.fetching import parse_manifest
 from driftledger.project.settings import load_settings
@@ -71,7 +79,7 @@ def test_yaml(tmp_path: Path) -> None:
     (tmp_path / "texts.json").write_text(json.dumps([text for text, _ in YAML.values()]))
     said, memory = peak(
         "import json, sys, yaml\n"
-        "from driftledger.core.yaml_text import load_yaml\n"
+        "from driftledger.core.files import load_yaml\n"
         "for text in json.load(open(sys.argv[1])):\n"
         "    try:\n        print('read', str(load_yaml(text))[:80])\n"
         "    except yaml.YAMLError as error:\n        print(' '.join(str(error).split()))\n",
@@ -145,7 +153,7 @@ def test_ten_images_through_an_encoder_take_the_memory_of_one(tmp_path: Path) ->
 def test_an_image_of_a_stranger_is_refused_by_its_header(bomb: Path) -> None:
     said, memory = peak(
         "import sys\nfrom pathlib import Path\nfrom PIL import Image\n"
-        "from driftledger.core.limits import strangers_pixels\nfrom driftledger.core.types import ImageFile\n"
+        "from driftledger.core.images import strangers_pixels\nfrom driftledger.core.types import ImageFile\n"
         "try:\n    with strangers_pixels():\n        ImageFile(Path(sys.argv[1]), '').open()\n"
         "except Image.DecompressionBombError as error:\n    print(error)\n",
         str(bomb),

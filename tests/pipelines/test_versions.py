@@ -18,9 +18,10 @@ import yaml
 from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.records import CARD
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.commands import resolve, stages
+from driftledger.commands import stages
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.made import INPUTS
+from driftledger.core.files import INPUTS
+from driftledger.project import resolve
 from driftledger.project.project import Project
 from tests.conftest import draw
 from tests.support.own_code import write_module
@@ -30,9 +31,9 @@ from tests.support.small import update
 GOLDEN = Path(__file__).with_name("golden_versions.json")
 RENEW = "python -m tests.pipelines.test_versions"
 OTHERS = {
-    "data": "DATA_VERSION in driftledger.commands.resolve",
-    "report": "REPORT_VERSION in driftledger.commands.resolve",
-    "correlation": "CORRELATION_VERSION in driftledger.commands.resolve",
+    "data": "DATA_VERSION in driftledger.project.resolve",
+    "report": "REPORT_VERSION in driftledger.project.resolve",
+    "correlation": "CORRELATION_VERSION in driftledger.project.resolve",
 }
 """Stage that is no benchmark's → where its version stands."""
 

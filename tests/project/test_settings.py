@@ -133,7 +133,7 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
         "not in datasets; add it there",
     ),
     "trac without a text encoder": (put("run.text_encoders", []), "trac needs run.text_encoders", "select some"),
-    "trac without a way to ask": (put("run.descriptions", []), "trac needs run.text_encoders and", "select some"),
+    "trac without a way to ask": (put("run.descriptions", []), "trac needs run.descriptions", "select some"),
     "unknown text encoder": (put("run.text_encoders", ["tfid"]), "run.text_encoders", "did you mean 'tfidf'?"),
     "text encoder without a text tower": (put("run.text_encoders", ["layout"]), "no text tower", "run.encoders"),
     "texts compared by what cannot read": (
@@ -185,7 +185,7 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "fidelity asks with examples": (
         put("fidelity.description", "features_random"),  # of the catalogue
         "fidelity.description: 'features_random' has demonstrations",
-        "name another",
+        "name a description that asks once",
     ),
     "fidelity asks unknown": (put("fidelity.description", "element"), "fidelity.description", "mean 'elements'?"),
     "fidelity prompt without place": (put("fidelity.generate_prompt", "draw"), "fidelity", "exactly once"),
@@ -430,7 +430,7 @@ def test_a_benchmark_that_params_does_not_mention_goes_over_nothing(load: Callab
 
     settings = load(change)
     assert [spec.name for spec in settings.benchmarks] == ["genception", "trac", "fidelity"]
-    assert list(benchmark("mme").selection(settings)) == []
+    assert list(settings.keys_of(benchmark("mme"))) == []
     assert not settings.needs_judge
     assert "rubric" not in settings.named("models")
     with pytest.raises(ConfigError, match=r"params\.yaml: run\.mme selects something, and there is no section 'mme'"):
@@ -483,7 +483,7 @@ def test_a_registered_benchmark_brings_its_list_and_its_section(load: Callable[[
 
     settings = load(change)
     assert settings.section("words").model_dump()["iterations"] == 2
-    assert len(list(benchmark("words").selection(settings))) == len(settings.run.models)
+    assert len(list(settings.keys_of(benchmark("words")))) == len(settings.run.models)
     assert "words.iteration" in message(load, both(change, put("words.iterations", 0)))
     assert "run: words goes over 'beans'" in message(load, both(change, put("run.words", ["beans"])))
 

@@ -6,8 +6,7 @@ from pydantic import Field, model_validator
 
 from driftledger.components.base import Model
 from driftledger.core.errors import ConfigError
-from driftledger.core.names import Name
-from driftledger.core.strict import Strict
+from driftledger.core.strict import Name, Strict
 from driftledger.data.records import DatasetCard
 
 CATEGORY = "{category}"

@@ -7,7 +7,7 @@ from pydantic import Field
 from driftledger.collect.call import Result
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
-from driftledger.core.names import Id, Name
+from driftledger.core.strict import Id, Name
 from driftledger.core.types import Outcome
 
 RECORDS, CARD = "records.jsonl", "components.json"

@@ -7,8 +7,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from driftledger.core.distributions import entry_points
 from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.core.registry import entry_points
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, 
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
-from driftledger.core.names import Name, Words
+from driftledger.core.strict import Name, Words
 from driftledger.core.types import Outcome
 
 METRICS, SCORE, ROWS = "metrics.json", "score.json", "rows.jsonl"

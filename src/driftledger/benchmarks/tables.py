@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 from driftledger.benchmarks.base import Benchmark, Cell, Cells, Metric, Origin, SideBySide, Table
 from driftledger.benchmarks.score import STD, Score, base_key, interval_of
 from driftledger.benchmarks.standing import Standing
-from driftledger.core.escaping import csv_text, for_csv
+from driftledger.core.text import csv_text, for_csv
 from driftledger.metrics.ranks import DECIMALS, competition_ranks
 
 NOTHING = "–"

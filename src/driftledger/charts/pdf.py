@@ -5,7 +5,7 @@ from importlib import import_module
 
 from driftledger.charts.svg import attribute_of_font
 from driftledger.core.errors import MissingExtraError
-from driftledger.core.wheels import files_in_wheel
+from driftledger.core.registry import files_in_wheel
 
 _FONT = "figure"
 _FONT_FILES = ("matplotlib/mpl-data/fonts/ttf/DejaVuSans.ttf", "matplotlib/mpl-data/fonts/ttf/DejaVuSans-Bold.ttf")

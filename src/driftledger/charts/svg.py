@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from driftledger.core.escaping import for_line
+from driftledger.core.text import for_line
 
 GROUND, INK, MUTED, GRID = "#ffffff", "#1f2328", "#57606a", "#d8dee4"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"

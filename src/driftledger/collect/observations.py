@@ -13,8 +13,7 @@ from typing import Annotated, Any
 from pydantic import Field, RootModel, ValidationError, model_validator
 
 from driftledger.core.errors import StoreError
-from driftledger.core.files import read_bytes, write_json
-from driftledger.core.limits import load_json
+from driftledger.core.files import load_json, read_bytes, write_json
 from driftledger.core.strict import Strict, explain
 
 LONGEST_NAME = 300

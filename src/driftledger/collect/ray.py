@@ -29,11 +29,10 @@ from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core import errors
-from driftledger.core.changes import changes
 from driftledger.core.errors import ConfigError, DriftledgerError, MissingExtraError
-from driftledger.core.places import import_place, is_place, place_of
-from driftledger.core.shortening import shortened
+from driftledger.core.registry import import_place, is_place, place_of
 from driftledger.core.strict import explain
+from driftledger.core.text import changes, shortened
 from driftledger.core.types import ImageFile
 
 _ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}

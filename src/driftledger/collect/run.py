@@ -24,7 +24,7 @@ from driftledger.components.service import (
     ServiceClient,
 )
 from driftledger.core.errors import BudgetError, StoreError
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Generated, Reply
 
 R = TypeVar("R")

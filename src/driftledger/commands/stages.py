@@ -1,21 +1,26 @@
-"""DVC's stages: read, call the part that does the work, write whole files.
+"""DVC's stages but ``collect``: read, call the part that does the work, write whole files; and the end of a run."""
 
-Each takes names, as ``dvc.yaml`` passes them, and a project that finds everything else.
-"""
-
+import os
+import shlex
 import sys
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
 from driftledger.benchmarks.registry import question_rules, runner
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, CoverageError, StoreError
-from driftledger.core.escaping import for_terminal
-from driftledger.core.files import write_json
-from driftledger.core.made import keep_only, make
+from driftledger.core.errors import ConfigError, CoverageError, DriftledgerError, StoreError
+from driftledger.core.files import keep_only, make, write_json
+from driftledger.core.text import for_line, for_terminal
 from driftledger.project.project import Project
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+SHOWS_THE_END = "DRIFTLEDGER_RUN_SHOWS_THE_END"
+"""Set for what a run starts, since the run itself ends with the scores."""
 
 
 def data(project: Project) -> None:
@@ -55,24 +60,22 @@ def score(project: Project, model: str) -> None:
         CoverageError: too little of a benchmark could be scored; the other scores are written.
     """
     from driftledger.benchmarks.scoring import write_score
-    from driftledger.commands.resolve import inputs_of, keys_of
     from driftledger.project.inputs import to_score
+    from driftledger.project.resolve import inputs_of, keys_of
 
     folders, refused = list[Path](), list[CoverageError]()
     (project.root / SCORES / model).mkdir(parents=True, exist_ok=True)
     with project.only_one(project.root / SCORES / model):
         for spec in project.settings.benchmarks:
             for keys in keys_of(project.settings, spec, spec.scores, model):
-                path = spec.scores.at(keys)
-                folder, name = project.root / path, path.removeprefix(f"{spec.scores.out(keys)}/")
+                folder = project.root / spec.scores.at(keys)
                 folders.append(folder)
-                inputs = inputs_of(project, "score", name, keys, (spec.data, *spec.collects))
 
                 def write(spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder) -> None:
                     write_score(folder, spec, runner(spec.name).score(to_score(project, spec, keys)))
 
                 try:
-                    make(folder, inputs, write)
+                    make(folder, inputs_of(project, "score", spec.scores, keys, (spec.data, *spec.collects)), write)
                 except CoverageError as error:
                     refused.append(error)
         keep_only(project.root / SCORES / model, folders)
@@ -90,7 +93,7 @@ def report(project: Project) -> None:
 
 
 def pages(project: Project, out: Path | None, *, images: bool, show: bool) -> None:
-    """Write the pages of the report into a folder, or find those of the stage, and show them.
+    """Write the pages of the report into a folder, or take those of the stage, and show them.
 
     Args:
         out: None for those of the stage, which are written where there are none.
@@ -106,24 +109,19 @@ def pages(project: Project, out: Path | None, *, images: bool, show: bool) -> No
     if out is None and not images:
         raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
     if out is not None:
-        count, names = _images(project)
-        if images and count:
-            told = f"{out} will contain {count:,} images of {', '.join(names)}; --no-images leaves them out"
-            print(for_terminal(told), file=sys.stderr, flush=True)
+        run, paths = project.settings.run, project.paths
+        folders = {name: paths.dataset(name) for name in run.datasets}
+        folders |= {name: paths.question_set(name) for name in run.question_sets}
+        counts = {name: sum(1 for _ in (folder / "images").glob("*")) for name, folder in folders.items()}
+        if images and (count := sum(counts.values())):
+            names = ", ".join(name for name in counts if counts[name])
+            sentence = f"{out} will contain {count:,} images of {names}; --no-images leaves them out"
+            print(for_terminal(sentence), file=sys.stderr, flush=True)
         write_site(out, project, selected_scores(project), images=images)
     elif not project.paths.site.is_dir():
         report(project)
     if show:
         webbrowser.open(((out or project.paths.site) / "index.html").absolute().as_uri())
-
-
-def _images(project: Project) -> tuple[int, list[str]]:
-    """How many images the selected data have here, and which data that are."""
-    run, paths = project.settings.run, project.paths
-    folders = {name: paths.dataset(name) for name in run.datasets}
-    folders |= {name: paths.question_set(name) for name in run.question_sets}
-    counts = {name: sum(1 for _ in (folder / "images").glob("*")) for name, folder in folders.items()}
-    return sum(counts.values()), [name for name, count in counts.items() if count]
 
 
 def correlation(project: Project) -> str:
@@ -138,7 +136,6 @@ def correlation(project: Project) -> str:
 
 def track(project: Project) -> None:
     """Show what is selected in MLflow, say in a line each what that took, and end as a run ends."""
-    from driftledger.commands.closing import show_after_push
     from driftledger.ledger.lineage import read_all_evidence
     from driftledger.ledger.objects.git import is_unreadable, why_unread
     from driftledger.ledger.published import publish
@@ -151,4 +148,50 @@ def track(project: Project) -> None:
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in {project.paths.ledger.name}/", flush=True)
     write_json(project.paths.reports / "tracked.json", {each.name: each.fingerprint for each in evidence})
-    show_after_push(project)
+    if os.environ.get(SHOWS_THE_END):
+        print("\n".join(map(for_line, _where(project))), flush=True)
+    else:
+        show_closing(project)
+
+
+def show_closing(project: Project, mlflow: Sequence[str] | None = None) -> None:
+    """Print the models at a glance, where to look further, and a question to ask of the first number.
+
+    Args:
+        mlflow: where MLflow shows the scores, a line each; None to ask it.
+    """
+    from driftledger.core.terminal import show
+
+    for part in closing(project, mlflow):
+        show(part)
+
+
+def closing(project: Project, mlflow: Sequence[str] | None = None) -> "Iterator[RenderableType]":
+    """Yield what :func:`show_closing` prints; lines to be copied are plain text, which is never folded."""
+    from driftledger.benchmarks.selection import is_of
+    from driftledger.reports.glance import best_number, glance
+    from driftledger.reports.selected import rows_beside, selected_scores
+
+    try:
+        scores = selected_scores(project)
+    except DriftledgerError as error:
+        yield for_line(f"no scores to show: {error}")
+        return
+    if not scores:
+        yield "no scores to show: params.yaml selects none"
+        return
+    yield from (glance(scores, rows_beside(project)), "")
+    yield from map(for_line, _where(project) if mlflow is None else mlflow)
+    page = project.paths.site / "index.html"
+    if page.is_file():
+        yield for_line(f"report: {page}")
+    if (best := best_number(scores)) is not None:
+        run = next(each for each in project.combinations if is_of(best[0].keys, each))
+        target = f"{'/'.join(run)}:{best[1]}"
+        yield for_line(f"next: {shlex.join(['driftledger', 'audit', target])}")
+
+
+def _where(project: Project) -> Iterator[str]:
+    from driftledger.tracking.ui import where_to_look
+
+    yield where_to_look(project.settings.tracking)

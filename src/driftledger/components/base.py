@@ -12,7 +12,7 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
-from driftledger.core.places import Provided
+from driftledger.core.registry import Provided
 from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply
 
 Kind = Literal["model", "generator", "encoder"]

@@ -27,8 +27,8 @@ from driftledger.core.errors import (
     first_few,
     nothing_at,
 )
-from driftledger.core.escaping import for_line
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
+from driftledger.core.text import for_line
 
 TRUST = "DRIFTLEDGER_TRUST_REMOTE_CODE"
 

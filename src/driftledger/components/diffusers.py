@@ -22,8 +22,8 @@ from driftledger.components.checkpoints import (
     refuse_random,
 )
 from driftledger.core.errors import ConfigError, unknown_name
-from driftledger.core.extras import import_extra
 from driftledger.core.images import ENCODING
+from driftledger.core.registry import import_extra
 from driftledger.core.types import Generated, Outcome, PromptUsage
 
 _LOUD = ("diffusers", "transformers")

@@ -27,7 +27,7 @@ from driftledger.components.checkpoints import (
     remembered_sha256,
 )
 from driftledger.core.errors import ConfigError
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32, PromptUsage
 
 

@@ -21,7 +21,7 @@ from PIL import Image
 from driftledger.components.base import Component, Encoder, Generator, Model, frechet_name_of
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.places import LONGEST, Provided, import_place, place_of
+from driftledger.core.registry import LONGEST, Provided, import_place, place_of
 from driftledger.core.types import Conversation, Float32, Generated, ImageFile, PromptUsage, Reply
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
 

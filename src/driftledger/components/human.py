@@ -20,8 +20,9 @@ from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, DataError, may_be_missing
 from driftledger.core.files import write_bytes
-from driftledger.core.names import ID_RULE, is_id, leads_out
+from driftledger.core.paths import leads_out
 from driftledger.core.sheets import SheetTable, cleaned, column_names, read_table, table_text
+from driftledger.core.strict import ID_RULE, is_id
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject
 
 SHEET = "sheet.csv"

@@ -34,9 +34,10 @@ from driftledger.components.service import (
 )
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, ServiceError
-from driftledger.core.escaping import for_line
-from driftledger.core.extras import import_extra
-from driftledger.core.limits import LARGEST_ANSWER, LARGEST_IMAGE, MOST_PIXELS
+from driftledger.core.files import LARGEST_ANSWER, LARGEST_IMAGE
+from driftledger.core.images import MOST_PIXELS
+from driftledger.core.registry import import_extra
+from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Turn, Usage
 
 if TYPE_CHECKING:

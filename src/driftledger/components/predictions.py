@@ -21,7 +21,7 @@ from pydantic import Field
 from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, first_few, may_be_missing
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
 from driftledger.core.types import Conversation, Outcome, Reply
 
 FormatName = Literal["vlmevalkit", "lmms_eval", "lm_eval", "mmvet"]

@@ -17,8 +17,8 @@ from driftledger.components.base import Operational
 from driftledger.components.checkpoints import FULL, DType, Source, memory_guard
 from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, failed, reply_of, whole
 from driftledger.core.errors import ConfigError
-from driftledger.core.escaping import for_line
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
+from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Reply, Usage
 
 SWITCH = "VLLM_BATCH_INVARIANT"

@@ -16,9 +16,9 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError, nothing_at, unknown_name
-from driftledger.core.extras import import_extra
-from driftledger.core.names import leads_out
-from driftledger.core.shortening import shortened
+from driftledger.core.paths import leads_out
+from driftledger.core.registry import import_extra
+from driftledger.core.text import shortened
 from driftledger.data.datasets.base import Provider, digest_files, read_file
 from driftledger.data.datasets.image_folder import printable
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import StoreError
 from driftledger.core.files import Record, read_jsonl
-from driftledger.core.names import Id, RelativePath, twin
+from driftledger.core.strict import Id, RelativePath, twin
 from driftledger.core.types import ImageFile, Sample, Split
 
 SAMPLES = "samples.jsonl"

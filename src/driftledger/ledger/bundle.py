@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from driftledger.collect.features import FeatureStore, Modality, Number
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError, first_few
-from driftledger.core.escaping import for_line
+from driftledger.core.text import for_line
 from driftledger.ledger.code import packages
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents

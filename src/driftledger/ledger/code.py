@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.core.limits import load_json
+from driftledger.core.files import load_json
 from driftledger.ledger.lock import LOCK, RESOLVED, locked_now
 from driftledger.ledger.objects.git import Git, is_unreadable
 

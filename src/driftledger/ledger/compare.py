@@ -16,11 +16,11 @@ from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule, base_rol
 from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
-from driftledger.core.changes import changes, shown_apart
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.files import parse_jsonl
 from driftledger.core.paths import Combination
-from driftledger.core.terminal import HEAD, figure, line, lines, table
+from driftledger.core.terminal import HEAD, line, lines, table
+from driftledger.core.text import changes, figure, shown_apart
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
 from driftledger.metrics.exact import exact_mean, round_significant

@@ -14,10 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
-from driftledger.core.escaping import for_line
-from driftledger.core.files import Record, parse_json, read_bytes, write_json
-from driftledger.core.limits import load_json
+from driftledger.core.files import Record, load_json, parse_json, read_bytes, write_json
 from driftledger.core.paths import Combination
+from driftledger.core.text import for_line
 from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.benchmarks.traces import Shot, Trace
-from driftledger.core.escaping import for_line
-from driftledger.core.markup import for_html
-from driftledger.core.terminal import as_many
+from driftledger.core.text import as_many, for_html, for_line
 from driftledger.core.types import Outcome
 from driftledger.reports.site.thumbnails import inline
 

@@ -25,12 +25,10 @@ from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError, CoverageError, LedgerError, first_few, unknown_name
-from driftledger.core.escaping import for_line
-from driftledger.core.markup import for_html
+from driftledger.core.files import load_yaml
 from driftledger.core.registry import provider_class
 from driftledger.core.strict import explain
-from driftledger.core.terminal import figure
-from driftledger.core.yaml_text import load_yaml
+from driftledger.core.text import figure, for_html, for_line
 from driftledger.data.records import read_samples
 from driftledger.notebook.chains import ChainLine, Chains
 from driftledger.notebook.images import GivenImages, build_images

@@ -14,11 +14,11 @@ from driftledger.benchmarks.registry import benchmark as specification
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.traces import Shot, Trace
 from driftledger.collect.observations import read_observations
-from driftledger.commands.ask import sources
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError
-from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
 from driftledger.core.paths import Combination
+from driftledger.core.text import for_line
+from driftledger.ledger.audit import Sources
 from driftledger.ledger.lineage import Evidence, read_evidence, read_lineage
 from driftledger.ledger.lock import read_lock
 from driftledger.ledger.objects.files import Workspace
@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Stored = tuple[Benchmark, Mapping[str, str]]
+
+
+def sources(project: Project, reach: Reach = HERE, rev: str | None = None) -> Sources:
+    """Return what is known of scores: in the checkout, or in one commit."""
+    return Sources(project.root, project.selected, project.combinations, reach, rev)
 
 
 def open_project(path: str | os.PathLike[str] = ".", *, trust: bool = False) -> "OpenedProject":

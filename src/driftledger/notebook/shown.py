@@ -5,8 +5,8 @@ from abc import ABC, abstractmethod
 
 from rich.console import Console, RenderableType
 
-from driftledger.core.markup import for_html
 from driftledger.core.terminal import show
+from driftledger.core.text import for_html
 
 WIDTH = 100
 """Columns of an answer's text."""

@@ -1,21 +1,46 @@
-"""How a collect stage makes its calls, with a bar of progress, and when too many of them failed."""
+"""How a collect stage makes its calls: where, with a bar of progress, and when too many of them failed."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TypeVar
 
 from driftledger.benchmarks.runner import Collecting, FailedCalls
+from driftledger.collect.batches import InThisProcess
 from driftledger.collect.call import Planned
+from driftledger.collect.ray import RayWorkers
 from driftledger.collect.run import Collector, called
+from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.collect.store import CallStore
-from driftledger.components.base import Model
+from driftledger.components.base import Component, Model
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import CoverageError, first_few
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
+from driftledger.project.settings import Settings
 
 R = TypeVar("R")
 T = TypeVar("T")
+
+
+def collector_of(
+    settings: Settings, store: CallStore, collect: CollectSettings | None = None, *, shards: int = 1
+) -> Collector:
+    """Return a collector that keeps the components it has loaded until it ends.
+
+    Args:
+        collect: replaces the section of that name.
+        shards: as of :class:`~driftledger.collect.run.Collector`.
+    """
+    chosen = collect or settings.collect
+
+    def actors_of(component: Component) -> WorkerSettings | None:
+        if isinstance(component, Model) and type(component).check_subjects is not Model.check_subjects:
+            return None  # it reads its answers from files of this checkout
+        return settings.workers(component) or WorkerSettings()
+
+    here = InThisProcess()
+    workers = RayWorkers(chosen.address, actors_of, here) if chosen.where == "ray" else here
+    return Collector(store, workers, shards=shards)
 
 
 def ask(collecting: Collecting[T], store: CallStore, collector: Collector | None = None) -> T:
@@ -53,18 +78,12 @@ def _run(collector: Collector, progress: Progress, told: set[str], planned: Sequ
             progress.share(called(component)).expected += 1
             if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
                 asked.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
-    _tell_unmatched(asked.values(), told)
-    return collector.run((each.steps() for each in planned), progress, most_calls)
-
-
-def _tell_unmatched(asked: Iterable[tuple[Model, Sequence[str]]], told: set[str]) -> None:
-    """Say once what models that look answers up do not know of the samples that they are asked about; errors as in
-    :meth:`Model.check_subjects`."""
-    for model, subjects in asked:
+    for model, subjects in asked.values():
         said = model.check_subjects(subjects)
         if said is not None and said not in told:
             told.add(said)
             print(said, file=sys.stderr, flush=True)
+    return collector.run((each.steps() for each in planned), progress, most_calls)
 
 
 def refuse_failures(found: FailedCalls, benchmark_name: str, min_coverage: float) -> None:

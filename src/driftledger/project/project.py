@@ -15,11 +15,9 @@ from driftledger.benchmarks.selection import Selected
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Encoder, Generator, Model
-from driftledger.core.checkouts import main_checkout
 from driftledger.core.errors import MissingExtraError, MissingSourceError, StoreError
-from driftledger.core.files import read_json
-from driftledger.core.limits import load_json
-from driftledger.core.paths import Combination, Paths
+from driftledger.core.files import load_json, read_json
+from driftledger.core.paths import Combination, Paths, main_checkout
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard, read_samples
 from driftledger.project.settings import PARAMS, Settings, load_settings

@@ -12,7 +12,8 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.standing import RowsOf
 from driftledger.benchmarks.tables import grouped
-from driftledger.core.terminal import HEAD, QUIET, as_many, line, table
+from driftledger.core.terminal import HEAD, QUIET, line, table
+from driftledger.core.text import as_many
 from driftledger.ledger.lineage import place_of
 from driftledger.reports.sections import MetricColumn, at_a_glance, by_benchmark, no_rows, overview
 

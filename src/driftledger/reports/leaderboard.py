@@ -10,8 +10,8 @@ from driftledger.benchmarks.base import Benchmark, SideBySide
 from driftledger.benchmarks.score import Score, base_key
 from driftledger.benchmarks.tables import NOWHERE, Place, places
 from driftledger.collect.observations import Observations
-from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.core.files import new_folder, write_bytes, write_text
+from driftledger.core.text import csv_text, for_csv, for_markdown
 from driftledger.reports.sections import (
     ReportPart,
     Told,

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from driftledger.benchmarks.base import COVERAGE, Cell, Cells, Origin, Table
 from driftledger.benchmarks.tables import cell, csv_table
-from driftledger.core.escaping import for_csv
-from driftledger.core.markup import for_cell, for_latex
+from driftledger.core.text import for_cell, for_csv, for_latex
 
 
 def with_coverages(table: Table) -> Table:

@@ -10,7 +10,7 @@ from driftledger.benchmarks.base import Kind, Tracked, base_role, kind_of
 from driftledger.benchmarks.score import Row, Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
-from driftledger.core.escaping import csv_text, for_csv, for_line
+from driftledger.core.text import csv_text, for_csv, for_line
 from driftledger.ledger.lineage import Evidence, Lineage
 
 FINGERPRINT = "driftledger.fingerprint"

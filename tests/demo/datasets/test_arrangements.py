@@ -20,9 +20,8 @@ from skimage.measure import label, regionprops
 
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.files import read_json, read_jsonl
-from driftledger.core.names import is_id
 from driftledger.core.registry import provider_class
-from driftledger.core.strict import explain
+from driftledger.core.strict import explain, is_id
 from driftledger.data.datasets.base import SourceItem
 from driftledger.data.datasets.build import build
 from driftledger.data.records import SampleEntry

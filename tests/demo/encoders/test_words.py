@@ -9,9 +9,8 @@ import pytest
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import ConfigError, MissingExtraError
-from driftledger.core.registry import provider_class
+from driftledger.core.registry import files_in_wheel, provider_class
 from driftledger.core.types import PromptUsage
-from driftledger.core.wheels import files_in_wheel
 from driftledger.demo.encoders import words
 from driftledger.demo.encoders.words import Words
 from driftledger.metrics.drift import cosine_similarity
@@ -48,7 +47,7 @@ import numpy as np
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 from wordllama.inference import WordLlamaInference
-from driftledger.core.wheels import files_in_wheel
+from driftledger.core.registry import files_in_wheel
 from driftledger.demo.encoders.words import _TOKENIZER, _WEIGHTS, Words
 weights, tokenizer = files_in_wheel("wordllama", _WEIGHTS, _TOKENIZER)
 theirs = WordLlamaInference(load_file(weights)["embedding.weight"], Tokenizer.from_file(str(tokenizer)))

@@ -22,7 +22,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, ImageFile
 from tests.conftest import draw
 from tests.support.fakes.sleeping import SleepingGenerator, SleepingModel, shifts

@@ -21,8 +21,8 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, called,
 from driftledger.benchmarks.runner import Caller, Collecting, FailedCalls, RecordedCall, Runner, StageInputs
 from driftledger.collect.call import Ask, Call, Context, Draw, NotStoredError, Planned, Result, RunSteps, Steps
 from driftledger.components.base import Component, Generator, Model
+from driftledger.core.canonical import derive_seed
 from driftledger.core.files import copy_file, read_json, read_jsonl
-from driftledger.core.seeds import derive_seed
 from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Subject
 from driftledger.data.records import DatasetCard, read_samples
 

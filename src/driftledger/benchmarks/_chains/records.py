@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.records import CollectedCard, DescribedRecord, Linked
-from driftledger.core.names import RelativePath
-from driftledger.core.seeds import derive_seed
+from driftledger.core.canonical import derive_seed
+from driftledger.core.strict import RelativePath
 from driftledger.core.types import ImageFile, PromptUsage
 
 FRECHET_DIGITS = 6

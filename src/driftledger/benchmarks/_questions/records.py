@@ -7,7 +7,7 @@ from pydantic import Field
 
 from driftledger.benchmarks.records import CalledRecord, CollectedRecord
 from driftledger.core.canonical import canonical_json
-from driftledger.core.names import Id
+from driftledger.core.strict import Id
 from driftledger.core.types import Outcome
 
 

@@ -13,8 +13,8 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, recorde
 from driftledger.benchmarks.runner import Caller, Collecting, RecordedCall, Reread, Runner, StageInputs
 from driftledger.collect.call import Call, Steps
 from driftledger.components.base import Model
-from driftledger.core.escaping import for_line
 from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.text import for_line
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions

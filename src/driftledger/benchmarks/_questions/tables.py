@@ -19,8 +19,8 @@ from driftledger.benchmarks.tables import (
     places,
     title_of,
 )
-from driftledger.core.escaping import csv_text, for_csv
 from driftledger.core.files import read_jsonl
+from driftledger.core.text import csv_text, for_csv
 
 if TYPE_CHECKING:
     from driftledger.benchmarks._questions.spec import QuestionBenchmark

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection, Scoring
-from driftledger.core.names import Name
+from driftledger.core.strict import Name
 
 
 class FidelitySettings(RepeatedSection):
@@ -18,7 +18,7 @@ class FidelitySettings(RepeatedSection):
     ssim_side: int = Field(ge=16, le=4096)
     """Both images are brought to so many pixels per side before SSIM compares them."""
     ratings: Path | None
-    """A CSV file with what people think of the descriptions; `driftledger ratings sheet` writes it."""
+    """A CSV file with what people think of the descriptions; `driftledger people ratings` writes it."""
 
 
 class FidelityScoring(Scoring):

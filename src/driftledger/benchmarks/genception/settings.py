@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from driftledger.benchmarks._chains.records import Iterations
 from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, OfSelected, RepeatedSection, Scoring
-from driftledger.core.names import Name
+from driftledger.core.strict import Name
 
 
 class GenCeptionSettings(RepeatedSection):

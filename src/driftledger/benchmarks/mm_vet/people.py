@@ -16,16 +16,16 @@ from driftledger.benchmarks.mm_vet.spec import MMVet
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
-from driftledger.core.escaping import for_line, for_terminal
 from driftledger.core.files import read_json, read_jsonl, write_bytes
 from driftledger.core.sheets import cleaned, read_table, table_text
+from driftledger.core.text import for_line, for_terminal
 from driftledger.data.question_sets.files import read_questions
 
 if TYPE_CHECKING:
     from driftledger.project.project import Project
 
 COLUMNS = ("question_set", "model", "question", "text", "truth", "answer", "rater", "grade")
-WRITES = "driftledger grades sheet"
+WRITES = "driftledger people grades"
 
 Place = tuple[str, str]
 """Model and question."""

@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.records import DescribedRecord
-from driftledger.core.names import Id
+from driftledger.core.strict import Id
 from driftledger.core.types import Split
 
 

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from driftledger.benchmarks.settings import OfSelected, Scoring, Section
-from driftledger.core.names import Name
+from driftledger.core.strict import Name
 
 
 class TracSettings(Section):

@@ -14,8 +14,8 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.limits import LARGEST_TEXT
-from driftledger.core.places import Provided
+from driftledger.core.files import LARGEST_TEXT
+from driftledger.core.registry import Provided
 from driftledger.core.types import Split
 
 Key = TypeVar("Key", int, str)

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, may_be_missing
-from driftledger.core.names import leads_out
+from driftledger.core.paths import leads_out
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import (
     SPLIT_NAMES,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
-from driftledger.core.names import Name
+from driftledger.core.strict import Name
 from driftledger.data.datasets.base import Provider
 
 Protocol = Name

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import Record, read_jsonl
-from driftledger.core.names import Id, RelativePath, Words
+from driftledger.core.strict import Id, RelativePath, Words
 from driftledger.data.question_sets.base import Protocol
 from driftledger.data.records import check_ids
 

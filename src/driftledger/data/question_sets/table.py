@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from driftledger.core.errors import ConfigError, DataError, may_be_missing
-from driftledger.core.limits import LARGEST_TEXT
+from driftledger.core.files import LARGEST_TEXT
 from driftledger.data.datasets.base import digest_files, inside, reached, read_file, read_text
 from driftledger.data.datasets.image_folder import printable
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion

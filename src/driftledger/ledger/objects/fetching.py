@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from driftledger.core.errors import LedgerError
-from driftledger.core.shortening import shortened
+from driftledger.core.text import shortened
 from driftledger.ledger.objects.files import listing_md5, parse_listing
 
 _NAMED = "named by the reader"

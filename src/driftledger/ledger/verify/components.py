@@ -13,11 +13,10 @@ from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
 from driftledger.components.service import NEVER_TWICE, RemoteComponent
 from driftledger.core.canonical import sha256_of
-from driftledger.core.changes import changes
 from driftledger.core.errors import ConfigError, DriftledgerError
-from driftledger.core.escaping import for_line
 from driftledger.core.registry import same_provider
 from driftledger.core.strict import explain
+from driftledger.core.text import changes, for_line
 from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.project import Project
 from driftledger.project.providers import class_of_record

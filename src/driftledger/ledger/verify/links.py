@@ -14,10 +14,8 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, Collect
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
-from driftledger.core.escaping import for_line
-from driftledger.core.files import Record, read_json, read_jsonl
-from driftledger.core.made import INPUTS
-from driftledger.core.shortening import shortened
+from driftledger.core.files import INPUTS, Record, read_json, read_jsonl
+from driftledger.core.text import for_line, shortened
 from driftledger.data.question_sets import files as questions
 from driftledger.data.records import DatasetCard, SampleEntry, dataset_digest
 from driftledger.ledger.findings import Finding, VerifyResult

@@ -28,9 +28,8 @@ from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
-from driftledger.core.escaping import for_line
-from driftledger.core.limits import strangers_pixels
-from driftledger.core.shortening import shortened
+from driftledger.core.images import strangers_pixels
+from driftledger.core.text import for_line, shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage

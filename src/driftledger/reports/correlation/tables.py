@@ -5,7 +5,7 @@ import io
 from collections.abc import Mapping, Sequence
 
 from driftledger.benchmarks.tables import NOTHING, ranks_of
-from driftledger.core.escaping import csv_text, for_csv, for_markdown
+from driftledger.core.text import csv_text, for_csv, for_markdown
 from driftledger.data.leaderboards import Leaderboard, PublishedCorrelation
 from driftledger.metrics.agreement import FEWEST, Agreement
 from driftledger.metrics.intervals import ConfidenceInterval

@@ -14,8 +14,8 @@ from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.tables import grouped
 from driftledger.benchmarks.traces import worth_showing
-from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
+from driftledger.core.text import for_line
 from driftledger.ledger.lineage import Lineage
 from driftledger.reports.site.build import environment
 from driftledger.reports.site.thumbnails import inline

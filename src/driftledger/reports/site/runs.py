@@ -15,8 +15,8 @@ from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.tables import grouped
 from driftledger.benchmarks.traces import Trace, worth_showing
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
+from driftledger.core.text import for_line
 from driftledger.ledger.lineage import Folder, Lineage
 from driftledger.ledger.lock import locked_now
 from driftledger.reports.site.page import Chapter, Link, Page, Site

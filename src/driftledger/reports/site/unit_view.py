@@ -17,8 +17,8 @@ from driftledger.charts import lines as charts
 from driftledger.charts.axes import PlotPoint
 from driftledger.charts.palette import colour_of
 from driftledger.charts.svg import page
-from driftledger.core.escaping import for_line, for_terminal
 from driftledger.core.files import read_jsonl
+from driftledger.core.text import for_line, for_terminal
 from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Lineage
 from driftledger.reports.site.changed_words import WordRun, changed_words, unmarked

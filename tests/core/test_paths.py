@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.core.checkouts import MADE_FOR, main_checkout
+from driftledger.core.paths import MADE_FOR, main_checkout
 
 
 def git(folder: Path, *arguments: str) -> None:

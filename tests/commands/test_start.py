@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.commands import init as beginning
-from driftledger.commands.init import init
-from driftledger.commands.upgrade import differing
+from driftledger.commands import start as beginning
+from driftledger.commands.start import init, models_table, upgrade
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import write_bytes
+from driftledger.project.catalogue import SECTIONS, catalogue
 from driftledger.project.project import Project
 from tests.conftest import draw
+from tests.support.terminal import fitting, printed
 
 Tree = dict[str, bytes | str]
 
@@ -45,7 +46,7 @@ def test_an_empty_folder_becomes_a_project(here: Path) -> None:
     assert said[-2:] == ["  driftledger run", "  driftledger report --open"]
     assert (here / ".git").is_dir()
     assert not (here / "ledger").exists()  # a folder that publishing makes
-    assert differing(Project(here)) == []
+    assert upgrade(Project(here), check=True) == []
     assert [spec.name for spec in Project(here).settings.benchmarks] == ["genception", "fidelity"]
     (here / ".driftledger").mkdir()
     (here / ".driftledger" / "calls").touch()
@@ -73,7 +74,7 @@ def test_images_become_a_dataset_that_dvc_keeps(here: Path) -> None:
     assert settings.run.datasets == ("my_photos",)
     assert settings.datasets["my_photos"].settings() == {"path": "My Photos"}
     assert "/My Photos" in (here / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert differing(Project(here)) == []
+    assert upgrade(Project(here), check=True) == []
 
 
 def test_images_that_git_or_dvc_keeps_or_that_lie_elsewhere_are_left_alone(here: Path) -> None:
@@ -123,7 +124,7 @@ def test_force_overwrites(here: Path) -> None:
         (here / name).parent.mkdir(parents=True, exist_ok=True)
         (here / name).write_text(text, encoding="utf-8")
     init(Path(), force=True)
-    assert differing(Project(here)) == []
+    assert upgrade(Project(here), check=True) == []
 
 
 def test_rules_of_theirs_stay_whatever_bytes_they_have(here: Path) -> None:
@@ -156,7 +157,7 @@ def test_mistakes_are_sentences_before_anything_is_written(here: Path) -> None:
     before = tree(here)
     for error, said, arguments in (
         (ConfigError, "file is a file", {"folder": Path("file")}),
-        (ConfigError, "none is no folder", {"images": Path("none")}),
+        (ConfigError, "none is not a folder", {"images": Path("none")}),
         (DataError, "holds no images", {"images": Path("empty")}),
         (ConfigError, "would hold the project itself", {"images": Path()}),
         (ConfigError, "characters in its name", {"images": Path("line\nbreak")}),
@@ -211,3 +212,61 @@ def test_a_killed_init_is_finished_by_the_next(here: Path) -> None:
         shutil.rmtree(root)
         writes += 1
     assert writes > len(expected) // 2
+
+
+def test_an_upgrade_writes_committed_files_again_and_refuses_others(here: Path) -> None:
+    with pytest.raises(ConfigError, match="this folder is not a project; run this in its top folder"):
+        upgrade(Project(here))
+    init(Path(), minimal=True)
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "all")
+    project, before = Project(here), (here / "dvc.yaml").read_text(encoding="utf-8")
+    assert upgrade(project) == ["every file is as driftledger writes it"]
+    (here / "dvc.yaml").write_text(f"{before}# mine\n", encoding="utf-8")
+    (here / ".gitignore").write_text("*.log\n", encoding="utf-8")
+    assert upgrade(project, check=True) == [
+        f"{name} differs from what driftledger writes" for name in ("dvc.yaml", ".gitignore")
+    ]
+    with pytest.raises(ConfigError, match=r"dvc\.yaml has changes that are not committed; commit them"):
+        upgrade(project)
+    assert (here / ".gitignore").read_text(encoding="utf-8") == "*.log\n"
+    git("commit", "--quiet", "--all", "--message", "mine")
+    (here / "MLproject").unlink()
+    git("commit", "--quiet", "--all", "--message", "without")
+    told = upgrade(project)
+    assert "-# mine" in told
+    assert told[-3:] == [f"{name}: written again" for name in ("dvc.yaml", "MLproject", ".gitignore")]
+    assert (here / "dvc.yaml").read_text(encoding="utf-8") == before
+    assert (here / ".gitignore").read_text(encoding="utf-8").startswith("*.log\n")
+    assert upgrade(project, check=True) == []
+
+
+@pytest.mark.parametrize("name", ["dvc.yaml", ".gitignore"])
+def test_an_upgrade_follows_no_link_out_of_the_project(here: Path, name: str) -> None:
+    init(Path())
+    outside = here.parent / f"{here.name}-target"
+    outside.write_text("theirs", encoding="utf-8")
+    (here / name).unlink()
+    (here / name).symlink_to(outside)
+    with pytest.raises(ConfigError, match="leads out of the project"):
+        upgrade(Project(here))
+    assert outside.read_text(encoding="utf-8") == "theirs"
+
+
+def test_the_catalogue_is_listed_with_and_without_a_project(here: Path) -> None:
+    def names(section: str) -> list[str]:
+        return [
+            line.split()[0] for line in fitting(models_table(Project(here), section)).splitlines() if line[:1] != " "
+        ]
+
+    for section in SECTIONS:
+        assert names(section)[1:] == list(catalogue(section))
+    with pytest.raises(ConfigError, match="section 'model' is unknown; did you mean 'models'"):
+        models_table(Project(here), "model")
+    init(Path())
+    selected = [
+        line.split()[0]
+        for line in printed(models_table(Project(here), "models"), 200).splitlines()
+        if "selected" in line
+    ]
+    assert selected == ["regions_fine", "blind"]
