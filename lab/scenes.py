@@ -18,10 +18,10 @@ import numpy as np
 import typer
 from PIL import Image
 
-from driftledger.benchmarks._questions.answers import rendered
 from driftledger.benchmarks._questions.parsing.choice import parse_choice
 from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
 from driftledger.benchmarks._questions.records import permutation
+from driftledger.benchmarks._questions.runner import rendered
 from driftledger.benchmarks.mm_sap.settings import MMSAPSettings
 from driftledger.benchmarks.registry import question_rules
 from driftledger.collect.batches import make_batch
@@ -109,14 +109,14 @@ def answered(
 
 def _worth(question: SourceQuestion, shown: Sequence[str], said: str) -> float:
     if shown and question.refusal is not None:
-        option = parse_choice(said, shown, shown.index(question.refusal)).option
+        option = parse_choice(said, shown, shown.index(question.refusal)).value
         accepted = {"basic": (question.answer,), "beyond": (question.refusal,)}.get(
             question.subset or "", (question.answer, question.refusal)
         )
         return float(option is not None and shown[option] in accepted)
     if question.capabilities:
         return grade(question.answer or "", said) / 10
-    return float(parse_yes_no(said).answer == (question.answer == "yes"))
+    return float(parse_yes_no(said).value == (question.answer == "yes"))
 
 
 def measured(protocol: Protocol, asked: Sequence[SourceQuestion], worth: Sequence[float]) -> Measured:

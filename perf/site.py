@@ -27,9 +27,11 @@ from driftledger.benchmarks.score import ROWS, SCORE, Inputs, Row, Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json, md5_file
 from driftledger.core.files import write_json, write_jsonl, write_text
+from driftledger.core.paths import Paths
 from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
-from driftledger.reports.site import build, runs
+from driftledger.reports.site import build
+from driftledger.reports.standing import by_benchmark
 
 SAMPLES, MODELS, ITERATIONS = 2_000, 2, 2
 SIDE = 224
@@ -46,10 +48,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
         root, site = Path(folder) / "ledger", Path(folder) / "site"
         scores = make(root)
-        build.CHAPTERS = (runs.CHAPTER,)
-        project: Any = SimpleNamespace(root=root, combinations=[])
+        project: Any = SimpleNamespace(root=root, combinations=[], paths=Paths(root))
         started, busy = time.perf_counter(), time.process_time()
-        build.write_site(site, project, scores)
+        build.write_site(site, project, by_benchmark(scores), {})
         seconds, cpu = time.perf_counter() - started, time.process_time() - busy
         images, pages = (sizes(site, suffix) for suffix in (".webp", ".html"))
     results = {

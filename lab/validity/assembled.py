@@ -10,9 +10,9 @@ from pydantic.dataclasses import dataclass
 
 from driftledger.benchmarks.genception.settings import GenCeptionSettings
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.tables import grouped
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
 from driftledger.core.files import Record
+from driftledger.core.grouping import grouped
 from driftledger.project.settings import Settings
 from lab.validity.collected import Place, Readings, Source, collect
 from lab.validity.families import Family, Held, Together, families, together

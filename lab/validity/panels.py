@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from driftledger.charts.axes import PlotPoint
-from driftledger.charts.lines import Curve
-from driftledger.charts.palette import COLOURS, GREY, SHAPES, Series, nth
+from driftledger.reports.charts import COLOURS, GREY, Curve, Series, nth
 from lab.validity.assembled import Ranked, Validity
 from lab.validity.measured import Interval
 from lab.validity.ranked import Point as Value
@@ -16,7 +14,7 @@ _ROUNDS = 3
 """Of the second panel's GC@t, unless there are fewer."""
 _FIDELITY = ("ssim", "clip_s", "clip_s_i", "image_similarity")
 _CONTROL = Series(GREY, hollow=True)
-_CEILING = Series(COLOURS[-1], SHAPES[0], "7 3")
+_CEILING = Series(COLOURS[-1], dash="--")
 _OF_ENCODERS, _OF_OTHERS = 3, 5
 """Their first places in the palette."""
 
@@ -58,23 +56,26 @@ def _by_round(found: Validity, through: Sequence[Ranked], generator: str) -> Ite
         if (each.generator, each.encoder) == (generator, found.encoder) and through and each.on == through[0].on
     }
     if ceiling:
-        yield Curve("without fault", _CEILING, [_point(t, ceiling[t]) for t in sorted(ceiling)])
+        yield _curve("without fault", _CEILING, ceiling)
     for place, name in enumerate(reversed(climb("models", found.models))):
-        points = [_point(t, by_t[t].values[name]) for t in sorted(by_t) if name in by_t[t].values]
+        points = {t: by_t[t].values[name] for t in sorted(by_t) if name in by_t[t].values}
         if points:
-            yield Curve(f"{found.models[name]:,} steps", nth(len(found.models) - 1 - place), points)
+            yield _curve(f"{found.models[name]:,} steps", nth(len(found.models) - 1 - place), points)
     control = found.controls[0]
     shown = {t: ranking.controls[control].point for t, ranking in by_t.items() if control in ranking.controls}
     if shown:
-        yield Curve(control, _CONTROL, [_point(t, shown[t]) for t in sorted(shown)])
+        yield _curve(control, _CONTROL, shown)
 
 
 def _by_steps(found: Validity, some: Mapping[str, Ranked], first: int) -> Iterator[Curve]:
     names = climb("models", found.models)
     for place, (name, each) in enumerate(some.items()):
         values, control = each.ranking.values, each.ranking.controls.get(found.controls[0])
-        points = [_point(x, values[stage]) for x, stage in enumerate(names, 1) if stage in values]
-        yield Curve(name, nth(first + place), points, [_point(0, control.point)] if control else ())
+        yield _curve(
+            name, nth(first + place), {x: values[stage] for x, stage in enumerate(names, 1) if stage in values}
+        )
+        if control:
+            yield _curve(name, nth(first + place), {0: control.point}, joined=False)
 
 
 def _others(found: Validity, seen: Sequence[Ranked]) -> dict[str, Ranked]:
@@ -98,5 +99,8 @@ def _first(some: Sequence[Ranked], benchmark: str) -> str | None:
     return next((each.on for each in some if each.benchmark == benchmark), None)
 
 
-def _point(x: float, of: Value | Interval) -> PlotPoint:
-    return PlotPoint(x, of.value, of.low, of.high)
+def _curve(name: str, series: Series, points: Mapping[int, Value | Interval], *, joined: bool = True) -> Curve:
+    """The curve of some points, by x."""
+    of = [points[x] for x in sorted(points)]
+    ends = [each.low for each in of], [each.high for each in of]
+    return Curve(name, series, sorted(points), [each.value for each in of], *ends, joined)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from driftledger.core.errors import StoreError
-from driftledger.core.files import read_json, write_json, write_text
+from driftledger.core.files import read_json, write_bytes, write_json, write_text
 from driftledger.project.settings import Settings
 from lab.validity.assembled import assemble
 from lab.validity.measured import MEASURED, Measured
@@ -32,4 +32,4 @@ def write_validity(root: Path, settings: Settings, stages: Stages) -> None:
     tables, picture = validity_tables(found), draw_validity(found)
     write_json(report.with_suffix(".json"), found)
     write_text(report.with_suffix(".md"), tables)
-    write_text(report.with_suffix(".svg"), picture)
+    write_bytes(report.with_suffix(".svg"), picture)

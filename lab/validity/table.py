@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from math import factorial
 
-from driftledger.benchmarks.tables import NOTHING, cell, grouped
+from driftledger.benchmarks.base import NOTHING, cell
+from driftledger.core.grouping import grouped
 from driftledger.core.text import for_markdown
 from driftledger.reports.tables import markdown_table
 from lab.validity.assembled import Drift, Ranked, Validity
