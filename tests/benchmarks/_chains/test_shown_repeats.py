@@ -12,7 +12,7 @@ from driftledger.core.files import read_jsonl
 from driftledger.core.types import Outcome
 from driftledger.ledger.audit import find_number
 from driftledger.ledger.lineage import Lineage, read_evidence
-from driftledger.notebook.chains import ChainLine
+from driftledger.notebook.shown import ChainLine
 from driftledger.reports.site import build, runs
 from tests.reports.site.unit_ledgers import units_on
 from tests.support.ledgers import (

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from driftledger.benchmarks.genception.first_look import FirstLook, evaluate
 from PIL import Image
 
 import driftledger
@@ -22,6 +21,7 @@ from driftledger.core.errors import ConfigError, CoverageError, DataError, Drift
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.datasets.image_folder import ImageFolder
+from driftledger.notebook.first_look import FirstLook, evaluate
 from tests.conftest import Checkout, draw
 from tests.support.params import default_params
 
@@ -59,7 +59,7 @@ def look_at(images: Any, **how: Any) -> FirstLook:
 @pytest.mark.slow
 def test_the_numbers_are_those_of_a_project(pristine: Checkout) -> None:
     """Images, names and seed as in the project give its similarities, to the bit."""
-    folder = pristine.root / "reports/scores/genception/my_images/regions_medium/painter/layout"
+    folder = pristine.root / "reports/scores/regions_medium/genception/my_images/painter/layout"
     stored, rows = read_json(folder / SCORE, Score), read_jsonl(folder / ROWS, Row)
     look = look_at(pristine.root / "my_images")
     assert [row.unit for row in look.rows] == [row.unit for row in rows]
