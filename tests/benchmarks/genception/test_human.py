@@ -66,7 +66,7 @@ def fill_in(project: Project, texts: dict[tuple[str, str], str]) -> None:
 
 
 def test_people_describe_what_was_drawn_from_what_they_wrote(project: Project) -> None:
-    with pytest.raises(ConfigError, match="is missing; write it with: driftledger human sheet"):
+    with pytest.raises(ConfigError, match="is missing; write it with: driftledger people descriptions"):
         collected(project)
     assert "3 images to describe, 0 described" in human_sheet(project, "my_images", "anna")
     fill_in(project, {(str(number), "1"): f"{20 + 10 * number}x30" for number in range(3)})
