@@ -36,7 +36,8 @@ def test_runs_and_whether_they_are_published(opened: OpenedProject, pristine: Ch
 
 def test_scores_are_those_of_the_score_file(opened: OpenedProject) -> None:
     frame = opened.scores()
-    stored = json.loads((opened.path / f"reports/scores/regions_medium/genception/my_images/painter/layout/score.json").read_text())["metrics"]
+    folder = opened.path / "reports/scores/regions_medium/genception/my_images/painter/layout"
+    stored = json.loads((folder / "score.json").read_text())["metrics"]
     row = frame.set_index("metric").loc["gc_at_2"]
     assert row["value"] == stored["gc_at_2"]
     assert row["low"] < row["value"] < row["high"]
