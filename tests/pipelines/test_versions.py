@@ -169,6 +169,11 @@ def files_of(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): sha256_file(path) for path in paths}
 
 
+def rounded(text: str) -> str:
+    """Round long numbers to nine digits: the last ones of an interval's ends differ between processors."""
+    return re.sub(r"-?[0-9]+\.[0-9]{6,}(e-?[0-9]+)?", lambda number: f"{float(number[0]):.9g}", text)
+
+
 def written_by(stage: Stage, top: Path) -> str:
     """Digest of all that a stage of a benchmark wrote: of scores, their numbers and rows."""
     folders = sorted(top.glob(re.sub(r"\{\w+\}", "*", stage.path)))
@@ -178,7 +183,7 @@ def written_by(stage: Stage, top: Path) -> str:
         if (folder / "score.json").is_file():
             score = json.loads((folder / "score.json").read_bytes())
             numbers = {key: score[key] for key in ("metrics", "groups", "curves", "outcomes", "scored", "total")}
-            digests.append([numbers, sha256_file(folder / "rows.jsonl")])
+            digests.append([rounded(json.dumps(numbers, sort_keys=True)), sha256_file(folder / "rows.jsonl")])
         else:
             digests.append([files_of(folder)])
     return sha256_of(digests)
@@ -200,8 +205,14 @@ def written(root: Path) -> dict[str, list[Any]]:
     data = [files_of(root / "data" / name) for name in ("datasets", "questions")]
     return found | {
         "data": [resolve.DATA_VERSION, sha256_of(data)],
-        "report": [resolve.REPORT_VERSION, sha256_of({path.name: sha256_file(path) for path in tables})],
-        "correlation": [resolve.CORRELATION_VERSION, sha256_file(root / "reports/correlation.csv")],
+        "report": [
+            resolve.REPORT_VERSION,
+            sha256_of({path.name: rounded(path.read_text(encoding="utf-8")) for path in tables}),
+        ],
+        "correlation": [
+            resolve.CORRELATION_VERSION,
+            sha256_of(rounded((root / "reports/correlation.csv").read_text(encoding="utf-8"))),
+        ],
     }
 
 

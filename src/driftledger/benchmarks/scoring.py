@@ -67,45 +67,34 @@ def write_score(target: Path, spec: "Benchmark", scored: Scored) -> None:
 
 
 class FromDataset(Generic[R]):
-    """The records of one collect stage over a dataset, whose score is seen through an encoder."""
+    """The records of one collect stage over a dataset, and what a score of them says of its origin."""
 
-    def __init__(self, given: ToScore, stage: str, record: type[R], role: str) -> None:
-        if role not in given.encoders:
-            raise ValueError(f"the records of {stage} are scored through an encoder")
+    def __init__(self, given: ToScore, stage: str, record: type[R]) -> None:
         dataset, self.folder = given.folders["dataset"], given.folders[stage]
-        self.encoder, self.encoder_name = given.encoders[role], given.keys[role]
         self.dataset, self.samples = read_json(dataset / "dataset.json", DatasetCard), read_samples(dataset)
         self.card = read_json(self.folder / CARD, CollectedCard)
         self.records: list[R] = read_jsonl(self.folder / RECORDS, record)
-        self._given, self._stage, self._role = given, stage, role
+        self._given, self._stage = given, stage
 
     def asked(self, protocol: type[M]) -> M:
         """Return how it was asked."""
         return protocol.model_validate(self.card.protocol)
 
-    def origin(
-        self,
-        benchmark: str,
-        components: Mapping[str, ComponentCard] | None = None,
-        records: Mapping[str, str] | None = None,
-    ) -> dict[str, Any]:
-        """The fields of a score that say what it is of, and what went in.
-
-        Args:
-            components: role → what had a part in it beside those of the stage and the encoder.
-            records: further collect stage → SHA-256 of its ``records.jsonl``.
-        """
-        cards = self.card.components | {self._role: ComponentCard.of(self.encoder_name, self.encoder)}
+    def origin(self) -> dict[str, Any]:
+        """Return the fields of a score that say what it is of, and what went in."""
+        given = self._given
+        names = {role: given.keys.get(role) or getattr(given.scoring, role, None) or "" for role in given.encoders}
+        encoders = {role: ComponentCard.of(names[role], encoder) for role, encoder in given.encoders.items()}
         return {
-            "benchmark": benchmark,
-            "keys": dict(self._given.keys),
-            "components": cards | dict(components or {}),
+            "benchmark": self.card.benchmark,
+            "keys": dict(given.keys),
+            "components": self.card.components | encoders,
             "inputs": Inputs(
                 data_digest=self.dataset.digest,
-                records={self._stage: sha256_file(self.folder / RECORDS)} | dict(records or {}),
+                records={self._stage: sha256_file(self.folder / RECORDS)},
                 protocol=self.card.protocol,
-                settings=self._given.scoring.model_dump(mode="json"),
-                beside={setting: sha256_file(file) for setting, file in self._given.beside.items()},
+                settings=given.scoring.model_dump(mode="json"),
+                beside={setting: sha256_file(file) for setting, file in given.beside.items()},
             ),
         }
 

@@ -98,7 +98,7 @@ def test_failed_calls_are_told_with_their_reasons_and_tried_again(samples: list[
     for calls in (["20x30", "30x30", "40x30", "21x30", "31x30", "41x30"], ["31x30"]):
         SEEN.clear()
         failed, total, things = collecting.failures(collected(collecting, tmp_path / "store"))
-        assert (failed, total, things) == (["s1 at t=2: TimeoutError: no answer"], 3, "chains")
+        assert (failed, total, things) == (["sample s1, t = 2: TimeoutError: no answer"], 3, "chains")
         assert [size for batch in SEEN for size in batch] == calls
 
 

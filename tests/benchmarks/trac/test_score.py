@@ -5,14 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from driftledger.benchmarks.trac.retrieval import retrieve
 from scipy import stats
 
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
-from driftledger.benchmarks.trac.score import score
+from driftledger.benchmarks.trac.score import retrieve, score
 from driftledger.benchmarks.trac.settings import TracScoring
 from driftledger.benchmarks.trac.spec import Trac
 from driftledger.components.base import Encoder
@@ -20,7 +19,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_jsonl, write_json, write_jsonl
-from driftledger.core.types import ImageFile, Outcome, Sample
+from driftledger.core.types import Outcome
 from driftledger.demo.encoders.tfidf import TfIdf
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
@@ -256,23 +255,6 @@ def test_conditions_and_the_headline(tmp_path: Path) -> None:
     }
 
 
-def test_one_condition_has_no_sweep_and_no_length_without_a_limit(tmp_path: Path) -> None:
-    write_case(tmp_path)
-    found, _ = scored(tmp_path)
-    assert list(found.curves) == ["vote"]
-    assert list(found.groups["condition"]) == ["no limit, 0-shot"]
-    assert "max_tokens" not in found.groups["condition"]["no limit, 0-shot"]
-
-
-def test_rows_make_the_score(tmp_path: Path) -> None:
-    write_case(tmp_path, TEST | {"e": ("wren", None)})
-    found, rows = scored(tmp_path)
-    for metric in ("top1", "class_mean"):
-        values = [row.values[metric][0] for row in rows.values() if row.extra["scored"]]
-        assert sum(value or 0.0 for value in values) / len(values) == found.metrics[metric]
-    assert {(row.group, row.cluster == row.unit) for row in rows.values()} == {("all", True)}
-
-
 def test_the_score_says_what_it_is_of_and_what_went_in(tmp_path: Path) -> None:
     write_case(tmp_path)
     found, _ = scored(tmp_path)
@@ -331,22 +313,19 @@ def test_conditions_with_the_same_descriptions_are_retrieved_once(
     assert [alone[length]["top1"] for length in changes] == [75, 75, 50, 200 / 3]
 
 
-def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_first() -> None:
+def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_first(tmp_path: Path) -> None:
     """Four robins beside one wren: without the vote of four there is none in which all robins are heard.
 
     Of two equal support descriptions, the one whose id has the smaller hash counts, not the one whose name comes first.
     """
     first, last = sorted(("r1", "r2", "r3", "r4", "w1"), key=sha256_of)[::4]
     label = {"r1": "robin", "r2": "robin", "r3": "robin", "r4": "robin", "w1": "wren", "a": "robin"}
-    image = ImageFile(Path("x.png"), "0")
-    samples = {name: Sample(name, image, None, of, None) for name, of in label.items()}
+    items = [Item(name, of, "test" if name == "a" else "support", (1, 2, 3)) for name, of in label.items()]
+    card = write_labelled(tmp_path / "birds", items)
     records = [
-        DescriptionRecord(
-            sample=name, split="test" if name == "a" else "support", outcome=Outcome.OK, description="a bird"
-        )
-        for name in label
+        DescriptionRecord(sample=each.id, split=each.split, outcome=Outcome.OK, description="a bird") for each in items
     ]
     for order in (records, records[::-1]):
-        found = retrieve(order, samples, {"robin": [], "wren": []}, LetterEncoder())
+        found = retrieve(order, label, card, LetterEncoder())
         assert found.votes.shape == (1, 4)
         assert (found.support[0], found.support[-1], found.nearest) == (first, last, [first])

@@ -70,8 +70,12 @@ def score(given: ToScore) -> Scored:
         CoverageError: fewer than ``min_coverage`` of the redrawings are there.
         ConfigError: the sheet cannot be read.
     """
-    data, scoring = FromDataset(given, "redraw", ChainRecord, "encoder"), cast(FidelityScoring, given.scoring)
-    encoder, samples, repeats = data.encoder, to_redraw(data.samples), range(data.asked(ChainRequest).repeats)
+    data, scoring = FromDataset(given, "redraw", ChainRecord), cast(FidelityScoring, given.scoring)
+    encoder, samples, repeats = (
+        given.encoders["encoder"],
+        to_redraw(data.samples),
+        range(data.asked(ChainRequest).repeats),
+    )
     of = {(record.repeat, record.sample): record for record in data.records}
     drawn = [drawn_images(data.folder, data.records, repeat) for repeat in repeats]
     images = [[some.get((sample.id, 1)) for sample in samples] for some in drawn]
@@ -99,7 +103,7 @@ def score(given: ToScore) -> Scored:
     intervals = Ends.together(interval(key, column, everything, scoring) for key, column in whole.columns.items())
     categories = [sample.category or ONE_CATEGORY for sample in samples]
     scored = Score(
-        **data.origin("fidelity"),
+        **data.origin(),
         metrics=whole.numbers | intervals.metrics | spreads,
         groups={
             "category": _by_category(whole.columns, categories),
@@ -111,7 +115,7 @@ def score(given: ToScore) -> Scored:
         counted=reached,
         total=total,
         coverage=reached / total,
-        absent=_absent(encoder, data.encoder_name, whole) | intervals.absent,
+        absent=_absent(encoder, given.keys["encoder"], whole) | intervals.absent,
         served=served_versions(data.records),
         flags=[
             *unified(data.card),

@@ -50,6 +50,7 @@ class Measured(NamedTuple):
 def measure(
     data: FromDataset[ChainRecord],
     repeat: int,
+    encoder: Encoder,
     ends: Sequence[int],
     iterations: int,
     reader: Encoder | None,
@@ -62,7 +63,7 @@ def measure(
         iterations: T, the largest of these in any dataset.
         reader: what descriptions are compared by.
     """
-    samples, encoder, drawn = data.samples, data.encoder, drawn_images(data.folder, data.records, repeat)
+    samples, drawn = data.samples, drawn_images(data.folder, data.records, repeat)
     records = [record for record in data.records if record.repeat == repeat]
     categories = [sample.category or ONE_CATEGORY for sample in samples]
     texts = {(each.sample, each.t): each.description or "" for each in records if each.outcome.goes_on}

@@ -12,7 +12,6 @@ from driftledger.benchmarks.genception.measure import ALL, GC, PIXELS, SIMILARIT
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.score import HIGH, LOW, REPEAT, STD, Point, Score
 from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, interval, outcomes
-from driftledger.components.card import ComponentCard
 from driftledger.core.types import Float64
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.drift import gc_at
@@ -20,8 +19,6 @@ from driftledger.metrics.drift_rate import FEWEST, NoDecayError, decay, mean_cum
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.repeats import deviations
 
-TEXT_ENCODER = "text_encoder"
-"""The role of what descriptions are compared by."""
 MCD = {"mcd": SIMILARITY, "mcd_texts": TEXTS, "mcd_image_to_text": measure.SAID, "mcd_text_to_image": measure.SHOWN}
 """Mean cumulative drift → the table that it is of."""
 RATE, FLOOR = "drift_rate", "drift_floor"
@@ -63,8 +60,9 @@ def score(given: ToScore) -> Scored:
     Raises:
         CoverageError: fewer than ``min_coverage`` of the chains reached T.
     """
-    data, scoring = FromDataset(given, "chain", ChainRecord, "encoder"), cast(GenCeptionScoring, given.scoring)
-    groups, samples, reader = data.dataset.groups, data.samples, given.encoders.get(TEXT_ENCODER)
+    data, scoring = FromDataset(given, "chain", ChainRecord), cast(GenCeptionScoring, given.scoring)
+    encoder, groups = given.encoders["encoder"], data.dataset.groups
+    samples, reader = data.samples, given.encoders.get("text_encoder")
     categories = [sample.category or ONE_CATEGORY for sample in samples]
     end_of = {name: scoring.of_category(name, groups) for name in categories}
     ends = [end_of[name] for name in categories]
@@ -77,9 +75,9 @@ def score(given: ToScore) -> Scored:
     check_coverage(len(pairs) - len(short), len(pairs), what, "genception", given.min_coverage, lost)
 
     shape = (ends, scoring.iterations, reader, given.features)
-    alone = [measure.measure(data, repeat, *shape) for repeat in repeats]
+    alone = [measure.measure(data, repeat, encoder, *shape) for repeat in repeats]
     whole = mean_of(alone)
-    chains = _Chains(categories, groups, min(ends), scoring.iterations, data.encoder.frechet_name, scoring)
+    chains = _Chains(categories, groups, min(ends), scoring.iterations, encoder.frechet_name, scoring)
     means = _means(whole, chains)
     cycles, cycle_ends, absent = _cycles(whole, chains)
     by_itself = [_means(each, chains).overall | _cycles(each, chains)[0] for each in alone] if len(alone) > 1 else []
@@ -90,9 +88,8 @@ def score(given: ToScore) -> Scored:
     if reader is not None and measure.TEXT_MEAN not in metrics:
         absent[measure.TEXT_MEAN] = "no description came after the first"
     reached = sum(int(np.isfinite(each.tables[measure.MEAN]).sum()) for each in alone)
-    cards = {} if reader is None else {TEXT_ENCODER: ComponentCard.of(scoring.text_encoder or "", reader)}
     scored = Score(
-        **data.origin("genception", cards),
+        **data.origin(),
         metrics=metrics,
         groups={
             "category": means.by_category,

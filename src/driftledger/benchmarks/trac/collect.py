@@ -7,7 +7,6 @@ Configurations for Image Captioning") and STTR.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 from typing import Literal, NamedTuple
 
@@ -15,7 +14,7 @@ from driftledger.benchmarks.descriptions import Description, filled
 from driftledger.benchmarks.records import CollectedCard, called
 from driftledger.benchmarks.runner import Collecting
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
-from driftledger.collect.call import Ask, Context, NotStoredError, Planned, Result, RunSteps, Steps, Uncounted
+from driftledger.collect.call import Ask, Context, NotStoredError, Planned, Result, RunSteps, Uncounted
 from driftledger.collect.features import encode_images, encode_texts
 from driftledger.components.base import Component, Encoder, Model
 from driftledger.core.canonical import sha256_of
@@ -148,13 +147,8 @@ class CollectDescriptions(Collecting[list[DescriptionRecord]]):
         ]
 
     def _ask(self, model: Model, places: Sequence[_Place], run: RunSteps) -> list[Result]:
-        asked = self.asked
-
-        def steps(call: Ask) -> Steps[Result]:
-            return (yield call)
-
-        calls = [describe(self.dataset.name, model, conversation(asked, *place), place.sample) for place in places]
-        return run([Planned(partial(steps, call), [(model, call.conversation)]) for call in calls])
+        asked, name = self.asked, self.dataset.name
+        return run([Planned.of(describe(name, model, conversation(asked, *each), each.sample)) for each in places])
 
     def _with_examples(self, examples: Examples, plain: Sequence[DescriptionRecord], run: RunSteps) -> Iterator[_Place]:
         by_id = {sample.id: sample for sample in self.samples}

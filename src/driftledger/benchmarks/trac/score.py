@@ -89,7 +89,7 @@ def score(given: ToScore) -> Scored:
     Raises:
         CoverageError: fewer than ``min_coverage`` of the test samples can be scored under some condition.
     """
-    read = FromDataset(given, "describe", DescriptionRecord, "text_encoder")
+    read = FromDataset(given, "describe", DescriptionRecord)
     card, scoring, asked = read.dataset, cast(TracScoring, given.scoring), read.asked(TracProtocol)
     sampled, labels = card.name in scoring.sampled_classes, {each.id: each.label or "" for each in read.samples}
     conditions: list[Condition] = []
@@ -98,7 +98,7 @@ def score(given: ToScore) -> Scored:
         records = [record for record in read.records if record.max_tokens == length and record.shots == shots]
         said = tuple((each.sample, each.split, each.is_there, each.description) for each in records)
         if said not in known:
-            known[said] = retrieve(records, labels, card, read.encoder, given.features)
+            known[said] = retrieve(records, labels, card, given.encoders["text_encoder"], given.features)
         metrics = metrics_of(known[said], card.leaks, scoring, sampled=sampled)
         condition = Condition(length, shots, records, known[said], metrics)
         scored_ids = {query.sample for query in condition.retrieved.queries}
@@ -111,7 +111,7 @@ def score(given: ToScore) -> Scored:
     served = count_versions({"model": (version(r.served_model, r.system_fingerprint) for r in read.records)})
     pairs = confused_pairs(retrieved.truth, retrieved.top1)[:MOST_PAIRS]
     scored = Score(
-        **read.origin("trac"),
+        **read.origin(),
         metrics=headline.metrics,
         groups={
             "class": _by_class(retrieved),

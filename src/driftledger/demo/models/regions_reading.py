@@ -13,9 +13,8 @@ from pydantic import Field
 
 from driftledger.components.base import library_versions
 from driftledger.core.canonical import sha256_file
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import files_in_wheel, hashes, import_extra
 from driftledger.core.types import ImageFile
-from driftledger.core.wheels import files_in_wheel, hashes
 from driftledger.demo.models.regions import Regions
 from driftledger.demo.models.regions.say import MOST_WORDS
 from driftledger.demo.vocabulary import written
