@@ -357,7 +357,7 @@ def compare(
     from driftledger.notebook.opened import OpenedProject
 
     answer = OpenedProject(trusted(context.obj, trust), Reach(trust=trust)).compare(a, b, anyway=anyway)
-    show(answer.json if as_json else answer.shown)
+    show(answer.json if as_json else answer.tree)
 
 
 @app.command(rich_help_panel=SHOW)

@@ -157,7 +157,7 @@ def test_people_answer_from_a_sheet(tmp_path: Path) -> None:
     assert texts(model, ask("dog"), ask("cat", t=2), ask("cat")) == ["A dog.", "A grey blob.", "A cat."]
     for name in ("mouse", "Cat"):
         assert failure(model, ask(name)) == (
-            f"nothing is written for sample '{name}', t=1 in sheet.csv; fill it in (driftledger human sheet)"
+            f"nothing is written for sample '{name}', t=1 in sheet.csv; fill it in (driftledger people descriptions)"
         )
     assert texts(human(tmp_path, TWO, " ann "), ask("x"), ask("y")) == ["By Ann.", "Ann again."]
     assert "t=1 by 'bob' in sheet.csv" in failure(human(tmp_path, TWO, "bob"), ask("y"))
@@ -186,7 +186,7 @@ def test_a_sheet_that_is_not_clear_is_refused(tmp_path: Path, rows: str, annotat
 def test_a_missing_sheet_is_one_sentence(tmp_path: Path) -> None:
     for path in ("people", "people/later.csv"):
         with pytest.raises(
-            ConfigError, match=r"\.csv is missing; write it with: driftledger human sheet DATASET MODEL$"
+            ConfigError, match=r"\.csv is missing; write it with: driftledger people descriptions DATASET MODEL$"
         ):
             Human(path=tmp_path / path).identity()
     with pytest.raises(ConfigError, match="cannot be reached"):

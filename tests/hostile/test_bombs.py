@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from driftledger.ledger.objects.fetching import parse_manifest
 from PIL import Image
 
 from driftledger.core.errors import ConfigError, LedgerError, StoreError
@@ -23,6 +22,7 @@ from driftledger.core.files import (
 )
 from driftledger.core.images import MOST_PIXELS, strangers_pixels
 from driftledger.ledger.lock import parse_lock, parse_locks
+from driftledger.ledger.objects.fetching import parse_manifest
 from driftledger.project.settings import load_settings
 from tests.support.memory import peak
 

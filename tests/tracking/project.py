@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from driftledger.ledger.code import CodeVersion
 from PIL import Image
 
 from driftledger.benchmarks._chains.records import ChainRecord
@@ -18,6 +17,7 @@ from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
+from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.lineage import Evidence, Folder, Lineage
 from driftledger.project.settings import Tracking
 

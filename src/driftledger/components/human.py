@@ -52,7 +52,7 @@ def read_sheet(path: Path) -> tuple[SheetTable, list[SheetEntry]]:
     Raises:
         ConfigError: it is missing, is no CSV file with the :data:`REQUIRED` columns, or a row cannot be understood.
     """
-    table = read_table(path, REQUIRED, "human", "driftledger human sheet DATASET MODEL")
+    table = read_table(path, REQUIRED, "human", "driftledger people descriptions DATASET MODEL")
     entries = []
     for number, cells in table.entries():
         sample, t = cells["sample"], cells["t"]
@@ -82,7 +82,7 @@ class Human(Model):
     code_is_identity: ClassVar[bool] = False  # what people wrote is the answer; the code looks it up
 
     path: Operational[Path]
-    """A CSV file, or the folder that ``driftledger human sheet`` writes; what is written there is in the identity."""
+    """A CSV file, or the folder that ``driftledger people descriptions`` writes; its content is in the identity."""
     annotator: Annotator | None = None
     """Whose rows are used. Without one there must be one row per sample and ``t``, whoever wrote it."""
     annotators: Operational[tuple[Annotator, ...]] = ()
@@ -139,9 +139,9 @@ class Human(Model):
                 return Reply(entry.text)
         by = f" by {self.annotator!r}" if self.annotator else ""
         sought = f"for sample {subject.sample!r:.200}, t={subject.t}{by} in {self.sheet.name}"
-        error = f"nothing is written {sought}; fill it in (driftledger human sheet)"
+        error = f"nothing is written {sought}; fill it in (driftledger people descriptions)"
         if entries:
-            error = f"what is written {sought} is about another image; get a row for this one (driftledger human sheet)"
+            error = f"what is written {sought} is about another image; run driftledger people descriptions for a row"
         return Reply("", Outcome.FAILED, error=error)
 
     @cached_property

@@ -5,16 +5,17 @@ not do is to version anything.
 """
 
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar, cast
 
+from PIL import Image
 from pydantic import ValidationError
 
 from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
-from driftledger.benchmarks._chains.collect import Chains as Collected
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
@@ -29,9 +30,12 @@ from driftledger.core.files import load_yaml
 from driftledger.core.registry import provider_class
 from driftledger.core.strict import explain
 from driftledger.core.text import figure, for_html, for_line
-from driftledger.data.records import read_samples
-from driftledger.notebook.chains import ChainLine, Chains
-from driftledger.notebook.images import GivenImages, build_images
+from driftledger.data.datasets.base import DatasetProvider, reached
+from driftledger.data.datasets.build import build
+from driftledger.data.datasets.decode import FORMATS
+from driftledger.data.datasets.image_folder import ImageFolder, safe_id
+from driftledger.data.records import DatasetCard, read_samples
+from driftledger.notebook.shown import ChainLine, Chains
 from driftledger.project.asking import ask
 from driftledger.project.catalogue import CatalogueEntry, catalogue
 from driftledger.project.scaffold import SECTION, brought
@@ -40,9 +44,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 C = TypeVar("C", bound=Component)
-R = TypeVar("R")
 
 SPEC = "genception"
+
+GivenImages: TypeAlias = "str | Path | DatasetProvider | Iterable[str | Path | Image.Image]"
+"""A folder, any other source of a dataset, or a list of files and of Pillow's images."""
 
 
 class Estimate(NamedTuple):
@@ -194,14 +200,22 @@ def evaluate(
     kept = TemporaryDirectory(prefix="driftledger-")
     try:
         folder = Path(kept.name)
-        card = build_images(keys["dataset"], images, folder)
+        card = _build_images(keys["dataset"], images, folder)
         folders = {"dataset": folder / keys["dataset"], "chain": folder / "chains"}
         protocol = ChainProtocol(card, cast(Model, chosen["model"]), cast(Generator, chosen["generator"]), asked)
         drawn = {key: keys[key] for key in ("dataset", "model", "generator")}
         collecting = CollectChains(SPEC, "chain", drawn, protocol, read_samples(folders["dataset"]))
         with CallStore(folder / "calls") as store:
             collected = ask(collecting, store)
-        _check_any(collected, iterations)
+        ends = [chain[-1] for chain in collected]
+        if not any(end.image is not None and end.record.t == iterations for end in ends):
+            lost = [
+                f"{each.sample}: {each.outcome} at t={each.t}, {each.error or 'no reason given'}"
+                for each in (end.record for end in ends)
+            ]
+            raise CoverageError(
+                f"no chain reached t={iterations} ({first_few(lost)}); correct that, or lower iterations"
+            )
         write_collected(folders["chain"], collecting, collected)
         scoring = GenCeptionScoring(iterations=iterations, confidence=settings.confidence, seed=seed)
         scored = runner(SPEC).score(ToScore(keys, folders, scoring, 0.0, {"encoder": looks}))
@@ -214,14 +228,38 @@ def evaluate(
     return FirstLook(scored.score, scored.rows, folders, kept)
 
 
-def _check_any(collected: Collected, iterations: int) -> None:
-    ends = [chain[-1] for chain in collected]
-    if not any(end.image is not None and end.record.t == iterations for end in ends):
-        lost = [
-            f"{end.record.sample}: {end.record.outcome} at t={end.record.t}, {end.record.error or 'no reason given'}"
-            for end in ends
-        ]
-        raise CoverageError(f"no chain reached t={iterations} ({first_few(lost)}); mend that, or lower iterations")
+def _build_images(name: str, images: GivenImages, folder: Path) -> DatasetCard:
+    """Write the dataset called ``name`` below ``folder``, as the stage of a project does.
+
+    Raises:
+        ConfigError: a file is missing, or nothing is given.
+        DataError: one of them is not an image of a format that is read.
+    """
+    if isinstance(images, DatasetProvider):
+        return build(name, images, folder / name)
+    if isinstance(images, str | Path):
+        return build(name, ImageFolder(path=Path(images)), folder / name)
+    given = folder / "given"
+    given.mkdir()
+    names = list[str]()
+    for number, image in enumerate(images, 1):
+        if isinstance(image, Image.Image):
+            names.append(f"image_{number:03}.png")
+            image.save(given / names[-1])
+        elif isinstance(image, str | Path):
+            file = reached(Path(image), Path.is_file, "is no file", "images to files that are here", "the image ")
+            twice = file.stem.casefold() in {Path(each).stem.casefold() for each in names}
+            names.append(f"{file.stem}_{number:03}{file.suffix}" if twice else file.name)
+            shutil.copyfile(file, given / names[-1])
+        else:
+            raise ConfigError(f"images holds {type(image).__name__}; name files, or give images of Pillow's")
+    if not names:
+        raise ConfigError("images is an empty list; name a folder, files or images of Pillow's")
+    card = build(name, ImageFolder(path=given), folder / name)
+    ids = {sample.id for sample in read_samples(folder / name)}
+    if unread := [each for each in names if safe_id(each) not in ids]:
+        raise ConfigError(f"images: {first_few(unread)} is no image of a format that is read ({', '.join(FORMATS)})")
+    return card
 
 
 def _component(role: str, given: "str | Component | type[Component]", kind: type[C]) -> C:
@@ -231,8 +269,15 @@ def _component(role: str, given: "str | Component | type[Component]", kind: type
         ConfigError: it is unknown, of another kind, or its settings are wrong.
     """
     try:
-        made = _of_catalogue(f"{role}s", given) if isinstance(given, str) else given
-        made = made() if isinstance(made, type) else made
+        made: object = given
+        if isinstance(given, str):
+            known = catalogue(section := f"{role}s")
+            if given not in known:
+                raise ConfigError(unknown_name(f"catalogue: {section}:", given, known))
+            entry = cast(CatalogueEntry, known[given])
+            made = provider_class(section, entry.provider).model_validate(entry.settings())
+        elif isinstance(given, type):
+            made = given()
     except ValidationError as error:
         raise ConfigError(explain(error, role)) from None
     if not isinstance(made, kind):
@@ -241,14 +286,6 @@ def _component(role: str, given: "str | Component | type[Component]", kind: type
             f"{role} is {said}; name a {role} of the catalogue, or give a component or a wrapped function"
         )
     return made
-
-
-def _of_catalogue(section: str, name: str) -> Component:
-    known = catalogue(section)
-    if name not in known:
-        raise ConfigError(unknown_name(f"catalogue: {section}:", name, known))
-    entry = cast(CatalogueEntry, known[name])
-    return cast(Component, provider_class(section, entry.provider).model_validate(entry.settings()))
 
 
 def _named(name: str | None, images: GivenImages) -> str:
