@@ -1,4 +1,4 @@
-"""The page of what was measured: ``docs/performance.md`` keeps a table for each machine in ``reports/perf/``.
+"""The page of what was measured: ``docs/method/performance.md`` keeps a table for each machine in ``reports/perf/``.
 
 Run as ``python -m lab.performance`` in the top folder, which measures nothing; ``make perf`` does so at its end. A goal
 is the project's own, and what misses it is in bold; beside it stand opponents, measured in the same run.
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from lab.entry import here, new_app, run
 from lab.marked import write_between
 
-FOLDER, PAGE = Path("reports/perf"), Path("docs/performance.md")
+FOLDER, PAGE = Path("reports/perf"), Path("docs/method/performance.md")
 MARKS = "<!-- python -m lab.performance: begin -->", "<!-- python -m lab.performance: end -->"
 HEAD = "| what | measured | goal | beside it | by |\n|---|---:|---:|---|---|\n"
 At = tuple[str | int, ...]

@@ -15,7 +15,7 @@ from tests.support.params import default_params
 
 PAGES = {
     page.relative_to(REPOSITORY).as_posix(): page.read_text(encoding="utf-8")
-    for page in (*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").glob("*.md")))
+    for page in (*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").rglob("*.md")))
 }
 README = PAGES["README.md"]
 TYPED = [
@@ -48,8 +48,8 @@ def test_every_link_inside_the_repository_leads_somewhere(page: str) -> None:
 
 def test_readme_is_read_in_three_minutes_and_leads_to_every_page() -> None:
     assert len(README.split()) < 700  # code and tables among them
-    linked = {link for page in PAGES.values() for link in re.findall(r"\]\((?:docs/)?([a-z_]+\.md)", page)}
-    assert {name.removeprefix("docs/") for name in PAGES if name.startswith("docs/")} <= linked
+    linked = {link for page in PAGES.values() for link in re.findall(r"([a-z_]+\.md)[)#]", page)}
+    assert {name.rpartition("/")[2] for name in PAGES if name.startswith("docs/")} <= linked
 
 
 def copied(block: str) -> Settings:
@@ -72,7 +72,7 @@ def test_every_block_of_params_can_be_copied(page: str, block: str) -> None:
 def test_a_few_lines_of_params_select_ones_own() -> None:
     readme, images, labelled, questions = (
         copied(next(block for page, block in BLOCKS if page == name))
-        for name in ("README.md", "docs/data.md", "docs/trac.md", "docs/questions.md")
+        for name in ("README.md", "docs/data.md", "docs/benchmarks.md", "docs/questions.md")
     )
     for settings in (readme, images):
         selected = {spec.name: settings.run.over(spec.name) for spec in settings.benchmarks}

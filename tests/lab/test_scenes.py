@@ -110,6 +110,6 @@ def test_a_little_noise_or_another_size_is_no_other_picture(reached: Score, chan
 
 
 def test_the_page_has_a_place_for_the_table() -> None:
-    page = Path(REPOSITORY / "docs" / "scenes.md").read_text(encoding="utf-8")
+    page = Path(REPOSITORY / "docs" / "method" / "scenes.md").read_text(encoding="utf-8")
     assert page.index(BEGIN) < page.index(END)
     assert "| regions_fine |" in page
