@@ -37,7 +37,7 @@ def test_every_command_exists() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
     typed = {words[1] for words in TYPED if words[0] == "driftledger" and len(words) > 1}
     used = {word for word in typed if not word.startswith("-")}
-    assert {"audit", "track", "calls"} <= used <= set(commands)
+    assert {"audit", "track", "plan"} <= used <= set(commands)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -71,15 +71,20 @@ def test_every_block_of_params_can_be_copied(page: str, block: str) -> None:
 
 def test_a_few_lines_of_params_select_ones_own() -> None:
     readme, images, labelled, questions = (
-        copied(next(block for page, block in BLOCKS if page == name))
-        for name in ("README.md", "docs/data.md", "docs/benchmarks.md", "docs/questions.md")
+        copied(next(block for page, block in BLOCKS if page == name and part in block))
+        for name, part in (
+            ("README.md", "my_images"),
+            ("docs/data.md", "my_images"),
+            ("docs/benchmarks.md", "birds"),
+            ("docs/data.md", "protocol: mm_sap"),
+        )
     )
     for settings in (readme, images):
         selected = {spec.name: settings.run.over(spec.name) for spec in settings.benchmarks}
         assert selected == {"genception": ("my_images",), "fidelity": ("my_images",)}
         assert (settings.run.datasets, settings.run.question_sets) == (("my_images",), ())
         assert settings.dataset("my_images").provider == "image_folder"
-    assert readme.run.models == ("regions_fine",)
+    assert readme.run.models == ("gpt_5_4_mini",)
     assert (labelled.run.over("trac"), labelled.dataset("birds").general_category) == (("birds",), "bird")
     assert questions.run.over("mm_sap") == ("mine",)
     assert questions.question_set("mine").provider == "table"
