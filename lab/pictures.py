@@ -14,7 +14,8 @@ from shutil import which
 from socket import socket
 from typing import TYPE_CHECKING, NamedTuple
 
-from driftledger.charts.svg import Drawing, Svg, element, joined, page
+from markupsafe import Markup
+
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_text
 from lab.entry import here, new_app, run
@@ -83,10 +84,17 @@ def terminal(command: str, output: str, marked: Sequence[Marked]) -> str:
         for match, said in found:
             if match:
                 drawn.append(_beside(y, _EDGE + len(line) * _LETTER + 8, left, said))
-    return page(Drawing(command, "", width, height, joined(*drawn), told=output))
+    of_file = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {width:.0f} {height:.0f}", "role": "img"}
+    return element("svg", element("title", command), element("desc", output), *drawn, **of_file) + "\n"
 
 
-def _row(y: float, line: str, marked: Sequence[tuple[int, int]], ink: str) -> Svg:
+def element(name: str, *inside: str, **attributes: str | float) -> Markup:
+    """An element of SVG; text inside is made inert, and ``font_size`` is ``font-size``."""
+    given = (Markup(' {}="{}"').format(key.replace("_", "-"), value) for key, value in attributes.items())
+    return Markup("<{0}{1}>{2}</{0}>").format(name, Markup("").join(given), Markup("").join(inside))
+
+
+def _row(y: float, line: str, marked: Sequence[tuple[int, int]], ink: str) -> Markup:
     """Word by word, each at its place, since a viewer's font may have another width."""
     words = []
     for word in re.finditer(r"\S+", line):
@@ -97,9 +105,9 @@ def _row(y: float, line: str, marked: Sequence[tuple[int, int]], ink: str) -> Sv
     return element("g", *words, font_size=13.5, font_family=_FONT)
 
 
-def _beside(y: float, start: float, left: float, said: str) -> Svg:
+def _beside(y: float, start: float, left: float, said: str) -> Markup:
     line = element("line", x1=start, x2=left - 8, y1=y - 4, y2=y - 4, stroke=_MARKED, stroke_dasharray="2 4")
-    return joined(line, element("text", said, x=left, y=y, font_size=13.5, fill=_MARKED))
+    return line + element("text", said, x=left, y=y, font_size=13.5, fill=_MARKED)
 
 
 @contextmanager

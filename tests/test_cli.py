@@ -19,11 +19,11 @@ from typer.main import get_command
 from driftledger import cli
 from driftledger.commands import ask, stages
 from driftledger.commands import collect as collecting
+from driftledger.commands.plan_table import plan_table
 from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.notebook.opened import OpenedProject
 from driftledger.project import resolve
-from driftledger.reports.plan import plan_table
 from tests.conftest import REPOSITORY, draw
 from tests.support.params import DEFAULT, default_params
 from tests.support.terminal import WIDTHS, fitting

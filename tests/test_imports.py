@@ -21,21 +21,18 @@ SPECIFICATIONS = (
     *("benchmarks.*.spec", "benchmarks.*.settings", "benchmarks.*.records", "benchmarks.*.questions"),
     *(
         "benchmarks.descriptions",
-        "benchmarks.tables",
         "benchmarks.*.tables",
         "benchmarks.*.artifacts",
-        "benchmarks.figures",
-        "benchmarks.*.figures",
         "benchmarks.traces",
         "benchmarks.*.traces",
     ),
-    *("benchmarks.standing", "benchmarks._chains.contact_sheet"),
+    *("benchmarks._questions.answers_csv", "benchmarks._chains.contact_sheet"),
 )
 """What a benchmark is, without what runs it."""
 
 LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("core",),),
-    (("metrics",), ("charts",), ("benchmarks._questions.parsing",)),  # pure functions of arrays and of text
+    (("metrics",), ("benchmarks._questions.parsing",)),  # pure functions of arrays and of text
     (("components.base",),),
     (("components.card",),),
     (("components.checkpoints",), ("components.service",)),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger.benchmarks._questions.answers import rendered
+from driftledger.benchmarks._questions.runner import rendered
 from driftledger.demo.datasets.arrangements.drawing import SIDE
 from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
 from driftledger.demo.scenes import mm_sap, mm_vet, mme

@@ -25,6 +25,7 @@ from driftledger.ledger.compare import compare
 from driftledger.ledger.lineage import read_evidence
 from driftledger.ledger.objects.contents import Contents
 from driftledger.reports.leaderboard import write_leaderboard
+from driftledger.reports.standing import by_benchmark
 from driftledger.tracking.content import metrics_of
 from tests.benchmarks._questions.test_answers import EXAMS
 from tests.benchmarks.genception import test_score as chains
@@ -110,7 +111,7 @@ def test_mlflow_has_it_if_its_row_says_how_it_is_called(ledger: Path) -> None:
 
 
 def test_the_leaderboard_has_it(ledger: Path) -> None:
-    write_leaderboard(ledger / "board", scores(ledger))
+    write_leaderboard(ledger / "board", by_benchmark(scores(ledger)))
     text = (ledger / "board.md").read_text(encoding="utf-8")
     table = text[text.index("**drop@3; lower is better**") :]
     assert f"| **overall mean** | {drop('m'):.4f} | {drop('n'):.4f} |" in table
@@ -147,10 +148,10 @@ def test_tables_like_a_papers_have_it_too(
     plain: Callable[..., Score], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seer, blind = plain(), plain()
-    write_leaderboard(tmp_path / "before", [seer])
+    write_leaderboard(tmp_path / "before", by_benchmark([seer]))
     kind = type(benchmark(seer.benchmark))
     monkeypatch.setattr(kind, "metrics", (*kind.metrics, FURTHER))
-    write_leaderboard(tmp_path / "same", [seer])
+    write_leaderboard(tmp_path / "same", by_benchmark([seer]))
     assert (tmp_path / "same.md").read_text("utf-8") == (tmp_path / "before.md").read_text("utf-8")
 
     more = {"further": 2.5, "further_low": 2.0, "further_high": 3.0}
@@ -158,7 +159,7 @@ def test_tables_like_a_papers_have_it_too(
     blind = blind.model_copy(
         update={"keys": blind.keys | {"model": "blind"}, "metrics": blind.metrics | {"further": 7.0}}
     )
-    write_leaderboard(tmp_path / "board", [seer, blind])
+    write_leaderboard(tmp_path / "board", by_benchmark([seer, blind]))
     lines = (tmp_path / "board.md").read_text("utf-8").splitlines()
     [head] = [number for number, line in enumerate(lines) if " further (cm) (lower is better) |" in line]
     assert {line.split(" | ")[0]: line.split(" | ")[-2] for line in lines[head + 2 : head + 4]} == {
@@ -193,7 +194,7 @@ def test_the_tables_of_a_question_benchmark_have_it(name: str, tmp_path: Path, m
 
 def markdown(target: Path, score: Score) -> list[list[str]]:
     """The rows of the tables of a leaderboard, the one at a glance left out."""
-    write_leaderboard(target, [score])
+    write_leaderboard(target, by_benchmark([score]))
     text = target.with_suffix(".md").read_text(encoding="utf-8")
     rows = text[text.index(f"## {score.benchmark} on") :].splitlines()
     return [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows if row.startswith("|") and "--" not in row]

@@ -24,6 +24,7 @@ from driftledger.data.question_sets.files import QuestionEntry, read_questions
 from driftledger.project.project import Project
 from driftledger.project.settings import parse_settings
 from driftledger.reports.leaderboard import write_leaderboard
+from driftledger.reports.standing import by_benchmark
 from tests.conftest import REPOSITORY
 from tests.support.evaluation import build, evaluate
 from tests.support.params import default_params
@@ -58,7 +59,7 @@ def score_of(project: Project, benchmark: str, model: str) -> Score:
 
 
 def board(project: Project, *scores: Score) -> str:
-    write_leaderboard(project.root / "leaderboard", scores)
+    write_leaderboard(project.root / "leaderboard", by_benchmark(scores))
     return (project.root / "leaderboard.md").read_text(encoding="utf-8")
 
 

@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from driftledger.components.models.openai_chat import OpenAIChat
-from driftledger.components.remote.component import RemoteComponent
 
 from driftledger.components.base import Component
+from driftledger.components.openai import OpenAIChat
+from driftledger.components.service import RemoteComponent
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.project.catalogue import SECTIONS, CatalogueEntry, catalogue
 from driftledger.project.presets import apply_preset, presets

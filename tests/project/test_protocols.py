@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
-from driftledger.components.checkpoints.component import CheckpointComponent
 
 from driftledger import cli
 from driftledger.benchmarks.registry import question_rules
 from driftledger.commands.collect import plan
 from driftledger.commands.resolve import resolve
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.registry import OURS, provider_class
 from driftledger.data.datasets.build import build as build_dataset

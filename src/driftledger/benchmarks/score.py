@@ -109,6 +109,11 @@ class Score(Record):
         return self.keys["model"]
 
     @property
+    def is_control(self) -> bool:
+        """Whether its model never looks at the image."""
+        return self.components["model"].is_control
+
+    @property
     def confidence(self) -> float:
         """Of its intervals."""
         return float(self.inputs.settings["confidence"])

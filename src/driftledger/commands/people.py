@@ -73,7 +73,8 @@ def grades(
     from driftledger.benchmarks.mm_vet.people import write_sheet
     from driftledger.benchmarks.registry import benchmark
 
-    rows = write_sheet(context.obj, question_set, context.obj.root / out, questions, rater)
+    root, run = context.obj.root, context.obj.settings.run
+    rows = write_sheet(root, run.models, question_set, root / out, count=questions, rater=rater, seed=run.seed)
     images = f"{benchmark('mm_vet').data.at({'question_set': question_set})}/images"
     typer.echo(
         for_terminal(
@@ -95,7 +96,7 @@ def agreement(
     from driftledger.core.text import figure
 
     shown = table("raters", "kappa", "answers", numbers=["kappa", "answers"])
-    for pair in compared(context.obj, question_set, sheets):
+    for pair in compared(context.obj.root, context.obj.settings.run.models, question_set, sheets):
         kappa = "–" if pair.kappa is None else figure(pair.kappa, 3)
         shown.add_row(*map(line, (f"{pair.one} and {pair.other}", kappa, str(pair.answers))))
     show(shown)

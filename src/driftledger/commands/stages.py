@@ -88,7 +88,9 @@ def report(project: Project) -> None:
     from driftledger.reports.report import write_report
 
     with project.only_one(project.paths.leaderboard):
-        write_report(project)
+        missing = write_report(project)
+    if missing:
+        print(for_terminal(missing), file=sys.stderr, flush=True)
     print(f"the scores side by side: {project.paths.leaderboard.relative_to(project.root)}.md", flush=True)
 
 
@@ -103,32 +105,35 @@ def pages(project: Project, out: Path | None, *, images: bool, show: bool) -> No
     Raises:
         ConfigError: images are to be left out of what DVC keeps, or ``out`` holds something else.
     """
-    from driftledger.reports.selected import selected_scores
-    from driftledger.reports.site.build import write_site
+    from driftledger.reports.report import write_pages
 
     if out is None and not images:
         raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
     if out is not None:
-        run, paths = project.settings.run, project.paths
-        folders = {name: paths.dataset(name) for name in run.datasets}
-        folders |= {name: paths.question_set(name) for name in run.question_sets}
-        counts = {name: sum(1 for _ in (folder / "images").glob("*")) for name, folder in folders.items()}
-        if images and (count := sum(counts.values())):
-            names = ", ".join(name for name in counts if counts[name])
-            sentence = f"{out} will contain {count:,} images of {names}; --no-images leaves them out"
-            print(for_terminal(sentence), file=sys.stderr, flush=True)
-        write_site(out, project, selected_scores(project), images=images)
+        count, names = _images(project)
+        if images and count:
+            told = f"{out} will contain {count:,} images of {', '.join(names)}; --no-images leaves them out"
+            print(for_terminal(told), file=sys.stderr, flush=True)
+        write_pages(out, project, images=images)
     elif not project.paths.site.is_dir():
         report(project)
     if show:
         webbrowser.open(((out or project.paths.site) / "index.html").absolute().as_uri())
 
 
+def _images(project: Project) -> tuple[int, list[str]]:
+    """How many images the selected data have here, and which data that are."""
+    run, paths = project.settings.run, project.paths
+    folders = {name: paths.dataset(name) for name in run.datasets}
+    folders |= {name: paths.question_set(name) for name in run.question_sets}
+    counts = {name: sum(1 for _ in (folder / "images").glob("*")) for name, folder in folders.items()}
+    return sum(counts.values()), [name for name, count in counts.items() if count]
+
+
 def correlation(project: Project) -> str:
     """Write the correlations, and say which models are on which leaderboard; errors as in
-    :func:`~driftledger.reports.correlation.correlation.write_correlation`."""
-    from driftledger.reports.correlation import PAIRS
-    from driftledger.reports.correlation.correlation import write_correlation
+    :func:`~driftledger.reports.correlation.write_correlation`."""
+    from driftledger.reports.correlation import PAIRS, write_correlation
 
     with project.only_one(project.paths.reports / PAIRS):
         return write_correlation(project)

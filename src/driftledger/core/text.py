@@ -86,6 +86,21 @@ def csv_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     return text.getvalue()
 
 
+def csv_table(head: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> bytes:
+    """Write a CSV file: texts that no spreadsheet takes for a formula, fractions with six decimals, nothing for None.
+
+    >>> csv_table(["name", "value", "more"], [["=a", 0.5, 3], ["b", None, 1]]).decode().splitlines()
+    ['name,value,more', "'=a,0.500000,3", 'b,,1']
+    """
+    return csv_text(head, (map(_csv_cell, row) for row in rows)).encode()
+
+
+def _csv_cell(value: str | float | None) -> str:
+    if isinstance(value, str):
+        return for_csv(value)
+    return "" if value is None else f"{value:.6f}" if isinstance(value, float) else str(value)
+
+
 def shortened(text: str, most: int = 300) -> str:
     """A library's message on one line of at most ``most`` characters, without its middle.
 

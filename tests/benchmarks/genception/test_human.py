@@ -5,7 +5,6 @@ import io
 from pathlib import Path
 
 import pytest
-from driftledger.components.models.human import Human
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.descriptions import Description
@@ -16,6 +15,7 @@ from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import StageInputs, write_collected
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
+from driftledger.components.human import Human
 from driftledger.core.errors import ConfigError, CoverageError, StoreError
 from driftledger.core.files import read_jsonl
 from driftledger.data.datasets.build import build

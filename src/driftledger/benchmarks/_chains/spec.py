@@ -9,8 +9,8 @@ from driftledger.benchmarks._chains.records import ChainRecord, check_chains
 from driftledger.benchmarks.base import DATASET, Artifacts, Benchmark, Input, Metric, Rule, Stage
 from driftledger.benchmarks.records import RECORDS, CollectedCard, Linked
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.tables import csv_table
 from driftledger.core.files import read_jsonl
+from driftledger.core.text import csv_table
 
 KEYS = ("dataset", "model", "generator")
 """What names a folder of chains."""

@@ -4,15 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
-from driftledger.benchmarks._questions.settings import (
-    UNREAD,
-    QuestionScoring,
-    QuestionSection,
-    unread_in,
-)
+from driftledger.benchmarks._questions.settings import UNREAD, QuestionScoring, QuestionSection
 from driftledger.benchmarks.base import (
     QUESTION_SET,
     RECORDS_OF,
@@ -21,9 +16,7 @@ from driftledger.benchmarks.base import (
     Input,
     Metric,
     Rule,
-    SideBySide,
     Stage,
-    Table,
     score_stage,
 )
 from driftledger.benchmarks.score import Row, Score
@@ -69,24 +62,9 @@ class QuestionBenchmark(Benchmark):
         Rule("parser", "another parser reads other answers from the same replies"),
         UNREAD_COUNTS,
     )
-    shown: ClassVar[Mapping[str, Mapping[str, str]]]
-    """Title of a table of the leaderboard, a row per model → head of a column → the number below it, by its name as in
-    :meth:`~driftledger.benchmarks.score.Score.numbers`. Metrics that stand in none have a column of the first, too."""
-    tabled: ClassVar[tuple[str, ...]] = ()
-    """Kinds of groups that have a table of their own; those without one in :attr:`shown` have one made for them."""
-    not_shown: ClassVar[tuple[str, ...]] = ()
-    """Keys of metrics that are left to the score files, MLflow and the leaderboard's CSV file."""
-
-    def facts(self, score: Score) -> dict[str, Any]:
-        return super().facts(score) | {"unread": unread_in(score.inputs.settings)}
-
-    def tables(self, block: SideBySide) -> Iterator[Table]:
-        from driftledger.benchmarks._questions.tables import ranked_tables
-
-        return ranked_tables(self, block)
 
     def artifacts(self, folders: Mapping[str, Path], score: Score) -> Artifacts:
-        from driftledger.benchmarks._questions.tables import answers_csv
+        from driftledger.benchmarks._questions.answers_csv import answers_csv
 
         answered, graded = (folders[stage.name] for stage in self.collects)
         return {"answers.csv": partial(answers_csv, answered, graded, cast(type[GradeRecord], self.collects[1].record))}

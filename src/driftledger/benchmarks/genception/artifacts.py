@@ -22,7 +22,7 @@ _CAPTION = 22  # characters that fit under a tile
 def chains_by_model(spec: Benchmark, scores: Sequence[Score], root: Path) -> bytes:
     """Draw the first dataset's first sample as a PNG: a row per model, with one generator and one encoder."""
     if not scores:
-        return draw_rows("GenCeption is not selected: there are no chains to show.", [])
+        return draw_rows("There are no chains to show.", [])
     first = {key: name for key, name in scores[0].keys.items() if key != "model"}
     dataset = root / spec.data.at(first)
     sample = read_jsonl(dataset / "samples.jsonl", SampleEntry)[0]

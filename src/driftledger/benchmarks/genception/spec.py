@@ -16,14 +16,13 @@ from driftledger.benchmarks.base import (
     Input,
     Metric,
     Rule,
-    SideBySide,
     Stage,
     Table,
     score_stage,
 )
 from driftledger.benchmarks.genception.artifacts import chains_by_model
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
-from driftledger.benchmarks.genception.tables import tables, tables_across
+from driftledger.benchmarks.genception.tables import people, rank_over_groups
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Trace
 
@@ -187,6 +186,9 @@ class GenCeption(ChainBenchmark):
     pictures: ClassVar[tuple[str, ...]] = ("chains.png",)
     drawn_groups: ClassVar[Mapping[str, str]] = {"category": "gc_at_{t}"}
     dvc_metrics: ClassVar[tuple[str, ...]] = ("gc_at_{t}", "similarity_at_{t}")
+    every_step: ClassVar[tuple[str, ...]] = ("gc_at_{t}",)
+    tabled_groups: ClassVar[tuple[str, ...]] = ("category",)
+    means_of_groups: ClassVar[str] = "group"
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
         LONGER,
@@ -207,16 +209,14 @@ class GenCeption(ChainBenchmark):
         there = {key in row for row in score.groups["category"].values()}
         return score.metrics.get(key) if len(there) < 2 else None
 
-    def tables(self, block: SideBySide) -> Iterator[Table]:
-        return tables(self, block)
+    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
+        yield from people(self, scores)
+        yield from rank_over_groups(self, scores)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """A group's are those of its categories."""
         members = score.details["groups"].get(name, ()) if kind == "group" else (name,)
         return [row for row in rows if row.group in members]
-
-    def tables_across(self, blocks: Sequence[SideBySide]) -> Iterator[Table]:
-        return tables_across(self, blocks)
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
         return traces(folders["chain"], folders["dataset"], self, score, rows, "chain", "generate")

@@ -66,5 +66,6 @@ class MMVet(QuestionBenchmark):
         "grade by capability, as in the paper's Table 2": {name: f"capability/{name}/grade" for name in CAPABILITIES}
         | {"total": "total"}
     }
+    tabled_groups: ClassVar[tuple[str, ...]] = ("combination",)
     published_groups: ClassVar[Mapping[str, str]] = {"combination": ", as in the paper's Table 3"}
     not_shown: ClassVar[tuple[str, ...]] = ("total_unread_wrong", "total_unread_left_out")

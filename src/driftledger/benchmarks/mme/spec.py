@@ -73,6 +73,7 @@ class MME(QuestionBenchmark):
         ),
     )
     drawn_groups: ClassVar[Mapping[str, str]] = {"category": "score"}
+    tabled_groups: ClassVar[tuple[str, ...]] = ("category", "group")
     runner: ClassVar[str] = "driftledger.benchmarks.mme.runner:MMERunner"
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "score (0 to 200), accuracy and accuracy+": {

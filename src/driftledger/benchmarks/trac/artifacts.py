@@ -7,9 +7,9 @@ from pathlib import Path
 from driftledger.benchmarks.base import Artifacts
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import ROWS, Row, Score
-from driftledger.benchmarks.tables import csv_table
 from driftledger.benchmarks.trac.records import DescriptionRecord, condition_name
 from driftledger.core.files import read_jsonl
+from driftledger.core.text import csv_table
 from driftledger.data.records import SampleEntry
 
 _COLUMNS = (

@@ -7,7 +7,7 @@ import pytest
 from driftledger.benchmarks._questions.parsing.choice import parse_choice
 from driftledger.benchmarks._questions.parsing.grade import parse_grade
 from driftledger.benchmarks._questions.parsing.refusal import is_refusal
-from driftledger.benchmarks._questions.parsing.spoken import is_error
+from driftledger.benchmarks._questions.parsing.text import is_error
 from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
 from tests.support.growth import grows_linearly
 
