@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -11,7 +10,6 @@ from driftledger.benchmarks._questions.settings import UNREAD, QuestionScoring, 
 from driftledger.benchmarks.base import (
     QUESTION_SET,
     RECORDS_OF,
-    Artifacts,
     Benchmark,
     Input,
     Metric,
@@ -62,12 +60,6 @@ class QuestionBenchmark(Benchmark):
         Rule("parser", "another parser reads other answers from the same replies"),
         UNREAD_COUNTS,
     )
-
-    def artifacts(self, folders: Mapping[str, Path], score: Score) -> Artifacts:
-        from driftledger.benchmarks._questions.answers_csv import answers_csv
-
-        answered, graded = (folders[stage.name] for stage in self.collects)
-        return {"answers.csv": partial(answers_csv, answered, graded, cast(type[GradeRecord], self.collects[1].record))}
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator["Trace"]:
         from driftledger.benchmarks._questions.traces import traces
