@@ -18,6 +18,7 @@ from driftledger.demo.models.words import WordCounter
 from driftledger.project.project import Project
 from tests.commands.test_collect import project, to_make
 from tests.support.small import contents
+from tests.support.stores import stored_rows
 
 __all__ = ["project"]
 
@@ -30,7 +31,7 @@ def asks_nobody(*_: Any) -> None:
 
 
 def stored(store: CallStore) -> dict[str, Any]:
-    return {row.digest: store.get([row.digest])[row.digest].to_row() for row in store.rows()}
+    return {key: result.to_row() for key, result in store.get(stored_rows(store.folder)).items()}
 
 
 def run_round(project: Project, of: int, into: Path, **chosen: Any) -> list[str]:

@@ -86,25 +86,17 @@ class Plan:
             raise NotStoredError
         return returned
 
-    def whole(self, collect: Callable[[RunSteps], R]) -> R:
-        """Count the calls of a stage if all of them are stored.
-
-        Raises:
-            NotStoredError: some are not; none is counted.
-        """
+    def recorded(self, collect: "Callable[[RunSteps], R]") -> "R | None":
+        """Count the calls of a stage with records; none if some are not stored, since somebody else made them."""
         trial = Plan(self.store)
-        collected = collect(trial.run)
+        try:
+            collected = collect(trial.run)
+        except NotStoredError:
+            return None
         for digest, component in trial._seen.items():
             if component is not None:
                 self._note_stored(digest, component)
         return collected
-
-    def recorded(self, collect: Callable[[RunSteps], R]) -> R | None:
-        """Count a stage whose records are here; nothing if its calls are not, since somebody else made them."""
-        try:
-            return self.whole(collect)
-        except NotStoredError:
-            return None
 
     def add(self, component: Component, asked: Conversation | str, count: int) -> None:
         """Count calls by a stand-in for their input."""
