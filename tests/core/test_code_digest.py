@@ -30,7 +30,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def digest() -> str:
     module._digests.cache_clear()
-    module._digests.cache_clear()  # as in another process
     return module.code_digest("my_model:Model")
 
 
