@@ -234,11 +234,6 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "unknown section": (put("modells", {}), "params.yaml: setting 'modells'", "did you mean 'models'?"),
     "key in run": (put("run.sed", 1), "run: setting 'sed'", "did you mean 'seed'?"),
     "key in genception": (put("genception.iteration", 5), "genception: ", "did you mean 'iterations'?"),
-    "intervals of a time of resampling": (
-        lambda params: params["genception"].update(bootstrap={"confidence": params["genception"].pop("confidence")}),
-        "genception: ",
-        "write confidence: 0.95 in the place of bootstrap",
-    ),
     "key in tracking": (put("tracking.url", "x"), "tracking: setting 'url'", "did you mean 'uri'?"),
     "key in a dataset": (put("datasets.photos.group", {}), "datasets.photos: ", "did you mean 'groups'?"),
     "key in a model": (put("models.regions_fine.details", "fine"), "models.regions_fine", "did you mean 'detail'?"),
