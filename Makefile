@@ -57,7 +57,7 @@ lint: $(VENV)/installed-dev
 ui: $(VENV)/installed ## open MLflow on the scores
 	driftledger ui
 
-perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/performance.md
+perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/method/performance.md
 	python perf/services.py
 	python perf/start.py
 	python perf/first_score.py

@@ -1,4 +1,4 @@
-"""The page of what was measured: ``docs/performance.md`` keeps a table for each machine in ``reports/perf/``.
+"""The page of what was measured: ``docs/method/performance.md`` keeps a table for each machine in ``reports/perf/``.
 
 Run as ``python -m lab.performance`` in the top folder, which measures nothing; ``make perf`` does so at its end. A goal
 is the project's own, and what misses it is in bold.
@@ -10,7 +10,7 @@ from typing import Any
 
 from driftledger.core.files import write_text
 
-FOLDER, PAGE = Path("reports/perf"), Path("docs/performance.md")
+FOLDER, PAGE = Path("reports/perf"), Path("docs/method/performance.md")
 BEGIN, END = "<!-- python -m lab.performance: begin -->", "<!-- python -m lab.performance: end -->"
 HEAD = "| what | measured | goal | by |\n|---|---:|---:|---|\n"
 OF_RUNS = {

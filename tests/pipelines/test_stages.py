@@ -317,7 +317,7 @@ def test_a_kill_leaves_no_half_folder_and_repeats_what_was_in_flight(counted: Ch
     assert [*folders(counted.root)] == ["data/datasets/my_images"]
     counted.repro("score")
     asked = len((tmp_path / "asked").read_text(encoding="utf-8").splitlines())
-    assert 8 * 2 < asked <= 8 * 2 + 2  # the call that was killed, and one whose result was being written
+    assert 8 * 2 < asked <= 8 * 2 + 8  # of each chain one call at most was in flight, or its result not yet written
     assert not [*(counted.root / "data").rglob("*.partial*")]
 
 

@@ -40,7 +40,7 @@ def shipped_score(name: str, **keys: str) -> Score:
 def shipped_scores(name: str) -> list[Score]:
     """All of a benchmark that the default selects, in its order."""
     spec = benchmark(name)
-    return [_score(spec, keys) for keys in spec.selection(default_settings())]
+    return [_score(spec, keys) for keys in default_settings().keys_of(spec)]
 
 
 def shipped_leaderboard() -> str:

@@ -38,7 +38,7 @@ _REMEDY: dict[Kind, str] = {
 _SHOWN = 5
 """Most lines about what cannot be checked here; JSON has all."""
 _HASHES = "files"
-_UNSIGNED = "nothing here shows who published the files, and when: see docs/trust.md on signing"
+_UNSIGNED = "nothing here shows who published the files, and when: docs/trust.md says how to sign"
 
 
 def touched(project: Project, reach: Reach, asked: Mapping[str, str | None], *, as_json: bool) -> RenderableType:

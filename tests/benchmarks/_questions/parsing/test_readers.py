@@ -97,7 +97,7 @@ def test_choices_and_yes_or_no(name: str, wrong: int, unread: int) -> None:
 
 
 def test_the_tables_of_the_documentation_are_of_these_rules_and_cases() -> None:
-    text = (REPOSITORY / "docs/reading.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs/method/reading.md").read_text(encoding="utf-8")
     assert [row for part in ("", "_unseen") for row in tables(part) if row not in text] == []
 
 

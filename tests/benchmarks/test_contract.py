@@ -1,0 +1,55 @@
+"""Every benchmark, and the one that somebody else adds, has all parts that the rest of the program reads."""
+
+import inspect
+import re
+from importlib import import_module
+
+import pytest
+
+from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
+from driftledger.benchmarks.records import CollectedRecord
+from driftledger.benchmarks.registry import benchmarks
+from driftledger.benchmarks.runner import Runner
+from driftledger.benchmarks.settings import Scoring, Section
+from tests.words.spec import Words
+
+EACH = pytest.mark.parametrize("spec", [*benchmarks(), Words()], ids=lambda spec: spec.name)
+
+
+@EACH
+def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec: Benchmark) -> None:
+    assert spec.metrics[0].headline
+    assert len({metric.key for metric in spec.metrics}) == len(spec.metrics)
+    for metric in spec.metrics:
+        assert metric.title, metric.key
+        assert metric.formula, metric.key
+        assert metric.needs, metric.key
+        module, _, function = metric.function.rpartition(".")
+        assert callable(getattr(import_module(module), function)), metric.key
+    shown = {*spec.at_a_glance, *spec.across, *spec.dvc_metrics, *spec.drawn_groups.values()}
+    assert shown <= {metric.key for metric in spec.metrics}
+
+
+@EACH
+def test_its_stages_depend_on_what_shapes_them(spec: Benchmark) -> None:
+    fields = spec.settings.model_fields
+    assert spec.data in (DATASET, QUESTION_SET)
+    for stage in (*spec.collects, spec.scores):
+        assert set(stage.settings) <= fields.keys()
+        assert set(stage.keys) <= {*spec.scores.keys}
+        assert set(re.findall(r"\{(\w+)\}", stage.path)) == {*stage.keys}
+    assert all(stage.record and issubclass(stage.record, CollectedRecord) for stage in spec.collects)
+    depends = {*spec.scoring.model_fields, "min_coverage", *spec.beside} - {"seed"}
+    assert depends <= {*spec.scores.settings}
+    assert issubclass(spec.settings, Section)
+    assert issubclass(spec.scoring, Scoring)
+
+
+@EACH
+def test_its_runner_does_all_that_is_asked_of_one(spec: Benchmark) -> None:
+    module, _, name = spec.runner.partition(":")
+    runner = getattr(import_module(module), name)
+    assert issubclass(runner, Runner)
+    assert not inspect.isabstract(runner)
+    assert all(rule.why for rule in spec.unfair)
+    assert spec.unfair
