@@ -19,7 +19,6 @@ from typer.main import get_command
 from driftledger import cli
 from driftledger.commands import ask, stages
 from driftledger.commands import collect as collecting
-from driftledger.commands.plan_table import plan_table
 from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.notebook.opened import OpenedProject
@@ -311,7 +310,7 @@ def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
 ) -> None:
     calls, opened = list[tuple[str, bool]](), list[str]()
 
-    def write(folder: Path, project: Any, scores: Any, *, images: bool = True) -> None:
+    def write(folder: Path, project: Any, *, images: bool) -> None:
         calls.append((str(folder), images))
 
     params = default_params()
@@ -324,8 +323,7 @@ def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
     draw(tmp_path / "data/questions/scenes_mme/images/b.png", 2)
     draw(tmp_path / "data/questions/scenes_mme/images/c.png", 3)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("driftledger.reports.site.build.write_site", write)
-    monkeypatch.setattr("driftledger.reports.selected.selected_scores", lambda project: [])
+    monkeypatch.setattr("driftledger.reports.report.write_pages", write)
     monkeypatch.setattr(stages, "report", lambda project: calls.append(("reports/site", True)))
     monkeypatch.setattr("webbrowser.open", opened.append)
     assert run(monkeypatch, "report", *arguments) == (0 if written else 2)
@@ -355,9 +353,11 @@ def test_a_plan_is_without_columns_that_say_nothing() -> None:
     stored = {"stored": 1_234_567, "to_make": 5, "spent": 0.0, "attempts_so_far": 0}
     free = stored | {"most_input_tokens": 0, "most_output_tokens": 0, "likely_cost": None, "most_cost": None}
     paid = stored | {"most_input_tokens": 12_345_678, "most_output_tokens": 10, "likely_cost": 1.2, "most_cost": 3.4}
-    head, row = fitting(plan_table({"models.free": free})).splitlines()
+    head, row = fitting(collecting.plan_table({"models.free": free})).splitlines()
     assert (head.split(), row.split()) == (["stored", "to", "make"], ["models.free", "1,234,567", "5"])
-    text = fitting(plan_table({f"models.a_model_with_a_long_name_{n}": each for n, each in enumerate((free, paid))}))
+    text = fitting(
+        collecting.plan_table({f"models.a_model_with_a_long_name_{n}": each for n, each in enumerate((free, paid))})
+    )
     assert "12,345,678" in text
     assert text.splitlines()[-1].split() == ["all", "3.40"]
-    assert fitting(plan_table({})).strip() == ""
+    assert fitting(collecting.plan_table({})).strip() == ""

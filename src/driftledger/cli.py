@@ -216,11 +216,10 @@ def run(
 def plan(context: typer.Context, as_json: JsonOption = False) -> None:
     """Count the calls that are still needed, and what they may cost."""
     from driftledger.commands import collect as collecting
-    from driftledger.commands.plan_table import plan_table
     from driftledger.core.terminal import show
 
     planned = {name: calls.to_dict() for name, calls in collecting.plan(context.obj).items()}
-    show(json.dumps(planned, indent=2) if as_json else plan_table(planned))
+    show(json.dumps(planned, indent=2) if as_json else collecting.plan_table(planned))
 
 
 @app.command(rich_help_panel=EVALUATE)

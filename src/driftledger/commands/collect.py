@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
+from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
 from driftledger.benchmarks.records import CARD, CollectedCard
@@ -33,7 +34,7 @@ from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
 from driftledger.core.files import INPUTS, files_digest, is_made, keep_only, made_from, make, read_json
 from driftledger.core.strict import explain
-from driftledger.core.terminal import Progress
+from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line
 from driftledger.project.asking import ask, collector_of, refuse_failures
 from driftledger.project.inputs import stage_inputs
@@ -41,6 +42,9 @@ from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, keys_of
 
 R = TypeVar("R")
+
+_PLANNED = ("", "stored", "to make", "tokens in, at most", "out, at most", "cost, likely", "cost, at most", "spent")
+_NO_NUMBER = "–"
 
 
 @dataclass(frozen=True)
@@ -263,6 +267,40 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
                 counted[f"models.{name}"] = calls
         counted |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
         return counted | ({f"judge {settings.judge}": plan.of(project.judge())} if settings.needs_judge else {})
+
+
+def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
+    """One line per component, and the sum of what costs money; without columns that say nothing."""
+    rows: list[tuple[str, ...]] = [
+        (
+            name,
+            f"{calls['stored']:,}",
+            f"{calls['to_make']:,}",
+            _tokens(calls["most_input_tokens"]),
+            _tokens(calls["most_output_tokens"]),
+            _money(calls["likely_cost"]),
+            _money(calls["most_cost"]),
+            _money(calls["spent"] if calls["attempts_so_far"] else None),
+        )
+        for name, calls in plan.items()
+    ]
+    shown = [number for number, cells in enumerate(zip(*rows, strict=True)) if set(cells) != {_NO_NUMBER}]
+    sums = {key: sum(calls[key] or 0.0 for calls in plan.values()) for key in ("most_cost", "spent")}
+    if any(calls["most_cost"] is not None for calls in plan.values()):
+        rows.append(("all", *[""] * 5, _money(sums["most_cost"]), _money(sums["spent"])))
+    columns = [_PLANNED[number] for number in shown]
+    planned = table(*columns, numbers=columns[1:])
+    for row in rows:
+        planned.add_row(*(line(row[number]) for number in shown))
+    return planned
+
+
+def _tokens(value: int) -> str:
+    return f"{value:,}" if value else _NO_NUMBER
+
+
+def _money(value: float | None) -> str:
+    return _NO_NUMBER if value is None else f"{value:,.2f}"
 
 
 def _count(task: Task, plan: Plan, done: dict[str, Any]) -> None:

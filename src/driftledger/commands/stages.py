@@ -110,24 +110,19 @@ def pages(project: Project, out: Path | None, *, images: bool, show: bool) -> No
     if out is None and not images:
         raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
     if out is not None:
-        count, names = _images(project)
-        if images and count:
-            told = f"{out} will contain {count:,} images of {', '.join(names)}; --no-images leaves them out"
-            print(for_terminal(told), file=sys.stderr, flush=True)
+        run, paths = project.settings.run, project.paths
+        folders = {name: paths.dataset(name) for name in run.datasets}
+        folders |= {name: paths.question_set(name) for name in run.question_sets}
+        counts = {name: sum(1 for _ in (folder / "images").glob("*")) for name, folder in folders.items()}
+        if images and (count := sum(counts.values())):
+            names = ", ".join(name for name in counts if counts[name])
+            sentence = f"{out} will contain {count:,} images of {names}; --no-images leaves them out"
+            print(for_terminal(sentence), file=sys.stderr, flush=True)
         write_pages(out, project, images=images)
     elif not project.paths.site.is_dir():
         report(project)
     if show:
         webbrowser.open(((out or project.paths.site) / "index.html").absolute().as_uri())
-
-
-def _images(project: Project) -> tuple[int, list[str]]:
-    """How many images the selected data have here, and which data that are."""
-    run, paths = project.settings.run, project.paths
-    folders = {name: paths.dataset(name) for name in run.datasets}
-    folders |= {name: paths.question_set(name) for name in run.question_sets}
-    counts = {name: sum(1 for _ in (folder / "images").glob("*")) for name, folder in folders.items()}
-    return sum(counts.values()), [name for name, count in counts.items() if count]
 
 
 def correlation(project: Project) -> str:
