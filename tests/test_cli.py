@@ -311,7 +311,7 @@ def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
 ) -> None:
     calls, opened = list[tuple[str, bool]](), list[str]()
 
-    def write(folder: Path, project: Any, scores: Any, *, images: bool = True) -> None:
+    def write(folder: Path, *_: Any, images: bool = True) -> None:
         calls.append((str(folder), images))
 
     params = default_params()
