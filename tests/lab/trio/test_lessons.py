@@ -93,8 +93,8 @@ def chosen(said: Said) -> tuple[SapQuestion, list[str], int]:
     assert [line[:3] for line in lines] == [f"{letter}. " for letter in "ABCDE"[: len(lines)]]
     one, options = to_choose(said.scene)[question], [line[3:] for line in lines]
     choice = parse_choice(said.answer, options, options.index(one.refusal) if one.refusal in options else 0)
-    assert choice.option is not None
-    return one, options, choice.option
+    assert choice.value is not None
+    return one, options, choice.value
 
 
 @given(seeds)
