@@ -10,9 +10,9 @@ import pytest
 import skimage.data
 from PIL import Image, ImageDraw
 
-from driftledger.benchmarks._questions.runner import rendered
 from driftledger.benchmarks._questions.parsing.choice import parse_choice
 from driftledger.benchmarks._questions.records import permutation
+from driftledger.benchmarks._questions.runner import rendered
 from driftledger.components.base import Model
 from driftledger.core.types import Conversation, ImageFile
 from driftledger.data.question_sets.base import SourceQuestion

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from driftledger.benchmarks._questions.runner import rendered
 from driftledger.benchmarks._questions.parsing.choice import parse_choice
+from driftledger.benchmarks._questions.runner import rendered
 from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, SHAPES, SIZES
 from driftledger.demo.datasets.arrangements.measuring import measure
 from driftledger.demo.models.rubric import grade
