@@ -26,7 +26,6 @@ SPECIFICATIONS = (
         "benchmarks.traces",
         "benchmarks.*.traces",
     ),
-    "benchmarks._questions.answers_csv",
 )
 """What a benchmark is, without what runs it."""
 

@@ -7,7 +7,7 @@ adds. A new benchmark is a folder, a line in :mod:`driftledger.benchmarks.regist
 
 import re
 from abc import ABC
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -376,10 +376,6 @@ class Matrix(NamedTuple):
     digits: int = 0
 
 
-Artifacts = dict[str, Callable[[], bytes]]
-"""Path below the score's folder in MLflow → what makes the file's bytes when it is wanted."""
-
-
 class Benchmark(ABC):
     """The specification of a benchmark. Its attributes are tables; its methods have defaults that do for most."""
 
@@ -577,16 +573,12 @@ class Benchmark(ABC):
         """Further figures of scores on the same data, beside bars and lines."""
         return iter(())
 
-    def artifacts(self, folders: Mapping[str, Path], score: Score) -> Artifacts:
-        """Return the files that MLflow has of a score beside its rows: pictures, descriptions, answers.
+    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator["Trace"]:
+        """Yield the units of these rows step by step, as MLflow's trace view shows them.
 
         Args:
             folders: stage → the folder that it wrote, from the data to the score.
         """
-        return {}
-
-    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator["Trace"]:
-        """Yield the units of these rows step by step, as MLflow's trace view shows them; ``folders`` as above."""
         return iter(())
 
 

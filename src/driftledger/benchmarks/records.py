@@ -1,13 +1,16 @@
 """What the records of all collect stages share, and the card that stands beside them."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import Field
 
 from driftledger.collect.call import Result
 from driftledger.components.card import ComponentCard
-from driftledger.core.files import Record
+from driftledger.core.canonical import canonical_json
+from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name
+from driftledger.core.text import csv_table
 from driftledger.core.types import Outcome
 
 RECORDS, CARD = "records.jsonl", "components.json"
@@ -76,6 +79,16 @@ def recorded_result(record: CalledRecord, text: str) -> Result:
         error=record.error,
         note=record.notes[0] if record.notes else None,
     )
+
+
+def records_csv(folder: Path, kind: type[CollectedRecord]) -> bytes:
+    """Return the records of a folder as a table: a column for each field that some record has, lists as JSON."""
+    rows = [record.to_dict() for record in read_jsonl(folder / RECORDS, kind)]
+    fields = dict.fromkeys(key for row in rows for key, value in row.items() if value not in (None, [], {}))
+    head = [field for field in fields if field != "schema"]
+    cells = [[row.get(field) for field in head] for row in rows]
+    texts = [[canonical_json(cell) if isinstance(cell, list | dict) else cell for cell in row] for row in cells]
+    return csv_table(head, texts)
 
 
 class Linked(NamedTuple):

@@ -24,8 +24,7 @@ from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.core.text import for_line
 from driftledger.data.datasets.decode import decode
-from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.lineage import Evidence, Folder, Lineage, read_all_evidence
+from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage, read_all_evidence
 from driftledger.ledger.lock import LOCK, LockEntry, parse_lock
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Tree, Workspace

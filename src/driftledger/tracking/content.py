@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from driftledger.benchmarks.base import Kind, Tracked, base_role, kind_of
+from driftledger.benchmarks.records import records_csv
 from driftledger.benchmarks.score import Row, Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
@@ -187,8 +188,10 @@ def artifacts_of(root: Path, evidence: Evidence, rows: Mapping[str, Sequence[Row
         "prompts.json": _json({place: some for place, some in prompts.items() if some}),
     }
     for lineage in first_of_records(evidence.lineages):
-        made = lineage.spec.artifacts(lineage.places(root), lineage.score)
-        files |= {f"{lineage.place}/{path}": make() for path, make in made.items()}
+        folders = lineage.places(root)
+        for stage in lineage.spec.collects:
+            if stage.record is not None:
+                files[f"{lineage.place}/{stage.name}.csv"] = records_csv(folders[stage.name], stage.record)
     return files
 
 

@@ -14,8 +14,7 @@ from driftledger.benchmarks._chains.records import ChainRecord, asked_again, che
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import write_collected
-from driftledger.collect.call import Ask, Draw, NotStoredError
-from driftledger.collect.plan import Plan
+from driftledger.collect.call import Ask, Draw
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
 from driftledger.core.canonical import derive_seed, sha256_file
@@ -130,21 +129,6 @@ def test_which_models_draw_lots_is_told_by_their_settings() -> None:
     assert asked_again(LotsModel(temperature=0.0).model_dump(), 1) is None
     assert asked_again(EchoModel().model_dump(), 1) is None
     assert asked_again({"temperature": None, "seed": None}, 1) == 1, "the service's own, which is seldom 0"
-
-
-def test_a_plan_counts_what_repeats_share_once(samples: list[Sample], tmp_path: Path) -> None:
-    with CallStore(tmp_path / "store") as store:
-        plan = Plan(store)
-        with pytest.raises(NotStoredError):
-            stage(samples, 3).run(plan.run)
-    made = {calls.component.kind: calls.to_make for calls in plan.calls.values()}
-    assert made == {"model": 3 * (1 + 3 * 2), "generator": 3 * 3 * 3}
-    assert stage(samples, 3).calls == 2 * 27
-    run(samples, tmp_path, 3)
-    with CallStore(tmp_path / "store") as store:
-        plan = Plan(store)
-        stage(samples, 3).run(plan.run)
-    assert {calls.to_make for calls in plan.calls.values()} == {0}
 
 
 def test_calls_of_every_repeat_can_be_made_again(samples: list[Sample], tmp_path: Path) -> None:

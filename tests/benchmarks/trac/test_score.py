@@ -18,7 +18,7 @@ from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import CoverageError
-from driftledger.core.files import read_jsonl, write_json, write_jsonl
+from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Outcome
 from driftledger.demo.encoders.tfidf import TfIdf
 from tests.support.fakes import ColourModel, LetterEncoder
@@ -278,39 +278,6 @@ def test_descriptions_longer_than_the_encoder_reads_are_flagged(tmp_path: Path) 
     write_case(tmp_path)
     found, _ = scored(tmp_path, encoder=LetterEncoder())
     assert "the text encoder read only the beginning of 9 of 10 descriptions" in found.flags
-
-
-def test_conditions_with_the_same_descriptions_are_retrieved_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At 9 tokens as at 5 nothing was cut; at 2 one description is another, and at 1 one is as it was, and refused."""
-    write_case(tmp_path)
-    plain = read_jsonl(tmp_path / "said" / RECORDS, DescriptionRecord)
-    changes: dict[int, dict[str, object]] = {
-        9: {},
-        5: {},
-        2: {"description": "a short tail"},
-        1: {"outcome": Outcome.REFUSED},
-    }
-    several = {
-        length: [
-            record.model_copy(update={"max_tokens": length} | (change if record.sample == "a" else {}))
-            for record in plain
-        ]
-        for length, change in changes.items()
-    }
-    alone = {}
-    for length, records in several.items():
-        write_descriptions(tmp_path / "said", records, max_tokens=[length])
-        alone[length] = scored(tmp_path)[0].groups["condition"][f"l{length}, 0-shot"]
-    corpora: list[Sequence[str]] = []
-    honest = TfIdf.fitted
-    monkeypatch.setattr(TfIdf, "fitted", lambda self, texts: corpora.append(texts) or honest(self, texts))  # type: ignore[func-returns-value]
-    write_descriptions(tmp_path / "said", [each for some in several.values() for each in some], max_tokens=[*changes])
-    found, _ = scored(tmp_path)
-    assert found.groups["condition"] == {f"l{length}, 0-shot": numbers for length, numbers in alone.items()}
-    assert len(corpora) == 3
-    assert [alone[length]["top1"] for length in changes] == [75, 75, 50, 200 / 3]
 
 
 def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_first(tmp_path: Path) -> None:

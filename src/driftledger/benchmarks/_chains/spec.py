@@ -1,16 +1,11 @@
 """What the specifications of benchmarks over chains have in common: the flow from a dataset to a score."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from pathlib import Path
 from typing import ClassVar
 
 from driftledger.benchmarks._chains.records import ChainRecord, check_chains
-from driftledger.benchmarks.base import DATASET, Artifacts, Benchmark, Input, Metric, Rule, Stage
-from driftledger.benchmarks.records import RECORDS, CollectedCard, Linked
-from driftledger.benchmarks.score import Score
-from driftledger.core.files import read_jsonl
-from driftledger.core.text import csv_table
+from driftledger.benchmarks.base import DATASET, Benchmark, Input, Metric, Rule, Stage
+from driftledger.benchmarks.records import CollectedCard, Linked
 
 KEYS = ("dataset", "model", "generator")
 """What names a folder of chains."""
@@ -52,13 +47,3 @@ class ChainBenchmark(Benchmark):
         self, stage: str, records: Sequence[ChainRecord], card: CollectedCard, parents: Mapping[str, str]
     ) -> Iterator[Linked]:
         return check_chains(records, card, parents)
-
-    def artifacts(self, folders: Mapping[str, Path], score: Score) -> Artifacts:
-        """Every description."""
-        return {"descriptions.csv": partial(_descriptions_csv, folders[self.collects[0].name])}
-
-
-def _descriptions_csv(folder: Path) -> bytes:
-    records = read_jsonl(folder / RECORDS, ChainRecord)
-    rows = ([each.sample, each.repeat, each.t, each.outcome, each.description, each.error] for each in records)
-    return csv_table(["sample", "repeat", "t", "outcome", "description", "error"], rows)

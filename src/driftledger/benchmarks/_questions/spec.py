@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -11,7 +10,6 @@ from driftledger.benchmarks._questions.settings import UNREAD, QuestionScoring, 
 from driftledger.benchmarks.base import (
     QUESTION_SET,
     RECORDS_OF,
-    Artifacts,
     Benchmark,
     Input,
     Metric,
@@ -63,12 +61,6 @@ class QuestionBenchmark(Benchmark):
         UNREAD_COUNTS,
     )
 
-    def artifacts(self, folders: Mapping[str, Path], score: Score) -> Artifacts:
-        from driftledger.benchmarks._questions.answers_csv import answers_csv
-
-        answered, graded = (folders[stage.name] for stage in self.collects)
-        return {"answers.csv": partial(answers_csv, answered, graded, cast(type[GradeRecord], self.collects[1].record))}
-
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator["Trace"]:
         from driftledger.benchmarks._questions.traces import traces
 
@@ -83,6 +75,7 @@ def flow(
     graded: tuple[str, ...] = (),
     scored: tuple[str, ...] = (),
     judged: bool = False,
+    read: int = 1,
 ) -> tuple[Stage, Stage, Stage]:
     """The stages that ask the model, read or grade the answers, and score them.
 
@@ -90,10 +83,11 @@ def flow(
         record: what an answer is read or graded as.
         asked: settings of the benchmark's section that the first depends on; ``graded`` and ``scored`` likewise.
         judged: whether a judge grades the answers.
+        read: the version of the stage that reads or grades them.
     """
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"
     return (
         Stage("answer", KEYS, f"{folder}/answers", record=AnswerRecord, settings=asked),
-        Stage("grade", KEYS, f"{folder}/grades", record=record, settings=graded, judged=judged),
+        Stage("grade", KEYS, f"{folder}/grades", read, record=record, settings=graded, judged=judged),
         score_stage(name, KEYS, "unread", *scored),
     )

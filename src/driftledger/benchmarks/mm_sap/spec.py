@@ -22,7 +22,7 @@ _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
 _percent = partial(Metric, needs=READ, unit="%")
 _letters = partial(_percent, source="positions.position_bias", higher_is_better=None, digits=1)
-_STAGES = flow("mm_sap", ChoiceRecord, asked=("permutations", "prompt"), scored=("count_free_refusals",))
+_STAGES = flow("mm_sap", ChoiceRecord, asked=("permutations", "prompt"), scored=("count_free_refusals",), read=2)
 _SCORE = _percent(
     "score",
     "self-awareness score",

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from driftledger.benchmarks.base import (
     DATASET,
     RECORDS_OF,
-    Artifacts,
     Benchmark,
     Input,
     Matrix,
@@ -24,7 +23,6 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.records import CollectedCard, Linked
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.trac.artifacts import artifacts
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
 from driftledger.benchmarks.trac.settings import TracScoring, TracSettings
 from driftledger.benchmarks.trac.tables import conditions, confusions, figures
@@ -183,9 +181,6 @@ class Trac(Benchmark):
 
     def figures(self, scores: Sequence[Score]) -> Iterator[Matrix]:
         return figures(scores)
-
-    def artifacts(self, folders: Mapping[str, Path], score: Score) -> Artifacts:
-        return artifacts(folders, score)
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
         return traces(self, folders, score, rows)

@@ -17,7 +17,7 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.files import new_folder, read_jsonl, write_bytes, write_text
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_terminal
-from driftledger.ledger.code import code_version
+from driftledger.ledger.lineage import code_version
 from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project

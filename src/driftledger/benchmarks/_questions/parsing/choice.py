@@ -5,7 +5,6 @@ not, nothing was chosen: a later rule never settles what an earlier one read as 
 the midst of a text.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -86,30 +85,17 @@ class _Reply(Said[int]):
         """Where refusals end; where options are named, to deny that something is there is to deny one of them."""
         return refused_at(self.low, denials=not self.mentions)
 
-    @cached_property
-    def labelled(self) -> list[tuple[Mention, int]]:
-        """Every option text that has its own letter before it, and where that letter is."""
-        labelled = []
-        for mention in self.mentions:
-            back = max(0, mention.start - _NEAR)
-            label = find("label_before").search(self.text[back : mention.start])
-            if label and _index(label["letter"]) == mention.option:
-                labelled.append((mention, back + label.start("letter")))
-        return labelled
+    def choice(self, turns: int = 3) -> Parsed[int]:
+        """What the reply chooses, without a repetition of all options; after ``turns`` refusals no *but* counts."""
+        if echo := self._echo():
+            text = f"{self.text[: echo[0]]}\n{self.text[echo[1] :]}".strip()
+            return _Reply(text, self.options, self.refusal)._choice(turns, True)
+        return self._choice(turns, False)
 
-    def choice(self) -> Parsed[int]:
-        """What the reply chooses."""
-        echo = self._echo()
-        if echo:
-            return _Reply(
-                f"{self.text[: echo[0]]}\n{self.text[echo[1] :]}".strip(), self.options, self.refusal
-            )._choice(True)
-        return self._choice(False)
-
-    def _choice(self, echoed: bool) -> Parsed[int]:
+    def _choice(self, turns: int, echoed: bool) -> Parsed[int]:
         ends = [*self.refused, *(mention.end for mention in self.mentions if mention.option == self.refusal)]
-        if ends and (however := find("however").search(self.low, min(ends))):
-            rest = _Reply(self.text[however.end() :].lstrip(" ,:"), self.options, self.refusal).choice()
+        if turns and ends and (however := find("however").search(self.low, min(ends))):
+            rest = _Reply(self.text[however.end() :].lstrip(" ,:"), self.options, self.refusal).choice(turns - 1)
             if rest.value not in (None, self.refusal):
                 return rest
         for readings in self._by_rules():
@@ -127,7 +113,6 @@ class _Reply(Said[int]):
         yield list(self._corrected())  # "A... no, B."
         yield [*self.announced("answer", "answer_phrase"), *self._alone()]  # "The answer is B", "B. Because", "…\nB"
         yield list(self._stated())  # "I think it's B", "B is correct"
-        yield list(self._sentences())  # "…, so (B) a blue truck."
         yield list(self._texts())  # "It is a blue truck."
         yield list(self._concluded())  # "This one is easy: B."
 
@@ -149,9 +134,13 @@ class _Reply(Said[int]):
     def _echo(self) -> tuple[int, int] | None:
         """Where all options are repeated in order, each with its letter: from where to where."""
         start = following = 0
-        for mention, label in self.labelled:
+        for mention in self.mentions:
+            back = max(0, mention.start - _NEAR)
+            label = find("label_before").search(self.text[back : mention.start])
+            if label is None or _index(label["letter"]) != mention.option:
+                continue
             if mention.option == 0:
-                start = label
+                start = back + label.start("letter")
             following = 1 if mention.option == 0 else following + 1 if mention.option == following else 0
             if following == len(self.options):
                 return start, mention.end
@@ -263,13 +252,6 @@ class _Reply(Said[int]):
         correction = find("correction").match(self.low, end)
         return self.read(correction.end(), bare=True) if correction else None
 
-    def _is_meant(self, start: int) -> bool:
-        """Whether what is at ``start`` may answer: the reply does not refuse, or a *but* stands between."""
-        before = bisect_right(self.refused, start)
-        if not self.refused or not before:
-            return not self.refused
-        return find("however").search(self.low, max(self.refused[before - 1], start - BACK), start) is not None
-
     def _verdicts(self) -> Iterator[Reading[int]]:
         """The option that alone is called right where options are gone through, each with a yes or a no."""
         verdict = {match["letter"]: match["yes"] is not None for match in find("verdict").finditer(self.text)}
@@ -317,19 +299,10 @@ class _Reply(Said[int]):
             if self.text[start].isupper() and reading.value is not None and not self.denied(reading, start):
                 yield reading.several() if match["joined"] else reading
 
-    def _sentences(self) -> Iterator[Reading[int]]:
-        """A sentence that ends with a letter and its own text; in a refusal only behind its *but*."""
-        for mention, label in self.labelled:
-            reading = Reading(mention.option, "letter", label, mention.end)
-            ends = find("sentence_after").match(self.low, mention.end)
-            if ends and not self.denied(reading, label) and self._is_meant(label):
-                yield reading
-
     def _texts(self) -> Iterator[Reading[int]]:
         """The text of an option, if it is the only one that is not denied, and begins, ends or is what a sentence says.
 
-        In a refusal it counts only behind its *but*, unless it is the refusal option's; that one's text, if it is more
-        than a word, may be anywhere.
+        In a refusal only that option's text counts, which may be anywhere if it is more than a word.
         """
         before = find("before_text")
         leads = {
@@ -352,7 +325,7 @@ class _Reply(Said[int]):
             if label and self.options.letter(label["letter"]) != mention.option:
                 yield reading._replace(value=None, how=CONTRADICTION)
                 return
-            if mention.option == self.refusal or self._is_meant(mention.start):
+            if mention.option == self.refusal or not self.refused:
                 found.setdefault(mention.option, reading)
                 placed = placed or well
         if placed:
