@@ -11,10 +11,9 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from driftledger import __version__
 from driftledger.commands import people
@@ -34,9 +33,7 @@ PORT = 5000
 """Where ``ui`` serves."""
 
 PANELS = EVALUATE, ASK, SHOW = "Evaluate", "Ask", "Show and publish"
-"""The panels of ``--help``, in the order in which people come to them."""
-_FIRST = ("init", "run", "plan", "models", "preset", "audit", "compare", "verify", "report", "ui")
-"""What people type first comes first in its panel."""
+"""The panels of ``--help``; commands are defined in the order in which people come to them."""
 _EXAMPLES = """Examples:
 driftledger init --images photos  begin with your images
 driftledger run                   evaluate, and show scores
@@ -44,21 +41,7 @@ driftledger audit 0.743           where is a score from?
 driftledger compare one other     which run is better?"""
 
 
-class _ByPanel(TyperGroup):
-    def list_commands(self, ctx: Any) -> list[str]:
-        panels = {name: getattr(self.commands[name], "rich_help_panel", None) for name in self.commands}
-        order = {name: place for place, name in enumerate(_FIRST)}
-        return sorted(
-            self.commands,
-            key=lambda name: (
-                PANELS.index(panels[name]) if panels[name] in PANELS else len(PANELS),
-                order.get(name, len(order)),
-            ),
-        )
-
-
 app = typer.Typer(
-    cls=_ByPanel,
     help="Evaluate multimodal LLMs on data nobody had to label, with a ledger behind every score.",
     epilog=_EXAMPLES,
     no_args_is_help=True,
@@ -124,21 +107,32 @@ def init(
 
 
 @app.command(rich_help_panel=EVALUATE)
-def upgrade(
+def run(
     context: typer.Context,
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing: exit code 1 and the files that differ.")
-    ] = False,
+    targets: Annotated[
+        list[str] | None, typer.Argument(metavar="[STAGE]...", help="Only these and what they need; else all.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Run every stage again, also those up to date.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", "-v", help="Show the text of DVC and of the stages.")] = False,
+    no_wait: NoWaitOption = False,
 ) -> None:
-    """Write dvc.yaml and its like again, after an update of the package.
+    """Evaluate what params.yaml selects, and show the scores.
 
-    params.yaml stays as it is. 'git diff' shows what changed; a file with changes that are not committed is refused.
+    Only what is new is run, and no call is paid for twice.
     """
-    from driftledger.commands import start
+    from driftledger.commands import run as running
 
-    told = start.upgrade(context.obj, check=check)
-    typer.echo("".join(f"{for_terminal(each)}\n" for each in told), nl=False)
-    raise typer.Exit(1 if check and told else 0)
+    raise typer.Exit(running.run(replace(context.obj, waits=not no_wait), targets or (), force=force, plain=plain))
+
+
+@app.command(rich_help_panel=EVALUATE)
+def plan(context: typer.Context, as_json: JsonOption = False) -> None:
+    """Count the calls that are still needed, and what they may cost."""
+    from driftledger.commands import collect as collecting
+    from driftledger.core.terminal import show
+
+    planned = {name: calls.to_dict() for name, calls in collecting.plan(context.obj).items()}
+    show(json.dumps(planned, indent=2) if as_json else collecting.plan_table(planned))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -176,6 +170,24 @@ def preset(
 
 
 @app.command(rich_help_panel=EVALUATE)
+def upgrade(
+    context: typer.Context,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing: exit code 1 and the files that differ.")
+    ] = False,
+) -> None:
+    """Write dvc.yaml and its like again, after an update of the package.
+
+    params.yaml stays as it is. 'git diff' shows what changed; a file with changes that are not committed is refused.
+    """
+    from driftledger.commands import start
+
+    told = start.upgrade(context.obj, check=check)
+    typer.echo("".join(f"{for_terminal(each)}\n" for each in told), nl=False)
+    raise typer.Exit(1 if check and told else 0)
+
+
+@app.command(rich_help_panel=EVALUATE)
 def new(
     context: typer.Context,
     kind: Annotated[str, typer.Argument(help="model, generator, encoder, dataset or question_set.")],
@@ -191,35 +203,6 @@ def new(
     from driftledger.commands import start
 
     typer.echo("\n".join(start.new(context.obj.root, kind, name, package=package)))
-
-
-@app.command(rich_help_panel=EVALUATE)
-def run(
-    context: typer.Context,
-    targets: Annotated[
-        list[str] | None, typer.Argument(metavar="[STAGE]...", help="Only these and what they need; else all.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Run every stage again, also those up to date.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", "-v", help="Show the text of DVC and of the stages.")] = False,
-    no_wait: NoWaitOption = False,
-) -> None:
-    """Evaluate what params.yaml selects, and show the scores.
-
-    Only what is new is run, and no call is paid for twice.
-    """
-    from driftledger.commands import run as running
-
-    raise typer.Exit(running.run(replace(context.obj, waits=not no_wait), targets or (), force=force, plain=plain))
-
-
-@app.command(rich_help_panel=EVALUATE)
-def plan(context: typer.Context, as_json: JsonOption = False) -> None:
-    """Count the calls that are still needed, and what they may cost."""
-    from driftledger.commands import collect as collecting
-    from driftledger.core.terminal import show
-
-    planned = {name: calls.to_dict() for name, calls in collecting.plan(context.obj).items()}
-    show(json.dumps(planned, indent=2) if as_json else collecting.plan_table(planned))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -308,6 +291,27 @@ def audit(
 
 
 @app.command(rich_help_panel=ASK)
+def compare(
+    context: typer.Context,
+    a: Annotated[str, typer.Argument(help="A run.")],
+    b: Annotated[str, typer.Argument(help="Another.")],
+    anyway: Annotated[bool, typer.Option("--anyway", help="Rank also what is not comparable.")] = False,
+    trust: TrustOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Is one run better than another, and are they comparable?
+
+    Differences have paired intervals over the samples that both runs have.
+    """
+    from driftledger.core.terminal import show
+    from driftledger.ledger.objects.reach import Reach
+    from driftledger.notebook.opened import OpenedProject
+
+    answer = OpenedProject(trusted(context.obj, trust), Reach(trust=trust)).compare(a, b, anyway=anyway)
+    show(answer.json if as_json else answer.tree)
+
+
+@app.command(rich_help_panel=ASK)
 def verify(
     context: typer.Context,
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
@@ -336,27 +340,6 @@ def verify(
         verified = ask.verify(project, run, Reach(remote, trust), regenerated=regenerate, seed=seed)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)
-
-
-@app.command(rich_help_panel=ASK)
-def compare(
-    context: typer.Context,
-    a: Annotated[str, typer.Argument(help="A run.")],
-    b: Annotated[str, typer.Argument(help="Another.")],
-    anyway: Annotated[bool, typer.Option("--anyway", help="Rank also what is not comparable.")] = False,
-    trust: TrustOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Is one run better than another, and are they comparable?
-
-    Differences have paired intervals over the samples that both runs have.
-    """
-    from driftledger.core.terminal import show
-    from driftledger.ledger.objects.reach import Reach
-    from driftledger.notebook.opened import OpenedProject
-
-    answer = OpenedProject(trusted(context.obj, trust), Reach(trust=trust)).compare(a, b, anyway=anyway)
-    show(answer.json if as_json else answer.tree)
 
 
 @app.command(rich_help_panel=SHOW)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from driftledger.core.errors import ConfigError, DataError, DriftledgerError, MissingExtraError, MissingSourceError
+from driftledger.core.errors import ConfigError, DataError, MissingExtraError
 from driftledger.data.datasets.build import build
 from driftledger.data.datasets.huggingface import HuggingFace
 from driftledger.data.question_sets.files import read_questions
@@ -18,7 +18,7 @@ from driftledger.data.question_sets.huggingface import HuggingFaceQuestions
 from driftledger.data.question_sets.table import QuestionTable
 from driftledger.data.records import Sample, read_samples
 from tests.conftest import draw
-from tests.data.question_sets.sources import BEYOND, MME, SAP, VET, build_set, png
+from tests.data.question_sets.sources import BEYOND, SAP, build_set, cases, png
 from tests.data.test_datasets import entries_of, tree
 
 datasets, huggingface_hub = pytest.importorskip("datasets"), pytest.importorskip("huggingface_hub")
@@ -111,56 +111,17 @@ def test_a_support_and_a_test_split(tmp_path: Path) -> None:
             HuggingFace.model_validate({"path": str(folder)} | wrong)
 
 
-REFUSED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], type[DriftledgerError], str]] = {
-    "column": (
-        [{"kind": "x"}],
-        {"label_column": "kinds"},
-        ConfigError,
-        "column 'kinds' is unknown; did you mean 'kind'?",
-    ),
-    "no images": (
-        [{"kind": "x"}],
-        {"image_column": "kind"},
-        ConfigError,
-        "column 'kind' holds no images; set image_col",
-    ),
-    "split": ([{}], {"split": "tset"}, DataError, "split 'tset', cannot be loaded ("),
-    "strange split": ([{}], {"split": "../x"}, DataError, "split '../x', cannot be loaded ("),
-    "configuration": ([{}], {"name": "small"}, DataError, "'small' not found"),
-    "revision": ([{}], {"revision": "main"}, ConfigError, "which has no revision; remove revision or the folder"),
-    "no image": ([{}, {"image": None}], {}, DataError, "mine: row 1 of test is an empty file"),
-    "text": (
-        [{"image": {"bytes": b"hello", "path": "x/a.png"}}],
-        {},
-        DataError,
-        "row 0 of test (a.png) is not an image",
-    ),
-    "private": ([{}, {"image": {"bytes": None, "path": "PRIVATE"}}], {}, DataError, "names a file outside the dataset"),
-    "id": (
-        [{"n": "a"}, {"n": "../b"}],
-        {"id_column": "n"},
-        DataError,
-        "row 1 of test has the id '../b', which is no safe",
-    ),
-    "blank id": ([{"n": "a"}, {"n": None}], {"id_column": "n"}, DataError, "row 1 of test has the id '', which is no"),
-    "same id": (
-        [{"n": "a"}, {"n": "A"}],
-        {"id_column": "n"},
-        DataError,
-        "row 1 of test has the id 'A' of row 0 of test",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(case: str, tmp_path: Path) -> None:
-    rows, settings, kind, says = REFUSED[case]
+@pytest.mark.parametrize("case", cases(__file__, "hub"), ids=str)
+def test_what_is_refused(case: dict[str, Any], tmp_path: Path) -> None:
     private = draw(tmp_path / "private.png", 0)
-    if case == "private":
-        rows[1]["image"]["path"] = str(private)
-    with pytest.raises(kind) as caught:
-        built(tmp_path, parquet(tmp_path / "pets", rows), **settings)
-    assert says in str(caught.value)
+    for image in (row["image"] for row in case["rows"] if row.get("image")):
+        image["bytes"] = image["bytes"] and image["bytes"].encode()
+        image["path"] = image["path"].replace("PRIVATE", str(private))
+    path = parquet(tmp_path / "pets", case["rows"]) if case["rows"] else tmp_path
+    dataset = HuggingFace.model_validate({"path": str(path)} | case["settings"])
+    with pytest.raises((ConfigError, DataError)) as caught:
+        build("mine", dataset, tmp_path / "data")
+    assert case["says"] in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "data").exists()
 
@@ -176,31 +137,6 @@ def test_data_files_and_links_out_of_the_folder_are_refused(tmp_path: Path) -> N
     (folder / "README.md").write_text(f"---\n{files}---\n")
     with pytest.raises(DataError, match="outside the dataset"):
         built(tmp_path, folder)
-
-
-@pytest.mark.parametrize(
-    ("path", "revision", "kind", "says"),
-    [
-        (
-            "owner/pets",
-            None,
-            MissingSourceError,
-            "is not a folder here; correct path, or set revision for a dataset of",
-        ),
-        ("owner/pets", "main", MissingSourceError, "cannot be loaded ("),
-        ("../nowhere/x", COMMIT, DataError, "cannot be loaded ("),
-        ("https://example.org/x", COMMIT, DataError, "cannot be loaded ("),
-        ("~no_such_user_here/pets", None, ConfigError, "cannot be reached ("),
-        ("x" * 5000, None, ConfigError, "cannot be reached ("),
-    ],
-)
-def test_a_source_that_is_not_here(
-    path: str, revision: str | None, kind: type[DriftledgerError], says: str, tmp_path: Path
-) -> None:
-    with pytest.raises(kind) as caught:
-        build("mine", HuggingFace(path=path, revision=revision), tmp_path / "data")
-    assert says in str(caught.value)
-    assert len(str(caught.value)) < 600
 
 
 def test_a_commit_that_was_loaded_once_works_without_a_network(cache: Path, tmp_path: Path) -> None:
@@ -257,22 +193,6 @@ def test_questions_with_lists_and_class_labels(tmp_path: Path) -> None:
     build_set("mine", HuggingFaceQuestions(protocol="mm_sap", path=str(folder)), tmp_path / "built")
     build_set("mine", QuestionTable(protocol="mm_sap", path=folder / "test.parquet"), tmp_path / "table")
     assert read_questions(tmp_path / "table") == read_questions(tmp_path / "built")
-
-
-def test_questions_of_the_hub_and_their_images(tmp_path: Path) -> None:
-    """lmms-lab/MME has two questions per image, and ``question_id`` is the image's."""
-    rows = [row | {"question_id": f"OCR/{pair}.jpg", "image": 1} for pair in range(2) for row in MME]
-    folder = parquet(tmp_path / "q", rows)
-    settings: dict[str, Any] = {"protocol": "mme", "path": str(folder), "columns": {"image_id": "question_id"}}
-    build_set("mine", HuggingFaceQuestions.model_validate(settings), tmp_path / "built")
-    assert [entry.image_id for entry in read_questions(tmp_path / "built")] == [
-        *["OCR/0.jpg"] * 2,
-        *["OCR/1.jpg"] * 2,
-    ]
-    for image in (None, {"bytes": None, "path": None}, {"bytes": b"", "path": None}):
-        folder = parquet(tmp_path / "vet", [VET | {"image": 1}, VET | {"image": image}])
-        with pytest.raises(DataError, match=r"row 1 of test has no image \("):
-            build_set("mine", HuggingFaceQuestions(protocol="mm_vet", path=str(folder)), tmp_path / "other")
 
 
 def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from driftledger.core.canonical import canonical_json, pretty_json, sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError
 from driftledger.core.files import read_json
 from driftledger.core.images import png_bytes
+from driftledger.core.strict import explain
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
 from driftledger.data.question_sets.images import QuestionImage
@@ -208,22 +210,10 @@ def read(path: Any, tmp_path: Path, protocol: str = "mm_sap", **more: Any) -> li
 
 
 def refused_table(path: Any, kind: type[DriftledgerError] = DataError, protocol: str = "mm_sap", **more: Any) -> str:
-    with pytest.raises(kind) as caught:
-        build_set("mine", table(path, protocol, **more), Path("/nowhere/mine"))
+    with tempfile.TemporaryDirectory() as folder, pytest.raises(kind) as caught:
+        build_set("mine", table(path, protocol, **more), Path(folder) / "mine")
     assert "\n" not in str(caught.value)
     return str(caught.value)
-
-
-@pytest.fixture(autouse=True)
-def _nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What is refused is built in a folder that each test has for itself."""
-    folder = tmp_path_factory.mktemp("refused")
-    plain = build_set
-
-    def elsewhere(name: str, provider: Any, target: Path) -> None:
-        plain(name, provider, folder / "mine" if target.parent == Path("/nowhere") else target)
-
-    monkeypatch.setitem(globals(), "build_set", elsewhere)
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -335,50 +325,17 @@ def test_a_table_that_is_refused(case: str, tmp_path: Path) -> None:
     assert table(file, protocol).source_digest() == digest
 
 
-SETTINGS: list[tuple[str, dict[str, Any], str]] = [
-    (
-        "mm_sap",
-        {"columns": {"subtask": "queston"}},
-        "columns.subtask: column 'queston' is unknown; did you mean 'question",
-    ),
-    ("mm_sap", {"columns": {"options": ["question", "B"]}}, "columns.options: column 'B' is unknown"),
-    ("mm_sap", {"columns": {"subset": "x"}}, "columns.subset: column 'x' is unknown; valid: answer, image, options"),
-    ("mme", {"columns": {"refusal": "r"}}, "columns.refusal has no meaning for mme; remove it"),
-    ("mm_vet", {"columns": {"answer_is": "index"}}, "columns.answer_is has no meaning for mm_vet; remove it"),
-    ("mme", {"refusal": REFUSAL}, "refusal has no meaning for mme; remove it"),
-    ("mme", {"path": {"a": "x.json"}}, "path names files by subset, which has no meaning for mme"),
-    ("mm_sip", {}, "protocol 'mm_sip' is unknown; did you mean 'mm_sap'? valid: mm_sap, mm_vet, mme"),
-    *(
-        ("mm_sap", {"path": path}, "; set path to the file of questions")
-        for path in ("nowhere.csv", ".", "~no_user/q", "\0")
-    ),
-    *(("mm_vet", {"images": path}, "; set images to the folder") for path in ("nowhere", "a.png", "x" * 5000)),
-]
-
-
-@pytest.mark.parametrize(("protocol", "settings", "says"), SETTINGS, ids=str)
-def test_settings_that_do_not_fit(
-    protocol: str, settings: dict[str, Any], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("case", cases(__file__, "settings"), ids=str)
+def test_settings_that_do_not_fit(case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    jsonl(tmp_path, RIGHT.get(protocol, SAP))
-    provider = QuestionTable.model_validate({"protocol": protocol, "path": "questions.jsonl"} | settings)
-    with pytest.raises(ConfigError) as caught:
-        list(provider.questions(question_rules(provider)))
-    assert says in str(caught.value)
-    assert len(str(caught.value)) < 1100
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *({"columns": each} for each in ({"anwser": "a"}, {"answer_is": "guess"}, {"question": ""}, {"options": []})),
-        *({"protocol": "MM-SAP"}, {"images": {"know": "x"}}, {"path": {}}, {"limit": 0}, {"expect": {"x": -1}}),
-    ],
-)
-def test_settings_that_make_no_sense(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        QuestionTable.model_validate({"protocol": "mm_sap", "path": "x.csv"} | wrong)
+    jsonl(tmp_path, RIGHT.get(case["protocol"], SAP))
+    settings = {"protocol": case["protocol"], "path": "questions.jsonl"} | case["settings"]
+    with pytest.raises((ConfigError, ValidationError)) as caught:
+        list((made := QuestionTable.model_validate(settings)).questions(question_rules(made)))
+    error = caught.value
+    said = explain(error, "params.yaml") if isinstance(error, ValidationError) else str(error)
+    assert case["says"] in said
+    assert "\n" not in said
 
 
 def test_benchmarks_as_their_authors_publish_them(tmp_path: Path) -> None:

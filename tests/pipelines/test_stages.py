@@ -269,7 +269,7 @@ def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_
         collect(project, ["theirs"])
     collect(project, ["regions_medium"])  # which is here
     (root / "data/datasets/my_images/inputs.json").unlink()
-    with pytest.raises(MissingSourceError, match="the image folder 'my_images' is missing"):
+    with pytest.raises(MissingSourceError, match="folder 'my_images' is missing"):
         build(project)
     assert calls == {"model": QUESTIONS * 2}
 

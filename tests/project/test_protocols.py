@@ -12,7 +12,6 @@ import yaml
 from driftledger import cli
 from driftledger.benchmarks.registry import question_rules
 from driftledger.commands.collect import plan
-from driftledger.commands.resolve import resolve
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.registry import OURS, provider_class
@@ -22,6 +21,7 @@ from driftledger.data.question_sets.build import build as build_questions
 from driftledger.project.catalogue import catalogue
 from driftledger.project.presets import apply_preset, presets
 from driftledger.project.project import Project
+from driftledger.project.resolve import resolve
 from driftledger.project.settings import load_settings
 from tests.conftest import REPOSITORY
 from tests.data.question_sets.sources import SAP, png

@@ -334,6 +334,11 @@ def test_several_mistakes_are_counted(load: Callable[[Change], Settings]) -> Non
         (b"run: [unclosed", "is not YAML"),
         (b"a: b: c", "is not YAML"),
         (b"\ttab: 1", "is not YAML"),
+        (
+            b"run: {}\nmodels: {a: {url: http://x}}",
+            "'http://x' in line 2 has a colon inside braces; put it into quotes",
+        ),
+        (b"run: {seed: 1}\ntracking: {}\nrun: {}", "'run' stands twice, in lines 1 and 3"),
         (b"\xff\xfe\x00", "is not YAML"),
         (b"run: !!python/object/apply:os.getcwd []", "is not YAML"),
         (b"- run\n- genception\n", "valid dictionary"),

@@ -10,7 +10,7 @@ from scipy import stats
 from driftledger.cli import main
 from driftledger.core.errors import ConfigError
 from driftledger.data.leaderboards import Leaderboard, OutsideValue
-from driftledger.project.correlation import CorrelationSettings
+from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.project import Project
 from driftledger.reports.correlation import FILES, correlated, our_columns, outside_columns, write_correlation
 from tests.conftest import shapes_only

@@ -82,13 +82,9 @@ class WordsRunner(Runner):
             rows.append(Row.model_validate(about | {"values": values}))
         counts = [value for row in rows for value in row.values.get("words", []) if value is not None]
         check_coverage(len(counts), len(rows), "samples were described", "words", given.min_coverage, lost)
-        how_many = {
-            "scored": len(counts),
-            "counted": len(counts),
-            "total": len(rows),
-            "coverage": len(counts) / len(rows),
-        }
-        return Scored(Score(**data.origin(), **how_many, metrics={"words": exact_mean(counts)}), rows)
+        how_many = dict.fromkeys(("scored", "counted"), len(counts)) | {"total": len(rows)}
+        coverage, means = len(counts) / len(rows), {"words": exact_mean(counts)}
+        return Scored(Score(**data.origin(), **how_many, coverage=coverage, metrics=means), rows)
 
     def callers(self, paths: Mapping[str, str], where: Callable[[str], Path]) -> Iterator[Caller]:
         card, samples = read_json(where("tell") / CARD, CollectedCard), read_samples(where("dataset"))
@@ -110,9 +106,7 @@ class Words(Benchmark):
     title: ClassVar[str] = "Words"
     data: ClassVar[Stage] = DATASET
     collects: ClassVar[tuple[Stage, ...]] = (
-        Stage(
-            "tell", ("dataset", "model"), f"{RECORDS_OF}/words/{{dataset}}", record=WordsRecord, settings=("prompt",)
-        ),
+        Stage("tell", ("dataset", "model"), f"{RECORDS_OF}/words/{{dataset}}", 1, WordsRecord, ("prompt",)),
     )
     scores: ClassVar[Stage] = score_stage("words", ("dataset", "model"))
     metrics: ClassVar[tuple[Metric, ...]] = (

@@ -234,11 +234,16 @@ class _Opened:
     """Values before it."""
     keys: dict[str, int] | None
     """Of a mapping: each key's line."""
+    flow: bool
+    """Whether it is in braces or brackets."""
     awaits_key: bool = True
 
 
-def load_yaml(text: str | bytes) -> Any:
+def load_yaml(text: str | bytes, *, for_dvc: bool = False) -> Any:
     """Read YAML safely.
+
+    Args:
+        for_dvc: whether DVC reads it too, whose parser takes no colon in an unquoted text inside braces.
 
     Raises:
         yaml.YAMLError: it is not YAML, has a key twice, or more bytes, levels or values than the bounds above.
@@ -260,13 +265,17 @@ def load_yaml(text: str | bytes) -> Any:
                 if keys.setdefault(event.value, line) != line:
                     raise _refused(f"{event.value!r:.80} stands twice, in lines {keys[event.value]} and {line}")
             opened[-1].awaits_key = not opened[-1].awaits_key
+        in_flow = for_dvc and bool(opened) and opened[-1].flow
+        if in_flow and isinstance(event, yaml.ScalarEvent) and not event.style and ":" in event.value:
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            raise _refused(f"{event.value!r:.80} in line {line} has a colon inside braces; put it into quotes")
         if isinstance(event, yaml.AliasEvent):
             if any(each.anchor == event.anchor for each in opened):
                 raise _refused(f"the alias *{event.anchor:.80} stands in what it repeats", event)
             values += sizes.get(str(event.anchor), 1)
         elif isinstance(event, yaml.CollectionStartEvent):
             keys = {} if isinstance(event, yaml.MappingStartEvent) else None
-            opened.append(_Opened(event.anchor, values, keys))
+            opened.append(_Opened(event.anchor, values, keys, bool(event.flow_style)))
         values += 1
         if len(opened) > DEEPEST:
             raise _refused(TOO_DEEP, event)

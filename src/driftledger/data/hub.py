@@ -15,11 +15,11 @@ from typing import Any
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, DataError, MissingSourceError, nothing_at, unknown_name
+from driftledger.core.errors import ConfigError, DataError, MissingSourceError, unknown_name
 from driftledger.core.paths import leads_out
 from driftledger.core.registry import import_extra
 from driftledger.core.text import shortened
-from driftledger.data.datasets.base import Provider, digest_files, printable, read_file
+from driftledger.data.datasets.base import Provider, digest_files, printable, reached, read_file
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -55,20 +55,12 @@ class HubTable(Provider, ABC):
     @property
     def _folder(self) -> Path | None:
         """The local folder; None where ``path`` is an id on the hub."""
-        try:
-            folder = Path(self.path).expanduser().absolute()
-            is_folder = folder.is_dir()
-        except (OSError, RuntimeError) as error:
-            said = shortened(str(error))
-            raise ConfigError(f"the path {self.path!r:.200} cannot be reached ({said}); correct path") from None
-        if is_folder and self.revision is not None:
+        if self.revision is None:
+            setting = "path to a folder, or revision too for a dataset of the hub"
+            return reached(Path(self.path), Path.is_dir, "is not a folder", setting)
+        if Path(self.path).is_dir():
             raise ConfigError(f"{self.path!r} is a folder here, which has no revision; remove revision or the folder")
-        if not is_folder and self.revision is None:
-            sentence = (
-                f"{self.path!r:.200} is not a folder here; correct path, or set revision for a dataset of the hub"
-            )
-            raise MissingSourceError(sentence, self.path) if nothing_at(folder) else ConfigError(sentence)
-        return folder if is_folder else None
+        return None
 
     @cached_property
     def _commit(self) -> str:
@@ -82,12 +74,7 @@ class HubTable(Provider, ABC):
             raise MissingSourceError(str(error), self.path) from None
 
     def load(self, *splits: str) -> list[Any]:
-        """Return all rows of each split, as the library has them.
-
-        Raises:
-            ConfigError: ``path`` and ``revision`` do not go together.
-            DataError: the library cannot load them.
-        """
+        """Load all rows of each split, as the library has them."""
         datasets, folder = import_extra("datasets"), self._folder
         with self._errors_in_one_sentence(self.split):
             if folder is None:
@@ -106,17 +93,13 @@ class HubTable(Provider, ABC):
         return loaded
 
     def select(self, rows: Any, images: str, columns: Iterable[str], setting: str) -> Any:
-        """Select the column of undecoded ``images``, which ``setting`` names, and these columns.
-
-        Raises:
-            ConfigError: there is no such column, or no image in the column of images.
-        """
+        """Select the column of undecoded ``images``, which ``setting`` names, and these columns."""
         needed = list(dict.fromkeys([images, *columns]))
         for column in needed:
             if column not in rows.features:
                 raise ConfigError(unknown_name(f"{self.path}: column", column, rows.features))
         image, feature = import_extra("datasets").Image, rows.features[images]
-        if not isinstance(feature, image) and getattr(feature, "dtype", None) not in ("binary", "large_binary"):
+        if not isinstance(feature, image) and "binary" not in str(getattr(feature, "dtype", "")):
             raise ConfigError(f"{self.path}: column {images!r} holds no images; set {setting}")
         return rows.select_columns(needed).cast_column(images, image(decode=False))
 
@@ -129,11 +112,7 @@ class HubTable(Provider, ABC):
         return printable(file.relative_to(folder.resolve()).as_posix() if folder and is_below else file.name)
 
     def image_bytes(self, image: dict[str, Any], name: str) -> bytes:
-        """Return the image file's bytes, from its cell in the row called ``name``.
-
-        Raises:
-            DataError: the row names a file elsewhere on this disk, or one that cannot be read.
-        """
+        """Read an image from its cell in the row called ``name``; refuse a file elsewhere on this disk."""
         data: bytes | None = image.get("bytes")
         path: str | None = image.get("path")
         if data is not None or not path:
@@ -156,12 +135,10 @@ class HubTable(Provider, ABC):
         try:
             yield
         except (errors.DatasetsError, http_error, OSError, ValueError, RuntimeError) as error:
-            wrapped = isinstance(error, errors.DatasetGenerationError)
-            reason = error.__cause__ if wrapped and error.__cause__ else error
-            said = shortened(str(reason)) or type(reason).__name__
-            raise DataError(
-                f"{self.path}, split {split!r}, cannot be loaded ({said}); correct its settings or the network"
-            ) from None
+            reason = error.__cause__ if isinstance(error, errors.DatasetGenerationError) else None
+            said = shortened(str(reason or error)) or type(error).__name__
+            what = f"{self.path}, split {split!r}, cannot be loaded ({said})"
+            raise DataError(f"{what}; correct its settings or the network") from None
 
 
 def cell_text(row: dict[str, Any], features: Any, name: str, column: str | None) -> str | None:

@@ -30,14 +30,13 @@ class Table(NamedTuple):
 
 
 def read_table(file: Path) -> Table:
-    """Read a table; its suffix says of which kind it is. Text is UTF-8.
+    """Read a table of UTF-8; its suffix says of which kind it is.
 
     JSON holds a list of objects, or an object of objects; its keys become the column ``id``. CSV begins with the names
     of its columns, separated by comma, semicolon or tab.
 
     Raises:
-        ConfigError: the suffix is not one of a table.
-        DataError: the file cannot be read, or is not what its suffix says.
+        ConfigError, DataError: the suffix is not one of a table; the file is not what its suffix says.
     """
     name, kind = printable(file.name), file.suffix.lower()
     readers = {".json": _json, ".jsonl": _jsonl, ".ndjson": _jsonl, ".csv": _csv, ".tsv": _csv}
@@ -53,9 +52,8 @@ def read_table(file: Path) -> Table:
         raise unreadable(name, error) from None
     except (ValueError, RecursionError, csv.Error) as error:
         raise _damaged(name, error) from None
-    for place, cells in rows:
-        if not isinstance(cells, dict):
-            raise DataError(f"{place} of {name} is not a JSON object; write one per row")
+    if wrong := next((place for place, cells in rows if not isinstance(cells, dict)), None):
+        raise DataError(f"{wrong} of {name} is not a JSON object; write one per row")
     columns = list(dict.fromkeys(column for _, cells in rows for column in cells))
     return Table(name, columns, len(rows), lambda _: ((f"{place} of {name}", cells) for place, cells in rows))
 
@@ -122,11 +120,7 @@ def _damaged(name: str, error: Exception) -> DataError:
 
 
 def as_text(value: Any, where: str) -> str | None:
-    """Return a cell as text, unchanged where it is text; None where it is missing.
-
-    Raises:
-        DataError: it is a list, a mapping or bytes, or holds half of a surrogate pair, which no file can.
-    """
+    """Return a cell as text, unchanged where it is text; None where it is missing; DataError if it is another thing."""
     if value is None or (isinstance(value, float) and value != value):  # as pandas writes a missing cell
         return None
     if isinstance(value, list | tuple | dict | bytes | bytearray):

@@ -23,7 +23,7 @@ from driftledger.data.leaderboards import (
 )
 from driftledger.metrics.agreement import FEWEST, Agreement, agreement, fisher_interval
 from driftledger.metrics.intervals import ConfidenceInterval
-from driftledger.project.correlation import CorrelationSettings
+from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.project import Project
 from driftledger.reports.charts import drawn, matrix, short
 from driftledger.reports.selected import selected_scores

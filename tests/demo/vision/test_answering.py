@@ -62,8 +62,8 @@ def aware(show, model: Model) -> self_awareness.SelfAwareness:
         assert question.refusal is not None
         refusal = shown.index(question.refusal)
         read = parse_choice(show(model, question, rendered(PROMPT, question.question, shown)), shown, refusal)
-        assert read.option is not None
-        choices.append(order[read.option])
+        assert read.value is not None
+        choices.append(order[read.value])
         right.append(question.options.index(question.answer) if question.answer else -1)
         refusals.append(order[refusal])
     subsets = [question.subset or "" for question in questions]

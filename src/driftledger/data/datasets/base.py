@@ -119,11 +119,8 @@ class SampledProvider(DatasetProvider):
 def choose(seed: int, split: Split | None, rows: Iterable[tuple[Key, Hashable]], most: int) -> set[Key]:
     """Choose the ``most`` keys of each label, or category, with the smallest SHA-256 of seed, split and key.
 
-    No random generator takes part, so the choice can be repeated on every machine. It depends neither on the order of
-    the rows nor on other labels, and a larger ``most`` only adds keys.
-
-    Args:
-        rows: a key (the number of a row or the name of a file) and a label; no key twice.
+    The choice is the same on every machine; it depends neither on the order of the rows nor on other labels, and a
+    larger ``most`` only adds keys. A row is a key (its number, or the name of its file) and a label.
 
     >>> sorted(choose(0, "test", [(0, "cat"), (1, "cat"), (2, "cat"), (3, "dog")], most=1))
     [2, 3]
@@ -146,11 +143,7 @@ def id_problem(id_: str, name: str, names: dict[str, str]) -> str | None:
 
 
 def read_file(path: Path, name: str) -> bytes:
-    """Read a file that errors call ``name``.
-
-    Raises:
-        DataError: it cannot be read.
-    """
+    """Read a file that errors call ``name``; DataError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -178,11 +171,10 @@ def reached(path: Path, fits: Callable[[Path], bool], otherwise: str, setting: s
     Args:
         fits: whether it is of the right kind; ``otherwise`` says that it is not.
         setting: what to set, and to what.
-        what: what errors call it, before its path.
 
     Raises:
         MissingSourceError: nothing is there.
-        ConfigError: it does not fit, or no path can be so.
+        ConfigError: it does not fit.
     """
     try:
         absolute = path.expanduser().absolute()
@@ -197,12 +189,9 @@ def reached(path: Path, fits: Callable[[Path], bool], otherwise: str, setting: s
 
 
 def inside(folder: Path, name: str, place: str) -> Path:
-    """Return the file called ``name`` in ``folder``, with links resolved.
+    """Return the file called ``name`` in ``folder``, with links resolved; errors say that ``place`` names it.
 
     A table may come from somebody else: it can name no file outside of its folder, not even by a link.
-
-    Raises:
-        DataError: it lies outside of the folder, or is missing; ``place`` names it.
     """
     try:
         path, parts = (folder / name).resolve(), PurePosixPath(name).parts

@@ -33,7 +33,6 @@ def decode(data: bytes, name: str, max_pixels: int) -> Decoded:
     """Decode an image file into upright 8-bit RGB: its first frame, with transparency laid over white.
 
     Args:
-        data: the whole file.
         name: what errors call it.
         max_pixels: refuse more pixels than this, going by the header, before any are decoded.
 

@@ -159,11 +159,6 @@ def read_manifest(folder: Path, manifest: str) -> Iterator[FolderImage]:
 
     Its columns are ``file`` (below ``folder``, separated by ``/``), ``label``, ``split`` (train or support, test), and
     optionally ``id`` and ``category``; others are ignored.
-
-    Raises:
-        ConfigError: it is not a table.
-        DataError: it cannot be read, a cell is missing, a split is unknown, or an image is missing, lies outside of
-            ``folder`` or is listed twice.
     """
     seen: dict[Path, str] = {}
     for place, cells in read_table(inside(folder, manifest, "manifest")).rows(

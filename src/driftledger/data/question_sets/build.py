@@ -27,8 +27,7 @@ def build(name: str, provider: QuestionProvider, rules: QuestionRules, target: P
 
     Raises:
         ConfigError: the source is not where the settings say, or has other columns.
-        DataError: a question cannot be scored, an image cannot be used, there is no question, a group's category has
-            none, or there are other numbers than the settings expect; nothing is written.
+        DataError: a question or an image cannot be used, or there are not as many as expected; nothing is written.
     """
     with new_folder(target) as folder:
         entries = _checked(name, provider, rules, _Images(folder, getattr(provider, "max_pixels", MAX_PIXELS)))
@@ -72,11 +71,7 @@ class _Images:
         (folder / "images").mkdir()
 
     def put(self, data: bytes, question: SourceQuestion) -> tuple[str, str, tuple[str, ...]]:
-        """Store an image file, and return its name, its SHA-256 and what was repaired.
-
-        Raises:
-            DataError: it cannot be decoded, or an earlier question has another image with the same ``image_id``.
-        """
+        """Store an image file, and return its name, its SHA-256 and what was repaired."""
         source = sha256_bytes(data)
         if source not in self._by_source:
             image, notes = decode(data, question.name, self._max_pixels)

@@ -17,9 +17,8 @@ from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.registry import same_provider
 from driftledger.core.strict import explain
 from driftledger.core.text import changes, for_line
-from driftledger.project.catalogue import CatalogueEntry
+from driftledger.project.catalogue import CatalogueEntry, class_of_record
 from driftledger.project.project import Project
-from driftledger.project.providers import class_of_record
 from driftledger.project.settings import Settings
 
 _DANGEROUS = ("allow_pickle", "trust_remote_code")

@@ -1,2 +1,0 @@
-# moved; removed at the end
-from driftledger.core.canonical import derive_seed  # noqa: F401

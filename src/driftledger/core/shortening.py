@@ -1,2 +1,0 @@
-# moved; removed at the end
-from driftledger.core.text import shortened  # noqa: F401

@@ -1,2 +1,0 @@
-# moved; removed at the end
-from driftledger.core.files import load_yaml  # noqa: F401

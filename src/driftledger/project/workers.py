@@ -1,2 +1,0 @@
-# moved; removed at the end
-from driftledger.project.asking import collector_of as collector_of
