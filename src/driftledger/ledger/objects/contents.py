@@ -142,7 +142,7 @@ class Contents:
         Returns:
             MD5 of an output → its files; and why the remote could not be asked, None where it could.
         """
-        from dvc.repo import Repo
+        from dvc.api import DVCFileSystem
         from dvc_data.hashfile.hash_info import HashInfo
 
         name, remotes = self._reach.remote or self._settings["core"].get("remote"), self._settings["remote"]
@@ -155,7 +155,7 @@ class Contents:
         config = {"core": {"remote": name, "no_scm": True}, "cache": cache, "remote": {name: remotes[name]}}
         with TemporaryDirectory(prefix="driftledger-") as top:
             (Path(top) / ".dvc").mkdir()
-            repo = Repo(top, config=config)
+            repo = DVCFileSystem(top, config=config).repo
             try:
                 source, target = repo.cloud.get_remote_odb(), repo.cache.local
                 for md5 in outputs:
@@ -209,11 +209,15 @@ class Contents:
     @cached_property
     def _settings(self) -> dict[str, Any]:
         """DVC's settings of this user and this machine, and those of the checkout if it is the reader's own."""
-        from dvc.config import Config, ConfigError
+        from dvc.api import DVCFileSystem
+        from dvc.exceptions import DvcException
 
         try:
-            return dict(Config(str(self.root / ".dvc") if self._reach.trust else None))
-        except ConfigError as error:
+            with TemporaryDirectory(prefix="driftledger-") as nowhere:
+                (Path(nowhere) / ".dvc").mkdir()
+                top = self.root if self._reach.trust and (self.root / ".dvc").is_dir() else Path(nowhere)
+                return dict(DVCFileSystem(str(top), config={"core": {"no_scm": True}}).repo.config)
+        except DvcException as error:
             raise LedgerError(f"DVC's configuration cannot be read ({shortened(str(error))}); edit it") from None
 
     def _readers(self) -> Iterator[Path]:
