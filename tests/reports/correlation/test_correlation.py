@@ -106,7 +106,7 @@ def test_a_bad_row_is_exit_code_2_and_a_sentence(
         main()
     assert stop.value.code == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert "data/leaderboards/mm_vet.csv, line 2: 'ten' is no number; write it like 62.7" in line
+    assert "data/leaderboards: line 2 of mm_vet.csv: value: Input should be a valid number" in line
 
 
 def test_without_a_section_the_names_that_come_with_the_package_count(project: Project) -> None:
