@@ -314,7 +314,9 @@ def test_an_image_that_is_no_file(kind: str, tmp_path: Path) -> None:
 )
 def test_a_path_that_is_no_folder(path: str, kind: type[ConfigError], says: str, tmp_path: Path) -> None:
     draw(tmp_path / "a.png", 1)
-    with pytest.raises(ConfigError, match=rf"^the folder .* {says}.*; set path to the folder of the images$") as caught:
+    with pytest.raises(
+        ConfigError, match=rf"^the image folder .* {says}.*; set path to the folder of the images$"
+    ) as caught:
         ImageFolder(path=Path(path) if path[0] == "~" else tmp_path / path).source_digest()
     assert type(caught.value) is kind
 

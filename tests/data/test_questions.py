@@ -299,7 +299,7 @@ CELLS: dict[str, tuple[str, Row, Row, str]] = {
     },
     "image_id": ("mme", {"image_id": " "}, {}, "line 2 of questions.jsonl has no image_id; "),
     "max_pixels": ("mm_vet", {}, {"max_pixels": 47}, "is 8×6 pixels, and max_pixels allows 47"),
-    "expect": ("mm_vet", {}, {"expect": {"questions": 3}}, "should have 3 questions (has 2), as expect says"),
+    "expect": ("mm_vet", {}, {"expect": {"questions": 3}}, "should have 3 questions (has 2), as its expect says"),
     "groups": ("mme", {}, {"groups": {"x": ["existenc"]}}, "category 'existenc' is unknown; did you mean 'existence'?"),
     "limit": ("mme", {}, {"limit": 1}, "only one question"),
 }

@@ -98,7 +98,9 @@ class ImageFolder(SampledProvider):
 
     @property
     def _folder(self) -> Path:
-        return reached(self.path, Path.is_dir, "is not a folder", "path to the folder of the images", "the folder ")
+        return reached(
+            self.path, Path.is_dir, "is not a folder", "path to the folder of the images", "the image folder "
+        )
 
     def _images(self) -> list[FolderImage]:
         if self.manifest is not None:

@@ -124,7 +124,7 @@ def _card(name: str, provider: QuestionProvider, entries: list[QuestionEntry]) -
     others = [f"{n} {key} (has {counted.get(key, 0)})" for key, n in expected.items() if counted.get(key, 0) != n]
     if others:
         raise DataError(
-            f"{where} should have {', '.join(others)}, as expect says; get the whole set, or correct expect"
+            f"{where} should have {', '.join(others)}, as its expect says; get the whole set, or correct expect"
         )
     subtasks = {subset: _counts(entry.subtask for entry in entries if entry.subset == subset) for subset in subsets}
     return QuestionSetCard(
