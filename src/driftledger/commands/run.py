@@ -4,6 +4,7 @@ First one process makes the calls that are missing, of all models; then ``dvc re
 that of the stages, goes to a log, from which the names of stages are read.
 """
 
+import fcntl
 import json
 import os
 import re
@@ -63,11 +64,11 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         raise ConfigError(f"{project.root} is not a DVC project; 'driftledger init' makes it one")
     log = project.paths.state / LOG
     (log.parent / "locks").mkdir(parents=True, exist_ok=True)
-    try:
-        lock = FileLock(log.parent / "locks" / "run.lock").acquire(timeout=0)
-    except Timeout:
-        raise ConfigError(f"another 'driftledger run' is under way here; its log is {log}") from None
-    with lock:
+    with (log.parent / "locks" / "run.lock").open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"another 'driftledger run' is under way here; its log is {log}") from None
         _remove_unreadable_rwlock(project.root)
         began = time.monotonic()
         own, path = str(Path(sys.executable).parent), os.environ.get("PATH", "")  # the commands of this Python
@@ -86,7 +87,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
             if not targets and (code := _make_calls(project, environment, remote)):
                 return code
             options = [*(["--pull"] if remote else []), *(["--force"] if force else [])]
-            code, ran = _follow(project, ["dvc", "repro", *options, *targets], environment, plain)
+            code, ran = _follow(project, ["dvc", "repro", *options, *targets], environment, plain, lock.fileno())
         except _StoppedError as stopped:
             _tell("stopped; 'driftledger run' goes on from here")
             return int(stopped.args[0])
@@ -136,16 +137,19 @@ def _make_calls(project: Project, environment: Mapping[str, str], remote: bool) 
 
 
 def _follow(
-    project: Project, command: Sequence[str], environment: Mapping[str, str], plain: bool
+    project: Project, command: Sequence[str], environment: Mapping[str, str], plain: bool, lock: int
 ) -> tuple[int, list[str]]:
-    """Run DVC with its text in the log; return its exit code, and the stages that it ran."""
+    """Run DVC with its text in the log; return its exit code, and the stages that it ran.
+
+    It holds the ``lock`` of this run too: after a SIGKILL of this process, the next run refuses to start beside it.
+    """
     path = project.paths.state / LOG
     with suppress(FileNotFoundError):
         path.replace(path.with_name(f"{LOG}.1"))
     ran, stage, sentence, mistake = list[str](), "", "", False
     process = subprocess.Popen(
         command, cwd=project.root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, start_new_session=True,
+        stderr=subprocess.STDOUT, start_new_session=True, pass_fds=(lock,),
     )  # fmt: skip
     assert process.stdout is not None
     live = Live(console=console(sys.stderr), transient=True, auto_refresh=False)
