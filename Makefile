@@ -57,13 +57,8 @@ lint: $(VENV)/installed-dev
 ui: $(VENV)/installed ## open MLflow on the scores
 	driftledger ui
 
-perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/performance.md
-	python perf/frechet.py
-	python perf/retrieval.py
-	python perf/remote.py
-	python perf/samples.py
-	python perf/engines.py
-	python perf/site.py
+perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/method/performance.md
+	python perf/services.py
 	python perf/start.py
 	python perf/first_score.py
 	python perf/run.py
@@ -76,7 +71,7 @@ requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 		--no-emit-index-url --no-emit-find-links --constraint requirements.txt --extra dev pyproject.toml \
 		-o requirements-dev.txt
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
-		--no-emit-index-url --no-emit-find-links --constraint requirements-dev.txt --extra dev --extra all --extra perf \
+		--no-emit-index-url --no-emit-find-links --constraint requirements-dev.txt --extra dev --extra all \
 		pyproject.toml -o requirements-all.txt
 
 clean: ## remove what was installed; data, results and MLflow stay

@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from driftledger.core.errors import DriftledgerError
-from driftledger.core.escaping import for_line
+from driftledger.core.text import for_line
 from driftledger.project.project import Project
 
 

@@ -4,6 +4,7 @@ A score's way is drawn from what ``driftledger audit`` prints; pages and MLflow 
 chromium; README's leaderboard is the report's.
 """
 
+import io
 import os
 import re
 import subprocess
@@ -12,9 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 from socket import socket
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from driftledger.charts.svg import Drawing, Svg, element, joined, page
+from rich.console import Console
+from rich.text import Text
+
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_text
 from lab.entry import here, new_app, run
@@ -27,22 +30,7 @@ PATIENCE = 60_000
 """Milliseconds that a page of MLflow may take."""
 BEGIN, END = "<!-- leaderboard: begin -->", "<!-- leaderboard: end -->"
 
-_LETTER, _LINE, _EDGE, _BAR = 8.15, 21.0, 22.0, 38.0
-"""Pixels: a letter's width at 13.5, a line's height, what is left free at the edges, the bar on top."""
-_GROUND, _INK, _PROMPT, _MARKED = "#0f1720", "#d7dde4", "#7ee0b5", "#ffd479"
-
-_FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-
 app = new_app(__doc__ or "")
-
-
-class Marked(NamedTuple):
-    """What is to be seen first in a terminal's text."""
-
-    pattern: str
-    """A regular expression; its first find is coloured."""
-    said: str
-    """Beside its line."""
 
 
 def leaderboard(report: str) -> str:
@@ -66,40 +54,22 @@ def put_leaderboard(readme: Path, report: Path) -> None:
     write_text(readme, f"{before}{BEGIN}\n{table}\n{END}{after}")
 
 
-def terminal(command: str, output: str, marked: Sequence[Marked]) -> str:
-    """A command and what it prints, as an SVG in a terminal's colours."""
-    lines = [f"$ {command}", *output.rstrip().splitlines()]
-    widest = max(map(len, lines))
-    left = _EDGE + widest * _LETTER + 18
-    width = left + max(len(each.said) for each in marked) * 7.4 + _EDGE
-    height = _BAR + len(lines) * _LINE + _EDGE
-    drawn = [element("rect", width=width, height=height, rx=10, fill=_GROUND)]
-    drawn += [element("circle", cx=_EDGE + 18 * place, cy=20, r=5.5, fill="#3b4754") for place in range(3)]
-    for place, line in enumerate(lines):
-        y = _BAR + (place + 0.7) * _LINE
-        found = [(re.search(each.pattern, line), each.said) for each in marked if place]
-        spans = sorted((match.start(), match.end()) for match, _ in found if match)
-        drawn.append(_row(y, line, spans, _INK if place else _PROMPT))
-        for match, said in found:
-            if match:
-                drawn.append(_beside(y, _EDGE + len(line) * _LETTER + 8, left, said))
-    return page(Drawing(command, "", width, height, joined(*drawn), told=output))
+def terminal(command: str, output: str, marked: Sequence[tuple[str, str]]) -> str:
+    """Return a command and what it prints as an SVG.
 
-
-def _row(y: float, line: str, marked: Sequence[tuple[int, int]], ink: str) -> Svg:
-    """Word by word, each at its place, since a viewer's font may have another width."""
-    words = []
-    for word in re.finditer(r"\S+", line):
-        is_marked = any(start <= word.start() < end for start, end in marked)
-        place = {"x": _EDGE + word.start() * _LETTER, "y": y, "textLength": len(word[0]) * _LETTER}
-        look = {"fill": _MARKED, "font_weight": "700"} if is_marked else {"fill": ink}
-        words.append(element("text", word[0], **place, **look, lengthAdjust="spacingAndGlyphs"))
-    return element("g", *words, font_size=13.5, font_family=_FONT)
-
-
-def _beside(y: float, start: float, left: float, said: str) -> Svg:
-    line = element("line", x1=start, x2=left - 8, y1=y - 4, y2=y - 4, stroke=_MARKED, stroke_dasharray="2 4")
-    return joined(line, element("text", said, x=left, y=y, font_size=13.5, fill=_MARKED))
+    Args:
+        marked: a regular expression, of which the first match is coloured, and what is said behind its line.
+    """
+    lines = [Text(f"$ {command}", "bold green"), *map(Text, output.rstrip().splitlines())]
+    for pattern, remark in marked:
+        for line in lines[1:]:
+            if match := re.search(pattern, line.plain):
+                line.stylize("bold yellow", *match.span())
+                line.append(f"  ← {remark}", "yellow")
+                break
+    console = Console(record=True, width=max(line.cell_len for line in lines) + 1, file=io.StringIO())
+    console.print(*lines, sep="\n")
+    return console.export_svg(title="driftledger", unique_id="driftledger")
 
 
 @contextmanager
@@ -130,10 +100,10 @@ def a_scores_way() -> str:
     if found.returncode:
         raise ConfigError(found.stderr.strip())
     marked = (
-        Marked(r"\d\.\d+ \[.*\]", "the score, with its interval"),
-        Marked(r"painter@\w+", "the generator version that drew"),
-        Marked(r"photos@\w+", "the exact images"),
-        Marked(r"driftledger verify \S+(?=;)", "what checks every byte of it"),
+        (r"\d\.\d+ \[.*\]", "the score, with its interval"),
+        (r"painter@\w+", "the generator version that drew"),
+        (r"photos@\w+", "the exact images"),
+        (r"driftledger verify \S+(?=;)", "what checks every byte of it"),
     )
     return terminal(command, found.stdout, marked)
 

@@ -47,12 +47,12 @@ class Count(NamedTuple):
 
 def ours(case: Case) -> str:
     choice = parse_choice(case["reply"], case["options"], case["refusal"])
-    return choice.outcome.value if choice.option is None else LETTERS[choice.option]
+    return choice.outcome.value if choice.value is None else LETTERS[choice.value]
 
 
 def yes_or_no(case: Case) -> str:
     read = parse_yes_no(case["reply"])
-    return read.outcome.value if read.answer is None else "yes" if read.answer else "no"
+    return read.outcome.value if read.value is None else "yes" if read.value else "no"
 
 
 def by_tokens(case: Case) -> str:

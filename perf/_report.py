@@ -3,61 +3,78 @@
 import json
 import os
 import platform
+import resource
+import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from driftledger.core.files import write_json
 
-FOLDER = Path(__file__).parents[1] / "reports/perf"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "reports/perf"
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with it, each command compiles anew all that was not compiled before
 
 
-def write(name: str, results: dict[str, Any], libraries: Sequence[str] = ("numpy", "scipy")) -> None:
+class Took(NamedTuple):
+    """What a command and all that it starts took."""
+
+    seconds: float
+    cpu_seconds: float
+
+
+def took(command: Sequence[str], at: Path, environment: Mapping[str, str], *, code: int = 0) -> Took:
+    """Run a command to its end.
+
+    Raises:
+        RuntimeError: it ends with another exit code.
+    """
+    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, cwd=at, env=dict(environment), capture_output=True, text=True, check=False)
+    seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != code:
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {(done.stdout + done.stderr)[-2000:]}")
+    return Took(seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
+def quiet(folder: Path) -> dict[str, str]:
+    """Return an environment for commands in a folder of their own."""
+    return os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "DVC_SITE_CACHE_DIR": str(folder.parent / f"site of {folder.name}"),
+        "DVC_NO_ANALYTICS": "1",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(ROOT / "src"),
+    }
+
+
+def write(name: str, results: Mapping[str, Any], libraries: Sequence[str]) -> None:
     """Write ``results`` to ``reports/perf/<name>.json`` as the row of this machine, with the versions of ``libraries``.
 
     Rows of other machines stay. No host name, path or date: a file changes only when what it says does.
     """
-    versions = {library: version(library) for library in libraries}
-    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    row = {
-        "results": results,
-        "machine": machine(),
-        "versions": {"python": platform.python_version(), blas["name"]: blas["version"], **versions},
-    }
+    versions = {"python": platform.python_version(), **{library: version(library) for library in libraries}}
+    row = {"results": dict(results), "machine": machine(), "versions": versions}
     path = FOLDER / f"{name}.json"
-    others = [each for each in rows(path) if each["machine"] != row["machine"]]
+    rows = json.loads(path.read_bytes())["machines"] if path.is_file() else []
+    others = [each for each in rows if each["machine"] != row["machine"]]
     write_json(path, {"machines": sorted([*others, row], key=lambda each: json.dumps(each["machine"], sort_keys=True))})
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a report; of none, or of one that is not made of rows, there are none."""
-    try:
-        found = json.loads(path.read_bytes()).get("machines", [])
-    except FileNotFoundError:
-        return []
-    return [each for each in found if "machine" in each]
+    print(json.dumps(results, indent=2))
 
 
 def machine() -> dict[str, Any]:
-    """What a measurement depends on: processor, cores, system, and the GPU where torch is loaded and sees one."""
-    found = {"cpu": _cpu(), "cores": os.cpu_count(), "system": f"{platform.system()} {platform.machine()}"}
+    """What a measurement depends on: processor, cores, system, and the GPU if torch is loaded and sees one."""
+    cpus = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").is_file() else ""
+    names = [line.partition(":")[2].strip() for line in cpus.splitlines() if line.startswith("model name")]
+    found = {"cpu": (names or [platform.machine()])[0], "cores": os.cpu_count()}
+    found["system"] = f"{platform.system()} {platform.machine()}"
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         found["gpu"] = torch.cuda.get_device_name()
     return found
-
-
-def _cpu() -> str:
-    """The CPU's name as Linux gives it, elsewhere its architecture."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except FileNotFoundError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()

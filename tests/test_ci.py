@@ -27,7 +27,6 @@ if [ "$2" = --force ]; then
 else
   echo "Running stage 'resolve':"
   [ -n "$AGAIN" ] && echo "Running stage '$AGAIN':"
-  echo "Running stage 'track':"
 fi
 exit 0
 """
@@ -62,16 +61,16 @@ def test_what_is_evaluated_anew_as_it_is_in_git_passes(repository: Path) -> None
     assert passed
     assert printed[-2:] == [
         "=== 3 passed in 1s ===",
-        "the checks pass; everything evaluated anew is what is in Git, and a second run makes nothing",
+        "the checks pass; everything evaluated again is what is in Git, and a second run makes nothing",
     ]
 
 
 @pytest.mark.parametrize(
     ("environment", "shown"),
     [
-        ({"SCORE": "2.0"}, ["evaluated anew |  M score.json", "evaluated anew | +2.0"]),
-        ({"NEW_FILE": "more.json"}, ["evaluated anew | ?? more.json"]),
-        ({"AGAIN": "drift@photos"}, ["evaluated anew | drift@photos"]),
+        ({"SCORE": "2.0"}, ["evaluated again |  M score.json", "evaluated again | +2.0"]),
+        ({"NEW_FILE": "more.json"}, ["evaluated again | ?? more.json"]),
+        ({"AGAIN": "drift@photos"}, ["evaluated again | drift@photos"]),
         ({"EVALUATION_FAILS": "yes"}, []),
     ],
     ids=["another score", "a new file", "a stage that runs again", "a failed stage"],
@@ -80,11 +79,11 @@ def test_what_differs_is_shown_and_fails(repository: Path, environment: dict[str
     passed, printed = ci(repository, **environment)
     assert not passed
     assert set(shown) <= set(printed)
-    assert printed[-1] == "the checks pass; WHAT IS EVALUATED ANEW IS NOT WHAT IS IN GIT, see above"
+    assert printed[-1] == "the checks pass; WHAT IS EVALUATED AGAIN IS NOT WHAT IS IN GIT, see above"
 
 
 def test_tests_that_fail_fail(repository: Path) -> None:
     passed, printed = ci(repository, TESTS_FAIL="1")
     assert not passed
     assert printed[-2] == "=== 3 passed in 1s ==="
-    assert printed[-1].startswith("THE CHECKS FAIL; everything evaluated anew is what is in Git")
+    assert printed[-1].startswith("THE CHECKS FAIL; everything evaluated again is what is in Git")

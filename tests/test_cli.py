@@ -1,29 +1,31 @@
-"""A mistake is a sentence and exit code 2; a bug keeps its traceback."""
+"""A mistake is a sentence and exit code 2; a bug keeps its traceback; help fits a screen."""
 
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from typer.main import get_command
 
 from driftledger import cli
-from driftledger.benchmarks.registry import command_groups
-from driftledger.commands import ask, resolve, stages, verify
+from driftledger.commands import ask, stages
 from driftledger.commands import collect as collecting
 from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
-from driftledger.ledger.findings import Finding, VerifyResult
+from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.notebook.opened import OpenedProject
-from tests.conftest import REPOSITORY
-from tests.support.params import DEFAULT
+from driftledger.project import resolve
+from tests.conftest import REPOSITORY, draw
+from tests.support.params import DEFAULT, default_params
+from tests.support.terminal import WIDTHS, fitting
 
 COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
     # what is typed → the module and the function that it goes to, and the arguments there
@@ -42,6 +44,13 @@ COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
         ["mme", "trac", "--model", "seer", "--on", "ray", "--address", "auto"],
         (["seer"], ["mme", "trac"], "ray", "auto"),
     ),
+    "collect shard": (
+        collecting,
+        "collect_shard",
+        ["--shard", "0/2", "--into", "x"],
+        ("0/2", Path("x"), (), ()),
+    ),
+    "merge": (collecting, "merge", ["x", "y"], ([Path("x"), Path("y")],)),
 }
 
 
@@ -55,10 +64,10 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return code or 0
 
 
-def command(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+def command(*arguments: str, cwd: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
     """Run the command as a user does, in a folder that is no project unless it is made one."""
     code = "from driftledger.cli import main; main()"
-    environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "200", "TERM": "dumb"}
+    environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "200", "TERM": "dumb"} | environment
     return subprocess.run(
         [sys.executable, "-c", code, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
     )
@@ -79,9 +88,9 @@ def test_arguments_go_to_the_command_of_that_name(
     module, function, typed, expected = COMMANDS[name]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(module, function, lambda project, *given: seen.append((project.root, *given)) or "done")
-    assert run(monkeypatch, *name.split(), *typed) == 0
+    assert run(monkeypatch, *name.removesuffix(" shard").split(), *typed) == 0
     assert seen == [(tmp_path, *expected)]
-    assert capsys.readouterr().out == ("done\n" if name.endswith("correlation") else "")
+    assert capsys.readouterr().out in ("", "done\n")
 
 
 def test_audit_asks_for_a_target_or_for_a_version(
@@ -103,28 +112,43 @@ def test_audit_asks_for_a_target_or_for_a_version(
     assert given == {"generator": "brush@12345678"}
 
 
-@pytest.mark.parametrize(("findings", "code"), [([], 0), ([Finding("bytes", "a\x1b[31m.png", "moved")], 1)])
+HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]\r\nall holds"
+
+
+def verified(*, holds: bool) -> ask.Verified:
+    findings = [Finding("bytes", f"data/{HOSTILE}/{number}.png", "is another") for number in range(3)]
+    findings += [Finding("missing", "data/a", "is nowhere")]
+    skipped = [Skipped("model gpt", "a service does not answer twice the same")] * 7
+    checks = {
+        "files": VerifyResult([] if holds else findings, [], Counter(files=9_000)),
+        "calls made again": VerifyResult([], skipped, Counter()),
+        "links between them": VerifyResult(),
+    }
+    return ask.Verified(["seer · brush · eye"], checks)
+
+
+@pytest.mark.parametrize("holds", [True, False])
 def test_verify_exits_with_one_where_something_does_not_hold(
-    findings: list[Finding],
-    code: int,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    holds: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    found = verify.Verified(["seer · brush · eye"], {"files": VerifyResult(findings, [], Counter(files=3))})
-    monkeypatch.setattr(verify, "verify", lambda project, run, reach, **how: found)
-    monkeypatch.setattr(verify, "verify_ledger", lambda project: found)
+    found = verified(holds=holds)
+    monkeypatch.setattr(ask, "verify", lambda project, run, reach, **how: found)
+    monkeypatch.setattr(ask, "verify_ledger", lambda project: found)
     monkeypatch.chdir(tmp_path)
     for arguments in (["verify"], ["verify", "seer/brush/eye"], ["verify", "--ledger"]):
-        assert run(monkeypatch, *arguments) == code
-        said = capsys.readouterr().out
-        assert "\x1b" not in said
-        assert any(line.startswith("seer · brush · eye: ") for line in said.splitlines())
-        assert "3 files" in said
-        assert ("all holds" in said) == (code == 0)
-        assert ("bytes: a\\x1b[31m.png: moved" in said) == ("'dvc checkout'" in said) == (code == 1)
-    assert run(monkeypatch, "verify", "--json") == code
-    assert json.loads(capsys.readouterr().out)["holds"] == (code == 0)
+        assert run(monkeypatch, *arguments) == (0 if holds else 1)
+        assert "\x1b" not in capsys.readouterr().out
+    assert run(monkeypatch, "verify", "--json") == (0 if holds else 1)
+    assert json.loads(capsys.readouterr().out)["holds"] == holds
+    text = " ".join(fitting(found.as_table()).split())
+    assert text.startswith("check how many result first problem")
+    assert "calls made again – 7 not checked model gpt" in text
+    assert "links between them – nothing to check" in text
+    assert text.count("not checked: model gpt: a service") == 5
+    end = "all holds that can be checked here; 7 not" if holds else "4 differences"
+    assert f"not checked: 2 more; --json has them all seer · brush · eye: {end}" in text
+    for sentence in ("4 wrong data/\\x1b[2J", "→ bytes: 'dvc checkout'", "→ missing: 'dvc pull'"):
+        assert text.count(sentence) == (0 if holds else 1)
 
 
 @pytest.mark.parametrize("kind", [DriftledgerError, StoreError, LedgerError, MissingExtraError])
@@ -154,7 +178,7 @@ def test_a_disk_that_cannot_be_used_is_one_sentence(
     monkeypatch.setattr(stages, "report", raising(OSError(number, os.strerror(number), name)))
     assert run(monkeypatch, "report") == 2
     said = capsys.readouterr().err
-    assert said == f"driftledger: {name or 'a file'}: {os.strerror(number)}; mend that and run again\n"
+    assert said == f"driftledger: {name or 'a file'}: {os.strerror(number)}; correct that and run again\n"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +191,7 @@ def test_what_lies_where_something_else_should_is_one_sentence(
         monkeypatch.setattr(stages, "report", raising(OSError(number, os.strerror(number), *names)))
         assert run(monkeypatch, "report") == 2
         said = capsys.readouterr().err
-        assert said == f"driftledger: data/x.json: {os.strerror(number)}; mend that and run again\n"
+        assert said == f"driftledger: data/x.json: {os.strerror(number)}; correct that and run again\n"
 
 
 @pytest.mark.parametrize("bug", [ValueError("a bug"), KeyError("x"), OSError(errno.EISDIR, "Is a directory")])
@@ -231,34 +255,25 @@ def test_a_command_that_does_not_exist_is_a_usage_error(arguments: list[str], tm
     assert "Traceback" not in done.stderr
 
 
-def test_help_lists_the_commands_and_says_what_each_option_is(tmp_path: Path) -> None:
-    done = command("--help", cwd=tmp_path)
-    assert done.returncode == 0
-    added = {*command_groups()}
-    assert {"human", "ratings"} <= added
-    for name in (
-        *(name for name in COMMANDS if " " not in name),
-        *added,
-        "audit",
-        "verify",
-        "compare",
-        "plan",
-        "preset",
-    ):
-        assert f" {name} " in done.stdout
-    assert " stage " not in done.stdout  # it is DVC's
-    for name in ("audit", "verify", "compare", "collect"):
-        assert "The same" not in command(name, "--help", cwd=tmp_path).stdout
+@pytest.mark.parametrize("width", WIDTHS)
+def test_help_fits_a_screen_and_what_people_type_first_comes_first(width: int, tmp_path: Path) -> None:
+    text = command("--help", cwd=tmp_path, TERMINAL_WIDTH=str(width), COLUMNS=str(width)).stdout
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert width < 80 or len(text.splitlines()) <= 45
+    assert "\x1b" not in text
+    assert " stage " not in text  # it is DVC's
+    assert re.findall(r"╭─ ([\w' ]+?) ─", text) == ["Options", *cli.PANELS]
+    names = ("init", "run", "plan", "models", "audit", "compare", "report", "export")
+    places = [text.index(f"│ {name} ") for name in names]
+    assert places == sorted(places)
+    assert " driftledger audit 0.743           where is a score from?" in map(str.rstrip, text.splitlines())
 
 
-def test_a_group_of_a_benchmark_is_given_the_project(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    module = import_module(command_groups()["ratings"].partition(":")[0])
-    monkeypatch.setattr(module, "ratings_sheet", lambda project, *given: f"{project.root} {given}")
-    assert run(monkeypatch, "ratings", "sheet", "shapes", "--samples", "3") == 0
-    assert capsys.readouterr().out == f"{tmp_path} ('shapes', 3, None)\n"
+def test_there_are_at_most_twenty_commands_each_in_a_panel() -> None:
+    panels = {each.name or each.callback.__name__: each.rich_help_panel for each in cli.app.registered_commands}  # type: ignore[union-attr]
+    panels |= {each.name: each.rich_help_panel for each in cli.app.registered_groups}
+    assert {name for name, panel in panels.items() if panel not in cli.PANELS} == {"stage"}
+    assert len(panels) - 1 <= 20
 
 
 def test_presets_are_listed_and_selected(
@@ -271,16 +286,52 @@ def test_presets_are_listed_and_selected(
     assert run(monkeypatch, "preset", "neural") == 0
     assert "genception.iterations: 5 → 3" in capsys.readouterr().out.splitlines()
     assert run(monkeypatch, "preset", "neural") == 0
-    assert capsys.readouterr().out == "params.yaml is as neural wants it\n"
+    assert capsys.readouterr().out == "params.yaml selects neural already\n"
 
 
-def test_report_says_where_the_scores_stand(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("arguments", "written", "err"),
+    [
+        ([], [("reports/site", True)], ""),
+        (["--out", "public"], [("public", True)], "public will contain 3 images of photos, scenes_mme; --no-images"),
+        (["--out", "public", "--no-images"], [("public", False)], ""),
+        (["--no-images"], [], "--no-images needs --out FOLDER"),
+        (["--open"], [("reports/site", True)], ""),
+        (["--open", "--out", "public", "--no-images"], [("public", False)], ""),
+    ],
+)
+def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
+    arguments: list[str],
+    written: list[tuple[str, bool]],
+    err: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    calls, opened = list[tuple[str, bool]](), list[str]()
+
+    def write(folder: Path, project: Any, *, images: bool) -> None:
+        calls.append((str(folder), images))
+
+    params = default_params()
+    params["run"] |= {
+        "datasets": ["photos", "digits"],
+        "question_sets": ["scenes_mm_sap", "scenes_mm_vet", "scenes_mme"],
+    }
+    (tmp_path / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
+    draw(tmp_path / "data/datasets/photos/images/a.png", 1)
+    draw(tmp_path / "data/questions/scenes_mme/images/b.png", 2)
+    draw(tmp_path / "data/questions/scenes_mme/images/c.png", 3)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("driftledger.reports.report.write_report", lambda project: None)
-    assert run(monkeypatch, "report") == 0
-    assert capsys.readouterr().out == "the scores side by side: reports/leaderboard.md\n"
+    monkeypatch.setattr("driftledger.reports.report.write_pages", write)
+    monkeypatch.setattr(stages, "report", lambda project: calls.append(("reports/site", True)))
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    assert run(monkeypatch, "report", *arguments) == (0 if written else 2)
+    said = capsys.readouterr().err
+    assert err in said if err else said == ""
+    assert calls == written
+    folder = "public" if "--out" in arguments else "reports/site"
+    assert opened == ([f"{tmp_path.as_uri()}/{folder}/index.html"] if "--open" in arguments else [])
 
 
 def test_plan_counts_and_asks_nothing(
@@ -296,3 +347,17 @@ def test_every_stage_of_the_pipeline_is_a_command() -> None:
     lines = [line.split() for line in (REPOSITORY / "dvc.yaml").read_text(encoding="utf-8").splitlines()]
     called = {line[3] for line in lines if line[:3] == ["cmd:", "driftledger", "stage"]}
     assert called == get_command(cli.stage).commands.keys()  # type: ignore[attr-defined]
+
+
+def test_a_plan_is_without_columns_that_say_nothing() -> None:
+    stored = {"stored": 1_234_567, "to_make": 5, "spent": 0.0, "attempts_so_far": 0}
+    free = stored | {"most_input_tokens": 0, "most_output_tokens": 0, "likely_cost": None, "most_cost": None}
+    paid = stored | {"most_input_tokens": 12_345_678, "most_output_tokens": 10, "likely_cost": 1.2, "most_cost": 3.4}
+    head, row = fitting(collecting.plan_table({"models.free": free})).splitlines()
+    assert (head.split(), row.split()) == (["stored", "to", "make"], ["models.free", "1,234,567", "5"])
+    text = fitting(
+        collecting.plan_table({f"models.a_model_with_a_long_name_{n}": each for n, each in enumerate((free, paid))})
+    )
+    assert "12,345,678" in text
+    assert text.splitlines()[-1].split() == ["all", "3.40"]
+    assert fitting(collecting.plan_table({})).strip() == ""

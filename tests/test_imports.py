@@ -21,50 +21,42 @@ SPECIFICATIONS = (
     *("benchmarks.*.spec", "benchmarks.*.settings", "benchmarks.*.records", "benchmarks.*.questions"),
     *(
         "benchmarks.descriptions",
-        "benchmarks.tables",
         "benchmarks.*.tables",
         "benchmarks.*.artifacts",
-        "benchmarks.figures",
-        "benchmarks.*.figures",
         "benchmarks.traces",
         "benchmarks.*.traces",
     ),
-    *("benchmarks.standing", "benchmarks._chains.contact_sheet"),
 )
 """What a benchmark is, without what runs it."""
 
 LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("core",),),
-    (("metrics",), ("charts",), ("benchmarks._questions.parsing",)),  # pure functions of arrays and of text
+    (("metrics",), ("benchmarks._questions.parsing",)),  # pure functions of arrays and of text
     (("components.base",),),
-    (("components.card",), ("core.registry",)),
-    (("components.checkpoints",), ("components.remote",)),
-    (("components.models",), ("components.generators",), ("components.encoders",), ("components.contract",)),
+    (("components.card",),),
+    (("components.checkpoints",), ("components.service",)),
+    (("components",),),
     (("data",),),
     (("components.functions",),),
     (("collect",),),
     (SPECIFICATIONS,),
-    (("project",),),
     (("benchmarks",),),
+    (("project",),),
     (("ledger",),),
     (("reports",),),
     (("tracking",), ("exports",)),
-    (("commands",),),
-    (("benchmarks.*.commands",),),
     (("notebook",),),
-    (("benchmarks.*.first_look",),),
-    (("public",),),
+    (("commands",),),
     (("cli",),),
-    (("start",),),
-    (("__main__",),),
+    (("start",), ("__main__",)),
 )
 """From the bottom to the top, the rooms of each layer by the names of their modules below ``driftledger``: a name
 stands for all that is inside, the longest that fits decides. A module imports from its own room and from lower layers,
 never from a neighbour."""
 
 COMPONENTS = (
-    *("components.models", "components.generators", "components.encoders"),
-    *("components.checkpoints", "components.remote"),
+    *("components.openai", "components.transformers", "components.vllm", "components.diffusers"),
+    *("components.encoders", "components.checkpoints", "components.service"),
 )
 READERS = (
     *("ledger.audit", "reports.leaderboard"),

@@ -107,7 +107,7 @@ def test_the_five_papers_are_cited() -> None:
     assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software")
     assert {"message", "title", "authors"} <= set(citation)
     assert all({"type", "title", "authors", "year"} <= set(reference) for reference in citation["references"])
-    papers = (REPOSITORY / "docs" / "papers.md").read_text(encoding="utf-8")
+    papers = (REPOSITORY / "docs" / "method" / "papers.md").read_text(encoding="utf-8")
     assert len(citation["references"]) == 5
     assert [each["title"] for each in citation["references"] if f"*{each['title']}*" not in papers] == []
 

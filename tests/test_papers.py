@@ -1,4 +1,4 @@
-"""``docs/papers.md`` is a table that can be counted, and leads to what is there."""
+"""``docs/method/papers.md`` is a table that can be counted, and leads to what is there."""
 
 import re
 from collections import Counter
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tests.conftest import REPOSITORY
 
-PAGE = (REPOSITORY / "docs" / "papers.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "docs" / "method" / "papers.md").read_text(encoding="utf-8")
 STATES = ("exact", "differs", "planned", "not")
 
 
@@ -41,4 +41,4 @@ def test_every_link_leads_somewhere() -> None:
     links = set(re.findall(r"\]\(([^)]+)\)", PAGE))
     assert len(links) > 30
     files = (link.partition(",")[0] for link in links)
-    assert [file for file in files if not (REPOSITORY / "docs" / file).exists()] == []
+    assert [file for file in files if not (REPOSITORY / "docs" / "method" / file).exists()] == []

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from driftledger.core.errors import ConfigError, unknown_name
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
 from lab.entry import here, new_app, run
 
 app = new_app("Train the small checkpoints in trio/, and measure what each can do.")

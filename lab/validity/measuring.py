@@ -1,35 +1,34 @@
-"""What each checkpoint does with held-out arrangements, and how far a chain comes without faults in describing."""
+"""What each checkpoint does with held-out arrangements, and how far a chain comes without faults in describing.
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+Written by ``python -m lab.trio measure`` into ``reports/trio.json``.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.records import ChainRequest, generation_prompt
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.registry import runner
+from driftledger.benchmarks.runner import write_collected
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.features import encode_images, encode_texts
 from driftledger.collect.store import CallStore
-from driftledger.commands.stages import ask
 from driftledger.components.base import Encoder, Generator, Model
 from driftledger.core.files import read_json, write_json
-from driftledger.core.types import Conversation, Sample
-from driftledger.data.datasets.base import DatasetProvider
+from driftledger.core.types import Conversation
 from driftledger.data.datasets.build import build
 from driftledger.data.records import DatasetCard, read_samples
 from driftledger.metrics.retrieval import top1
+from driftledger.project.asking import ask
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 from driftledger_demo.datasets.arrangements.grammar import Arrangement
 from driftledger_demo.datasets.arrangements.provider import Arrangements
 from lab.trio.settings import genception_of, load_trio
 from lab.validity.faultless import Faultless, shown_in
-from lab.validity.measured import MEASURED, Describer, Interval, Measured, Painter, Retrieval, Share, share
 
 Item = TypeVar("Item")
 
@@ -44,65 +43,70 @@ _DIGITS = 4
 def measure_trio(project: Project) -> None:
     """Measure every checkpoint, into ``reports/trio.json``."""
     trio, settings = load_trio(project.root), project.settings
-    target = project.root / MEASURED
+    target = project.root / "reports/trio.json"
     with project.only_one(target), TemporaryDirectory() as folder:
         bench = Bench(settings, Path(folder), trio.measured.iterations)
         encoders = {name: settings.encoder(name) for name in trio.measured.encoders}
-        painters = {}
+        painters, describers = {}, {}
         for name, steps in trio.generators.items():
             generator = settings.generator(name)
             ceiling = {seen: bench.ceiling(generator, encoder) for seen, encoder in encoders.items()}
-            painters[name] = Painter(steps, bench.redrawn(generator), ceiling)
-        exact = {name: bench.exact(settings.model(name)) for name in trio.models}
-        describers = {name: Describer(steps, exact[name]) for name, steps in trio.models.items()}
+            painters[name] = {"steps": steps, "things": bench.redrawn(generator), "ceiling": ceiling}
+        for name, steps in trio.models.items():
+            describers[name] = {"steps": steps, "exact": bench.exact(settings.model(name))}
         retrieval = bench.retrieval(settings.encoder(trio.measured.retrieval))
-        write_json(target, Measured(describers=describers, painters=painters, retrieval=retrieval))
+        write_json(target, {"schema": 2, "describers": describers, "painters": painters, "retrieval": retrieval})
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A built dataset of arrangements, with what its images measure as."""
+def share(hits: Iterable[object]) -> dict[str, float]:
+    """Return the share of what is true, with its 95 % Wilson interval.
 
-    folder: Path
-    card: DatasetCard
-    samples: list[Sample]
+    Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference".
 
-    @cached_property
-    def truths(self) -> list[Arrangement]:
-        return [shown_in(sample.image.open()) for sample in self.samples]
+    >>> share([True, True, True, False])
+    {'share': 0.75, 'low': 0.300642, 'high': 0.954413, 'right': 3, 'of': 4}
+    """
+    from scipy.stats import binomtest
+
+    known = [bool(hit) for hit in hits]
+    right, of = sum(known), len(known)
+    low, high = binomtest(right, of).proportion_ci(0.95, method="wilson")
+    rounded = {name: round(float(value), 6) for name, value in (("share", right / of), ("low", low), ("high", high))}
+    return {**rounded, "right": right, "of": of}
 
 
-@dataclass(frozen=True)
 class Bench:
     """Where things are measured: a folder that may be thrown away afterwards."""
 
-    settings: Settings
-    folder: Path
-    iterations: int
-    """T of chains."""
+    def __init__(self, settings: Settings, folder: Path, iterations: int) -> None:
+        self.settings, self.folder, self.iterations = settings, folder, iterations
+        build("held_out", _HELD_OUT, folder / "held_out")
+        build("arrangements", settings.dataset("arrangements"), folder / "arrangements")
+        self.samples = read_samples(folder / "held_out")
+        self.truths = [shown_in(sample.image.open()) for sample in self.samples]
 
-    def exact(self, model: Model) -> Share:
-        """Of held-out arrangements, those that are described word for word as their caption does."""
+    def exact(self, model: Model) -> dict[str, float]:
+        """Of held-out arrangements, the share that is described word for word as the caption does."""
         prompt = genception_of(self.settings).describe_prompt
-        asked = [Conversation.ask(prompt, sample.image) for sample in self._held_out.samples]
+        asked = [Conversation.ask(prompt, sample.image) for sample in self.samples]
         said = [reply.text for some in _batches(asked, model.batch_size) for reply in model.respond(some)]
-        return share(text == truth.caption for text, truth in zip(said, self._held_out.truths, strict=True))
+        return share(text == truth.caption for text, truth in zip(said, self.truths, strict=True))
 
-    def redrawn(self, generator: Generator) -> Share:
-        """Of the things in true captions, those that are drawn in their cell with their colour and their shape."""
-        truths, template = self._held_out.truths, genception_of(self.settings).generate_prompt
-        asked = [generation_prompt(template, truth.caption) for truth in truths]
+    def redrawn(self, generator: Generator) -> dict[str, float]:
+        """Of the things in true captions, the share that is drawn in its cell with its colour and its shape."""
+        template = genception_of(self.settings).generate_prompt
+        asked = [generation_prompt(template, truth.caption) for truth in self.truths]
         made = [
             one
             for numbers in _batches(range(len(asked)), generator.batch_size)
             for one in generator.generate([asked[number] for number in numbers], list(numbers))
         ]
-        there = [_looks(shown_in(one.image)) if one.image is not None else set() for one in made]
-        return share(look in drawn for drawn, truth in zip(there, truths, strict=True) for look in _looks(truth))
+        drawn = [_looks(shown_in(one.image)) if one.image is not None else set() for one in made]
+        return share(look in some for some, truth in zip(drawn, self.truths, strict=True) for look in _looks(truth))
 
-    def ceiling(self, generator: Generator, encoder: Encoder) -> list[Interval]:
+    def ceiling(self, generator: Generator, encoder: Encoder) -> list[dict[str, float]]:
         """GC@1 … GC@T of a model that describes without fault, over the dataset ``arrangements``."""
-        drawn = self._drawn("arrangements", self.settings.dataset("arrangements"))
+        drawn = self.folder / "arrangements"
         settings, seed = genception_of(self.settings), self.settings.run.seed
         asked = ChainRequest(
             iterations=self.iterations,
@@ -114,43 +118,34 @@ class Bench:
         keys = {"dataset": "arrangements", "model": "faultless", "generator": "generator", "encoder": "encoder"}
         target = self.folder / "chains" / generator.fingerprint
         if not target.is_dir():
-            chains = ChainProtocol(drawn.card, Faultless(), generator, asked)
-            collecting = CollectChains("genception", "chain", keys, chains, drawn.samples)
+            card = read_json(drawn / "dataset.json", DatasetCard)
+            chains = ChainProtocol(card, Faultless(), generator, asked)
+            collecting = CollectChains("genception", "chain", keys, chains, read_samples(drawn))
             with CallStore(self.folder / "calls") as store:
                 write_collected(target, collecting, ask(collecting, store))
         given = ToScore(
             keys=keys,
-            folders={"dataset": drawn.folder, "chain": target},
+            folders={"dataset": drawn, "chain": target},
             scoring=GenCeptionScoring(confidence=settings.confidence, seed=seed, iterations=self.iterations),
             min_coverage=settings.min_coverage,
             encoders={"encoder": encoder},
         )
-        score = runner("genception").score(given).score
+        metrics = runner("genception").score(given).score.metrics
+        ends = {"value": "", "low": "_low", "high": "_high"}
         return [
-            Interval(*(round(score.metrics[f"gc_at_{t}{end}"], _DIGITS) for end in ("", "_low", "_high")))
+            {name: round(metrics[f"gc_at_{t}{end}"], _DIGITS) for name, end in ends.items()}
             for t in range(1, self.iterations + 1)
         ]
 
-    def retrieval(self, encoder: Encoder) -> Retrieval:
+    def retrieval(self, encoder: Encoder) -> dict[str, Any]:
         """Among 100 captions the nearest to each image, and among their images the nearest to each caption."""
-        samples, truths = self._held_out.samples[:_AMONG], self._held_out.truths[:_AMONG]
-        captions = [truth.caption for truth in truths]
-        seen = encode_images(encoder, (sample.image for sample in samples))
+        captions = [truth.caption for truth in self.truths[:_AMONG]]
+        seen = encode_images(encoder, (sample.image for sample in self.samples[:_AMONG]))
         read = encode_texts(encoder, captions)
-        return Retrieval(
-            image_to_text=_found(top1(read, captions, seen), captions),
-            text_to_image=_found(top1(seen, captions, read), captions),
-        )
-
-    @cached_property
-    def _held_out(self) -> Drawn:
-        return self._drawn("held_out", _HELD_OUT)
-
-    def _drawn(self, name: str, dataset: DatasetProvider) -> Drawn:
-        folder = self.folder / "datasets" / name
-        if not folder.is_dir():
-            build(name, dataset, folder)
-        return Drawn(folder, read_json(folder / "dataset.json", DatasetCard), read_samples(folder))
+        return {
+            "image_to_text": _right(top1(read, captions, seen), captions),
+            "text_to_image": _right(top1(seen, captions, read), captions),
+        }
 
 
 def _looks(arrangement: Arrangement) -> set[tuple[int, str, str]]:
@@ -158,7 +153,7 @@ def _looks(arrangement: Arrangement) -> set[tuple[int, str, str]]:
     return {(thing.cell, thing.colour, thing.shape) for thing in arrangement.things}
 
 
-def _found(taken: Sequence[str], own: Sequence[str]) -> Share:
+def _right(taken: Sequence[str], own: Sequence[str]) -> dict[str, float]:
     return share(one == other for one, other in zip(taken, own, strict=True))
 
 

@@ -1,106 +1,112 @@
-"""The study's one door to stored scores: the value of a metric of one model on one dataset, and the rows behind it."""
+"""Every score of the models and generators that are ranked, with the values of single samples behind it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from driftledger.benchmarks.base import Benchmark, Metric
-from driftledger.benchmarks.coverage import Counts
-from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.base import Benchmark, Input
+from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score, base_key
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.intervals.means import mean_interval
-from lab.validity.units import Unit, Units
+from driftledger.metrics.intervals import mean_interval
+from driftledger.project.settings import Settings
 
-T = TypeVar("T")
+ALL_METRICS = ("fidelity",)
+"""Benchmarks of which every metric is ranked, since they have no one headline; of the others the first is."""
 
-PERCENT = 100.0
+
+class Unit(NamedTuple):
+    """One sample or question behind a score."""
+
+    value: float
+    stratum: str
+    """A category of the score: each counts once, whatever its size, and is drawn from by itself."""
+    cluster: str
+    """What is drawn with it: questions about one image are answered well or badly together."""
 
 
 class Reading(NamedTuple):
-    """A value, with the interval of its score file and what it is a mean of, where it has them."""
+    """A metric's value with its interval; no units for a metric of all samples together, as a Fréchet distance is."""
 
     value: float
-    low: float | None = None
-    high: float | None = None
-    units: Units | None = None
-    counts: Counts | None = None
-    """How much of what was asked is in it; None where all is."""
+    low: float | None
+    high: float | None
+    units: Mapping[str, Unit]
+    score: Score | None
+    """Which says how much of what was asked is in it."""
 
 
-class Scored(NamedTuple):
-    """One score with its rows."""
+class Place(NamedTuple):
+    """Which score of which metric; empty where a role has no part in it."""
 
-    spec: Benchmark
-    score: Score
-    rows: Sequence[Row]
-
-    @property
-    def metrics(self) -> list[str]:
-        """Keys of its table's metrics that rank, sorted."""
-        found = {key: self.spec.metric(key) for key in self.score.metrics if base_key(key) == key}
-        return sorted(key for key, metric in found.items() if metric and metric.higher_is_better is not None)
-
-    def reading(self, key: str) -> Reading | None:
-        """None if the score does not have the metric. An interval that the file leaves out is drawn here."""
-        metric, value = self.spec.metric(key), self.score.metrics.get(key)
-        if metric is None or value is None:
-            return None
-        units = units_of(metric, key, self.rows)
-        interval = self.score.interval(key) or self._interval(units)
-        low, high = interval or (None, None)
-        return Reading(value, low, high, units or None, self.score)
-
-    def _interval(self, units: Units) -> tuple[float, float] | None:
-        """Over units, inside their categories, of the confidence of the score's own intervals."""
-        if not units:
-            return None
-        values, strata = np.array([unit.value for unit in units.values()]), [unit.stratum for unit in units.values()]
-        return mean_interval(values, strata, self.score.confidence).interval
+    benchmark: str
+    on: str
+    """The dataset or question set."""
+    metric: str
+    encoder: str
+    generator: str
+    model: str
 
 
-def read_scored(root: Path, spec: Benchmark, keys: Mapping[str, str]) -> Scored:
-    """The score of these keys.
+def collect(
+    root: Path, settings: Settings, iterations: int, models: Sequence[str], generators: Sequence[str]
+) -> dict[Place, Reading]:
+    """Read every score that ``run:`` selects of these models and generators; of TRAC the first prompt and text encoder.
 
     Raises:
-        StoreError: a file is missing.
+        StoreError: a file is missing, or has another T than ``params.yaml``.
     """
-    folder = root / spec.scores.at(keys)
-    return Scored(
-        spec,
-        _there(folder / SCORE, lambda: read_json(folder / SCORE, Score)),
-        _there(folder / ROWS, lambda: read_jsonl(folder / ROWS, Row)),
-    )
+    run = settings.run
+    ranked = {"model": models, "generator": generators}
+    ranked |= {"description": run.descriptions[:1], "text_encoder": run.text_encoders[:1]}
+    found: dict[Place, Reading] = {}
+    for spec in benchmarks():
+        for keys in settings.keys_of(spec):
+            if any(keys[key] not in names for key, names in ranked.items() if key in keys):
+                continue
+            folder = root / spec.scores.at(keys)
+            for file in (folder / SCORE, folder / ROWS):
+                if not file.is_file():
+                    raise StoreError(f"{file} is missing; run 'make run-neural', which writes it")
+            score, rows = read_json(folder / SCORE, Score), read_jsonl(folder / ROWS, Row)
+            if "{t}" in spec.metrics[0].key and score.inputs.protocol.get("iterations") != iterations:
+                raise StoreError(f"{folder} has another T than params.yaml; run 'make run-neural'")
+            for place, reading in _readings(spec, keys, score, rows):
+                found.setdefault(place, reading)  # a metric without an encoder is the same through each
+    return found
 
 
-def units_of(metric: Metric, key: str, rows: Sequence[Row]) -> Units:
-    """What a metric is a mean of; empty for one that is of all samples together, as a Fréchet distance is."""
-    found = {row.unit: (row, [value for value in metric.values_in(row, key) if value is not None]) for row in rows}
-    scale = PERCENT if metric.pairing == "ratio" else 1.0
-    return {
-        unit: Unit(scale * exact_mean(values), row.group, row.cluster)
-        for unit, (row, values) in found.items()
-        if values
-    }
-
-
-def title_of(of: str, key: str, *, whole: bool) -> str:
-    """A metric as the table of its benchmark titles it, with the benchmark before it where it is to stand ``whole``.
-
-    >>> title_of("trac", "top1", whole=True), title_of("genception", "gc_at_3", whole=False)
-    ('TRAC top-1', 'GC@3')
-    """
-    spec = benchmark(of)
-    metric = spec.metric(key)
-    title = key if metric is None else metric.named(key)
-    return f"{spec.title} {title}" if whole else title
-
-
-def _there(file: Path, read: Callable[[], T]) -> T:
-    if not file.is_file():
-        raise StoreError(f"{file} is missing; run 'make run-neural', which writes it")
-    return read()
+def _readings(
+    spec: Benchmark, keys: Mapping[str, str], score: Score, rows: Sequence[Row]
+) -> list[tuple[Place, Reading]]:
+    found = []
+    every = sorted(key for key in score.metrics if base_key(key) == key)
+    for key in every if spec.name in ALL_METRICS else spec.members(spec.metrics[0], score):
+        metric = spec.metric(key)
+        if metric is None or (spec.name in ALL_METRICS and metric.higher_is_better is None):
+            continue
+        scale = 100.0 if metric.pairing == "ratio" else 1.0
+        units = {}
+        for row in rows:
+            values = [value for value in metric.values_in(row, key) if value is not None]
+            if values:
+                units[row.unit] = Unit(scale * exact_mean(values), row.group, row.cluster)
+        low, high = score.interval(key) or (None, None)
+        if low is None and units:
+            values, strata = [unit.value for unit in units.values()], [unit.stratum for unit in units.values()]
+            low, high = mean_interval(np.array(values), strata, score.confidence).interval or (None, None)
+        through = keys.get("encoder") or keys.get("text_encoder") or ""
+        place = Place(
+            spec.name,
+            score.on,
+            key,
+            through if metric.needs & {Input.ENCODER, Input.TEXT_ENCODER} else "",
+            keys.get("generator", "") if Input.DRAWN in metric.needs else "",
+            score.model,
+        )
+        found.append((place, Reading(score.metrics[key], low, high, units, score)))
+    return found

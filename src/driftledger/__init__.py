@@ -1,4 +1,7 @@
-"""Evaluate multimodal LLMs on data nobody had to label, with a ledger behind every score."""
+"""Evaluate multimodal LLMs on data nobody had to label, with a ledger behind every score.
+
+Each public name is imported when it is used.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -6,13 +9,30 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from driftledger.public import *  # noqa: F403  # for whoever reads types
+    from driftledger.components.functions import dataset, encoder, generator, model
+    from driftledger.notebook.first_look import evaluate
+    from driftledger.notebook.opened import open_project as open  # noqa: A004  # as people call it
+
+    __all__ = ["dataset", "encoder", "evaluate", "generator", "model", "open"]
+
+_PLACES = {
+    "dataset": "driftledger.components.functions:dataset",
+    "encoder": "driftledger.components.functions:encoder",
+    "evaluate": "driftledger.notebook.first_look:evaluate",
+    "generator": "driftledger.components.functions:generator",
+    "metrics": "driftledger.metrics",
+    "model": "driftledger.components.functions:model",
+    "open": "driftledger.notebook.opened:open_project",
+}
 
 
 def __getattr__(name: str) -> Any:
-    return import_module("driftledger.public").exported(name)
+    if name not in _PLACES:
+        raise AttributeError(f"module 'driftledger' has no attribute {name!r}; it has {', '.join(sorted(_PLACES))}")
+    place, _, inside = _PLACES[name].partition(":")
+    module = import_module(place)
+    return getattr(module, inside) if inside else module
 
 
 def __dir__() -> list[str]:
-    exported: list[str] = import_module("driftledger.public").names()
-    return exported
+    return sorted(_PLACES)

@@ -1,5 +1,5 @@
 """``python -m driftledger``."""
 
-from driftledger.start import main
+from driftledger.cli import main
 
 main()

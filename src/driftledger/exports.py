@@ -20,10 +20,9 @@ from driftledger.benchmarks.score import SPREAD, Row, Score
 from driftledger.benchmarks.traces import Shot, Shown, Trace
 from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, unknown_name
-from driftledger.core.escaping import csv_text
-from driftledger.core.extras import import_extra
-from driftledger.core.files import read_jsonl, write_bytes
-from driftledger.core.made import INPUTS
+from driftledger.core.files import INPUTS, read_jsonl, write_bytes
+from driftledger.core.registry import import_extra
+from driftledger.core.text import csv_text
 from driftledger.ledger.lineage import Evidence, Lineage, read_evidence
 from driftledger.project.project import Project
 
@@ -130,7 +129,7 @@ def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
     for lineage in run.lineages:
         score, rows = lineage.score, read_jsonl(root / lineage.rows_path, Row)
         name = score.components["model"].name
-        samples = [_sample(each, name) for each in lineage.spec.traces(lineage, root, rows)]
+        samples = [_sample(each, name) for each in lineage.spec.traces(lineage.places(root), score, rows)]
         spec = log.EvalSpec(
             created=date.isoformat(),
             task=lineage.place.replace("/", "_"),

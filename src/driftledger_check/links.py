@@ -156,12 +156,11 @@ def check_fingerprints(bundle: Bundle) -> Iterator[Line]:
     for fingerprint in sorted(components):
         table = f"{names.FEATURES}{fingerprint}"
         if {f"{table}.npy", f"{table}.txt"} & set(bundle.archive.names):
-            yield from guarded(f"{table}.npy", _features, bundle, fingerprint)
-
-
-def _features(bundle: Bundle, fingerprint: str) -> Iterator[Line]:
-    bundle.features.table(fingerprint)
-    yield Line(f"{names.FEATURES}{fingerprint}.npy: form", "reproduced")
+            try:
+                bundle.features.table(fingerprint)
+                yield Line(f"{table}.npy: form", "reproduced")
+            except (KeyError, ValueError) as error:
+                yield wrong(f"{table}.npy", f"it cannot be followed: {type(error).__name__}: {error!s:.200}")
 
 
 def run_fingerprint(bundle: Bundle) -> str:

@@ -7,7 +7,7 @@ from driftledger.collect.run import run_protocols
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, ImageFile
 from tests.conftest import draw
 from tests.support.fakes.services import FarGenerator

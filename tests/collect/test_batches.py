@@ -15,7 +15,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, OutOfMemoryError
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply
 from tests.conftest import draw
 from tests.support.fakes import EchoModel, SizeGenerator

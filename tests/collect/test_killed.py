@@ -14,13 +14,14 @@ from driftledger.collect.call import Ask, Context, Draw, Result, Steps
 from driftledger.collect.run import run_protocols
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator
-from driftledger.components.models.openai_chat import OpenAIChat
+from driftledger.components.openai import OpenAIChat
 from driftledger.core.canonical import sha256_file
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, ImageFile
 from tests.conftest import draw
 from tests.support.fakes import SizeGenerator
 from tests.support.openai_server import ChatAnswer, Faults, OpenAIServer
+from tests.support.stores import stored_rows
 
 COUNT = 6
 
@@ -94,7 +95,7 @@ def test_a_killed_run_goes_on_and_repeats_no_finished_call(
         assert killed.returncode == -signal.SIGKILL, killed.stderr
         before = len(server.requests)
         with CallStore(tmp_path / "killed" / "store", writes=False) as store:
-            answered = sum(row.parts["role"] == "describe" for row in store.rows())
+            answered = sum(row["role"] == "describe" for row in stored_rows(tmp_path / "killed" / "store").values())
             assert store.count() >= at
             assert before <= store.spent(seer(server.base_url).fingerprint).attempts <= before + 2
         assert rows(collect(server.base_url, tmp_path / "killed")) == reference

@@ -18,17 +18,18 @@ from tenacity import wait_none
 from driftledger.collect.call import Ask, Context, Finished, Steps, walk
 from driftledger.collect.run import Collector, run_protocols
 from driftledger.collect.store import CallStore
+from driftledger.components import service as patience
 from driftledger.components.base import Generator, Model
-from driftledger.components.remote import client as patience
-from driftledger.components.remote.limits import Limits, Prices
+from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, Generated, ImageFile, Reply
 from tests.collect.chains import EXPECTED, chain, eight_images, run
 from tests.support import virtual_time
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 from tests.support.fakes.services import ASKED, AT_ONCE, FarGenerator, FarModel
 
+CONTEXT = Context("d", "s", 0)
 PATIENCE = 60.0
 """Seconds after which what should have happened is taken not to happen; what is right waits for none of them."""
 
@@ -140,6 +141,20 @@ def test_a_call_that_two_units_need_is_made_once(images: list[ImageFile], tmp_pa
     assert ASKED["20x30"] == 1 + 4  # one description; four drawings, each with its own seed
     assert run(EchoModel(batch_size=2), FarGenerator(), [images[1]] * 4, tmp_path / "store") == [EXPECTED[1]] * 4
     assert sum(batch.count("30x30") for batch in SEEN) == 1
+
+
+def test_neighbours_that_come_to_one_call_at_different_steps(images: list[ImageFile], tmp_path: Path) -> None:
+    """Where the first call of the one is stored, its batch waits for the other, which makes the very same call."""
+
+    def asks(*texts: str) -> Steps[str]:
+        for text in texts:
+            yield Ask(EchoModel(batch_size=2), "answer", Conversation.ask(text, images[0]), CONTEXT)
+        return ""
+
+    with CallStore(tmp_path / "store") as store:
+        run_protocols([asks("first")], store, Progress("test", 0), 2)
+        run_protocols([asks("first", "same"), asks("same", "last")], store, Progress("test", 0), 2)
+        assert store.count() == 3
 
 
 def once(model: Model, image: ImageFile, number: int) -> Steps[str]:

@@ -13,12 +13,13 @@ import pytest
 
 from driftledger.collect.call import CallKey, Context, Cost, Finished, Result, Spent
 from driftledger.collect.observations import Observed
-from driftledger.collect.store import DATABASE, CallsMade, CallStore, Merged, object_path
+from driftledger.collect.store import DATABASE, CallStore, Merged, object_path
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import StoreError
 from driftledger.core.types import ImageFile, Outcome, PromptUsage
 from tests.conftest import draw
 from tests.support.full_disk import no_file_longer_than
+from tests.support.stores import stored_rows
 
 SPEC = {"provider": "seer", "version": "1", "settings": {}, "identity": {}}
 
@@ -45,11 +46,16 @@ def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
         assert stored.image is not None
         assert stored.image.path.read_bytes() == png
         assert store.find(key(2).digest) is None
-        assert store.costs([item.key.digest, key(2).digest]) == {item.key.digest: Cost(0.5, 10, 2, 0.25)}
-        [row] = store.rows(digest_prefix=item.key.digest[:8])
-        parts = {"component": SPEC, "role": "describe", "input": "What is 1?", "images": ["a" * 64], "seed": None}
-        assert (row.context, row.parts) == (Context("d", "s1", 1), parts)
-        assert [each.digest for each in store.rows(sample="s1")] == [item.key.digest]
+    row = stored_rows(tmp_path / "store")[item.key.digest]
+    assert (row["component"], row["role"], row["dataset"], row["sample"], row["t"]) == (
+        "f" * 64,
+        "describe",
+        "d",
+        "s1",
+        1,
+    )
+    assert json.loads(row["asked"]) == {"input": "What is 1?", "images": ["a" * 64], "seed": None}
+    assert (row["seconds"], row["input_tokens"], row["output_tokens"], row["cost"]) == (0.5, 10, 2, 0.25)
 
 
 def test_the_key_of_a_call_is_what_it_was() -> None:
@@ -108,7 +114,7 @@ def test_a_full_disk_loses_nothing_that_was_stored(tmp_path: Path) -> None:
         with no_file_longer_than(1), pytest.raises(StoreError, match="make room"):
             store.put([finished(2, png=b"png")])
         store.put([finished(3)])
-        assert [row.digest for row in store.rows()] == [key(1).digest, key(3).digest]
+        assert list(stored_rows(tmp_path)) == [key(1).digest, key(3).digest]
 
 
 SECOND = """
@@ -141,7 +147,7 @@ def test_a_second_process_waits_and_says_for_whom(tmp_path: Path) -> None:
         assert waiting.stderr.readline().startswith(used)
         assert waiting.poll() is None
         with CallStore(tmp_path, writes=False) as reader:  # reading needs no lock
-            assert reader.rows() == []
+            assert reader.count() == 0
         with CallStore(tmp_path):  # in one process, several stores share the lock
             pass
         assert waiting.poll() is None
@@ -218,7 +224,7 @@ def test_a_call_whose_image_is_damaged_is_not_merged(tmp_path: Path) -> None:
         image.path.write_bytes(b"half")
     with CallStore(tmp_path / "all") as store, CallStore(tmp_path / "a", writes=False) as other:
         assert store.merge(other) == Merged(new=1, damaged=1)
-        assert [row.digest for row in store.rows()] == [key(2).digest]
+        assert list(stored_rows(tmp_path / "all")) == [key(2).digest]
 
 
 def test_what_another_store_has_is_found_through_this_one(tmp_path: Path) -> None:
@@ -231,14 +237,3 @@ def test_what_another_store_has_is_found_through_this_one(tmp_path: Path) -> Non
         shard.put([finished(2)], {"f" * 64: Spent(1, 0.5)})
         assert set(shard.get([key(number).digest for number in (1, 2, 3)])) == {key(1).digest, key(2).digest}
         assert (shard.spent("f" * 64), shard.own_spent("f" * 64)) == (Spent(5, 1.5), Spent(1, 0.5))
-
-
-def test_calls_and_costs_are_counted_while_others_write(tmp_path: Path) -> None:
-    made = CallsMade(tmp_path)
-    assert made.count() == (0, 0.0)
-    with CallStore(tmp_path) as store:
-        store.put([finished(1)], {"f": Spent(1, 0.5)})
-        assert made.count() == (1, 0.5)
-        later = CallsMade(tmp_path)
-        store.put([finished(2), finished(3)], {"f": Spent(2, 0.25)})
-        assert (made.count(), later.count()) == ((3, 0.75), (2, 0.25))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from driftledger.commands.new import KINDS, new
+from driftledger.commands.start import KINDS, new
 from driftledger.core.errors import ConfigError
 from driftledger.project.settings import parse_settings
 from tests.conftest import REPOSITORY
@@ -48,10 +48,10 @@ def test_the_lines_that_are_printed_are_those_of_params_yaml(
     folder, told = written
     monkeypatch.setattr(sys, "path", [*sys.path])
     params = default_params()
-    for kind, (section, *_) in KINDS.items():
-        lines = told[kind]
+    for kind in KINDS:
+        lines, section = told[kind], f"{kind}s"
         at = lines.index(f"{section}:")
-        params[section] |= yaml.safe_load("\n".join(lines[at : at + 2]))[section]
+        params[section] |= yaml.safe_load("\n".join(lines[at : lines.index("", at)]))[section]
     settings = parse_settings(params, "params.yaml", folder)
     assert settings.encoder("my_encoder").provider == "my_encoder:MyEncoder"
     assert settings.model("my_model").provider == "my_model:MyModel"
@@ -62,7 +62,7 @@ def test_the_lines_that_are_printed_are_those_of_params_yaml(
 
 def test_a_package_has_an_entry_point_and_passes_its_test(tmp_path: Path) -> None:
     told = new(tmp_path, "dataset", "stripes", package=True)
-    assert "  stripes: { provider: stripes }" in told
+    assert "    provider: stripes" in told
     declared = (tmp_path / "stripes" / "pyproject.toml").read_text(encoding="utf-8")
     assert '[project.entry-points."driftledger.datasets"]\nstripes = "stripes:Stripes"' in declared
     run(

@@ -15,16 +15,16 @@ from driftledger.benchmarks.score import SCORE, Score
 from driftledger.commands import stages
 from driftledger.commands.collect import collect
 from driftledger.components.base import Model
-from driftledger.components.models.predictions.formats import FormatName
-from driftledger.components.models.predictions.model import Predictions
+from driftledger.components.predictions import FormatName, Predictions
 from driftledger.core.errors import ConfigError, CoverageError
-from driftledger.core.escaping import for_markdown
 from driftledger.core.files import read_json
+from driftledger.core.text import for_markdown
 from driftledger.data.question_sets.build import build as build_questions
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
 from driftledger.project.project import Project
 from driftledger.project.settings import parse_settings
 from driftledger.reports.leaderboard import write_leaderboard
+from driftledger.reports.standing import by_benchmark
 from tests.conftest import REPOSITORY
 from tests.support.evaluation import build, evaluate
 from tests.support.params import default_params
@@ -60,7 +60,7 @@ def score_of(project: Project, benchmark: str, model: str) -> Score:
 
 
 def board(project: Project, *scores: Score) -> str:
-    write_leaderboard(project.root / "leaderboard", scores)
+    write_leaderboard(project.root / "leaderboard", by_benchmark(scores))
     return (project.root / "leaderboard.md").read_text(encoding="utf-8")
 
 
@@ -70,8 +70,9 @@ def wrong(answer: str) -> str:
 
 @pytest.mark.parametrize("tool", ["mmvet", "vlmevalkit", "lmms_eval"])
 def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(tmp_path: Path, tool: str) -> None:
-    file = tmp_path / "predictions"
-    exam = project(tmp_path, "mme", theirs={"provider": "predictions", "path": str(file)}, blind={"provider": "blind"})
+    file = tmp_path / {"mmvet": "p.json", "vlmevalkit": "p.tsv", "lmms_eval": "p.jsonl"}[tool]
+    theirs = {"provider": "predictions", "path": str(file), "format": tool}
+    exam = project(tmp_path, "mme", theirs=theirs, blind={"provider": "blind"})
     asked = questions(exam, "mme")
     said = {q.id: f"{q.answer}" if place % 4 else wrong(str(q.answer)) for place, q in enumerate(asked)}
     file.write_text(written(tool, asked, said), encoding="utf-8")
@@ -149,7 +150,7 @@ def test_a_letter_counts_in_the_order_it_was_given_in_or_not_at_all(tmp_path: Pa
     exam = project(
         tmp_path,
         "mm_sap",
-        theirs={"provider": "predictions", "path": str(listed)},
+        theirs={"provider": "predictions", "path": str(listed), "format": "vlmevalkit"},
         letters={"provider": "predictions", "path": str(bare)},
     )
     asked = questions(exam, "mm_sap")
@@ -166,7 +167,7 @@ def test_a_letter_counts_in_the_order_it_was_given_in_or_not_at_all(tmp_path: Pa
 
 
 def test_the_page_about_it_can_be_copied_and_names_every_format_and_setting() -> None:
-    page = (REPOSITORY / "docs" / "predictions.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs" / "data.md").read_text(encoding="utf-8").partition("\n## Answers made elsewhere\n")[2]
     params = default_params()
     [block] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     for section, values in yaml.safe_load(block).items():

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from driftledger.collect.observations import Observed, write_observations
-from driftledger.commands.resolve import resolve
 from driftledger.core.errors import ConfigError
 from driftledger.project.project import Project
+from driftledger.project.resolve import resolve
 from tests.conftest import REPOSITORY, draw
 from tests.support.small import Params, changed, make_small
 

@@ -194,6 +194,27 @@ def test_a_stop_ends_all_children_and_the_next_run_goes_on(
     assert not rwlock.exists()
 
 
+def test_after_a_hard_kill_no_run_starts_beside_the_dvc_that_is_left(
+    project: Project, dvc: Callable[..., Path], tmp_path: Path
+) -> None:
+    pids = tmp_path / "pids"
+    dvc(f"echo $$ > {shlex.quote(str(pids))}", "exec sleep 600")
+    command = [sys.executable, "-m", "driftledger", "run", "report"]
+    with subprocess.Popen(command, cwd=project.root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        wait_for(lambda: pids.is_file() and bool(pids.read_text().strip()))
+        process.kill()
+    left = int(pids.read_text())
+    try:
+        assert not is_over(left)
+        with pytest.raises(ConfigError, match="another 'driftledger run' is under way"):
+            run(project, ["report"])
+    finally:
+        os.kill(left, signal.SIGKILL)
+    wait_for(lambda: is_over(left))
+    dvc(say(RUNNING.format("resolve")))
+    assert run(project, ["report"]) == 0
+
+
 @pytest.mark.slow
 def test_a_run_with_nothing_to_do_shows_the_scores_and_force_makes_all_again(published: Checkout) -> None:
     log = published.root / ".driftledger" / "run.log"

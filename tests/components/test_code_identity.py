@@ -12,10 +12,10 @@ import pytest
 
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
-from driftledger.components.checkpoints.component import CheckpointComponent
-from driftledger.components.models.human import Human
-from driftledger.components.models.openai_chat import OpenAIChat
-from driftledger.components.remote.component import RemoteComponent
+from driftledger.components.checkpoints import CheckpointComponent
+from driftledger.components.human import Human
+from driftledger.components.openai import OpenAIChat
+from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
 from driftledger.core.registry import provider_class, providers
@@ -91,18 +91,6 @@ def test_a_component_that_comes_with_driftledger_has_a_version_and_no_digest(tmp
         assert card.code_digest is component.code_digest is None
         assert "code" not in component.spec["identity"]
         assert card.fingerprint == sha256_of(component.spec)
-
-
-def test_the_card_of_an_embedded_component_has_its_code_in_the_identity() -> None:
-    card = ComponentCard.of("painter", Painter())
-    assert card.identity["code"] == card.code_digest == code_digest("driftledger_demo.generators.painter:Painter")
-    assert card.fingerprint == sha256_of(card.model_dump(include={"provider", "version", "settings", "identity"}))
-
-
-def test_a_record_that_names_no_code_is_read() -> None:
-    card = ComponentCard.of("painter", Painter())
-    assert card.model_copy(update={"identity": {}}).code_digest is None
-    assert card.model_copy(update={"identity": {"code": ["unread"]}}).code_digest is None
 
 
 class InheritingPainter(Painter):

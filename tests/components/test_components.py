@@ -1,11 +1,11 @@
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import metadata
 from typing import Any, ClassVar
 
 import pytest
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from driftledger.components.base import Component, Encoder
 from driftledger.core import images
@@ -14,7 +14,6 @@ from driftledger.core.code_digest import code_digest
 from driftledger_demo.encoders.layout import LayoutEncoder
 from driftledger_demo.generators.painter import Painter
 from tests.support.fakes import EchoModel
-from tests.support.params import default_settings
 
 
 class Weighted(EchoModel):
@@ -39,12 +38,6 @@ class OtherProvider(Weighted):
 class OtherWeights(Weighted):
     def identity(self) -> dict[str, Any]:
         return {"commit": "decaf"}
-
-
-def test_images_written_another_way_are_another_version_of_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = Painter(longest_side=64).fingerprint
-    monkeypatch.setattr("driftledger_demo.generators.painter.ENCODING", "RGB PNG, compress_level 9")
-    assert Painter(longest_side=64).fingerprint != before
 
 
 def test_a_fingerprint_is_the_hash_of_the_spec_as_json() -> None:
@@ -88,26 +81,6 @@ def test_a_number_that_is_not_finite_is_refused_or_told_apart() -> None:
     assert len(set(seen)) == len(seen)
 
 
-def test_a_default_that_is_written_out_is_the_same_version() -> None:
-    assert Weighted(refuses=0, batch_size=16).fingerprint == Weighted().fingerprint
-
-
-def test_the_order_of_settings_does_not_count() -> None:
-    assert Weighted(options={"a": 1, "b": 2}).fingerprint == Weighted(options={"b": 2, "a": 1}).fingerprint
-
-
-def test_the_catalogue_name_does_not_count() -> None:
-    settings = default_settings()
-    renamed = settings.model_copy(update={"models": {"sketchy": settings.models["regions_fine"]}})
-    assert renamed.model("sketchy").fingerprint == settings.model("regions_fine").fingerprint
-
-
-def test_a_component_is_frozen() -> None:
-    model = EchoModel()
-    with pytest.raises(ValidationError, match="frozen"):
-        model.refuses = 1  # type: ignore[misc]
-
-
 def test_a_copy_with_other_settings_has_its_own_fingerprint() -> None:
     before = EchoModel()
     fingerprint = before.fingerprint
@@ -116,12 +89,6 @@ def test_a_copy_with_other_settings_has_its_own_fingerprint() -> None:
     assert after.fingerprint == EchoModel(refuses=5).fingerprint != fingerprint
     assert before.fingerprint == fingerprint
     assert before.model_copy().fingerprint == fingerprint
-
-
-@pytest.mark.parametrize("update", [{"batch_size": 0}, {"refusals": 1}])
-def test_a_copy_is_checked_like_any_other(update: Mapping[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        EchoModel().model_copy(update=update)
 
 
 @pytest.mark.parametrize("method", [Encoder.encode_images, Encoder.encode_texts])

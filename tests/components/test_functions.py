@@ -9,11 +9,10 @@ import pytest
 from PIL import Image
 
 import driftledger
-from driftledger.collect.ray import Recipe
 from driftledger.core.canonical import sha256_file
 from driftledger.core.code_digest import code_digest
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.places import import_place
+from driftledger.core.registry import import_place
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn
 from driftledger.data.datasets.base import SourceItem
 from tests.conftest import draw
@@ -142,16 +141,3 @@ def test_functions_that_no_place_leads_to_are_told_apart() -> None:
 
     yes, no = answering("yes"), answering("no")
     assert yes().fingerprint == yes().fingerprint != no().fingerprint
-
-
-def test_a_function_of_a_notebook_has_a_fingerprint_too() -> None:
-    space: dict[str, Any] = {"__name__": "a_notebook"}
-    exec("def shout(prompt, images): return prompt", space)  # as a cell does
-    one, other = (driftledger.model(space["shout"])() for _ in range(2))
-    assert one.fingerprint != other.fingerprint
-    assert one.respond([Conversation((Turn("user", ("W",)),))])[0].text == "W"
-
-
-def test_a_replica_makes_its_own_from_the_place() -> None:
-    made = Recipe.of(widths(times=3)).make()
-    assert made == widths(times=3)

@@ -9,19 +9,19 @@ from driftledger.core import code_digest as module
 from driftledger.core.errors import ConfigError
 
 CODE = '''"""A model."""
-import my_tools
+import digested_tools
 TABLE = "table.json"
 __version__ = "1"
 def answer(x):
     """Say it."""
-    return f"{x}" + my_tools.end
+    return f"{x}" + digested_tools.end
 '''
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "my_model.py").write_text(CODE, encoding="utf-8")
-    (tmp_path / "my_tools.py").write_text("end = '.'\n", encoding="utf-8")
+    (tmp_path / "digested_model.py").write_text(CODE, encoding="utf-8")
+    (tmp_path / "digested_tools.py").write_text("end = '.'\n", encoding="utf-8")
     (tmp_path / "table.json").write_text("{}", encoding="utf-8")
     (tmp_path / "unrelated.py").write_text("x = 1\n", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -30,19 +30,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def digest() -> str:
     module._digests.cache_clear()
-    return module.code_digest("my_model:Model")
+    return module.code_digest("digested_model:Model")
 
 
 @pytest.mark.parametrize(
     ("file", "old", "new", "changes"),
     [
-        ("my_model.py", "return f", "return 'so ' + f", True),
-        ("my_model.py", "    return f", "    # a comment\n    return f", False),
-        ("my_model.py", "A model.", "Another docstring.", False),
-        ("my_model.py", '__version__ = "1"', '__version__ = "2"', False),
-        ("my_model.py", "Say it.", "Tell it.", False),
-        ("my_model.py", 'f"{x}"', 'f"{x!r}"', True),
-        ("my_tools.py", "'.'", "'!'", True),
+        ("digested_model.py", "return f", "return 'so ' + f", True),
+        ("digested_model.py", "    return f", "    # a comment\n    return f", False),
+        ("digested_model.py", "A model.", "Another docstring.", False),
+        ("digested_model.py", '__version__ = "1"', '__version__ = "2"', False),
+        ("digested_model.py", "Say it.", "Tell it.", False),
+        ("digested_model.py", 'f"{x}"', 'f"{x!r}"', True),
+        ("digested_tools.py", "'.'", "'!'", True),
         ("table.json", "{}", "[]", True),
         ("unrelated.py", "1", "2", False),
     ],
@@ -55,9 +55,9 @@ def test_what_changes_a_digest(folder: Path, file: str, old: str, new: str, chan
 
 
 def test_an_empty_text_in_a_list_counts(folder: Path) -> None:
-    (folder / "my_model.py").write_text('x = ["", "a"]\n', encoding="utf-8")
+    (folder / "digested_model.py").write_text('x = ["", "a"]\n', encoding="utf-8")
     before = digest()
-    (folder / "my_model.py").write_text('x = ["a"]\n', encoding="utf-8")
+    (folder / "digested_model.py").write_text('x = ["a"]\n', encoding="utf-8")
     assert digest() != before
 
 
@@ -75,9 +75,9 @@ def test_imports_inside_functions_and_relative_ones_count(tmp_path: Path, monkey
 
 
 def test_code_that_comes_with_driftledger_is_left_out(folder: Path) -> None:
-    (folder / "my_model.py").write_text("from driftledger.core import files\n", encoding="utf-8")
+    (folder / "digested_model.py").write_text("from driftledger.core import files\n", encoding="utf-8")
     digest()
-    assert [name for name, _ in module._digests("my_model")] == ["my_model"]
+    assert [name for name, _ in module._digests("digested_model")] == ["digested_model"]
     assert "driftledger.core.types" not in dict(module._digests("driftledger_demo.generators.painter"))
     assert "driftledger_demo.vocabulary" in dict(module._digests("driftledger_demo.generators.painter"))
 
@@ -85,7 +85,7 @@ def test_code_that_comes_with_driftledger_is_left_out(folder: Path) -> None:
 def test_code_in_no_file_and_code_that_is_not_python(folder: Path) -> None:
     with pytest.raises(ConfigError, match="is in no file here"):
         module.code_digest("no_such_module_anywhere:Model")
-    (folder / "my_model.py").write_text("def (:\n", encoding="utf-8")
+    (folder / "digested_model.py").write_text("def (:\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="cannot be read as Python"):
         digest()
     assert "no_such_module_anywhere" not in sys.modules

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.core.escaping import for_csv
 from driftledger.core.sheets import cleaned, from_cell, to_cell
+from driftledger.core.text import for_csv
 from tests.support.growth import grows_linearly
 
 FORMULAS = ["=cmd()", "+1", "-1 is cold", "@SUM(A1)", "\t=1", '=HYPERLINK("https://example.org","x")', "'=x", "''=x"]

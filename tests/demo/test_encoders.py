@@ -104,7 +104,7 @@ import numpy as np
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 from wordllama.inference import WordLlamaInference
-from driftledger.core.wheels import files_in_wheel
+from driftledger.core.registry import files_in_wheel
 from driftledger_demo.encoders.words import _TOKENIZER, _WEIGHTS, Words
 weights, tokenizer = files_in_wheel("wordllama", _WEIGHTS, _TOKENIZER)
 theirs = WordLlamaInference(load_file(weights)["embedding.weight"], Tokenizer.from_file(str(tokenizer)))

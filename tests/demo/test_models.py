@@ -8,8 +8,7 @@ import pytest
 from driftledger.benchmarks._questions.parsing.refusal import is_refusal
 from driftledger.components.base import Component, Model
 from driftledger.components.contract import check_component
-from driftledger.core.distributions import entry_points
-from driftledger.core.registry import provider_class
+from driftledger.core.registry import entry_points, provider_class
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn
 from driftledger.project.catalogue import CatalogueEntry, catalogue
 from driftledger_demo.models.controls import GUESSES, SENTENCE, AlwaysRefuse, Blind, RandomChoice, at_most

@@ -2,22 +2,23 @@
 
 import json
 import os
+import shutil
+import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Checkout, made_once, make_checkout
+from tests.conftest import REPOSITORY
+from tests.ledger.conftest import Ledger, original
 
-RUN = "regions_medium/painter/layout"
-READERS = (("verify",), ("verify", "--ledger"), ("audit", RUN), ("compare", RUN, RUN))
-"""The commands that read what others made."""
+__all__ = ["original"]
 
 IN_TURN = """
-import json, os, sys
+import json, os, sys, traceback
 from driftledger import cli
 folders, commands = map(json.loads, sys.argv[1:])
 for folder in folders:
@@ -28,97 +29,69 @@ for folder in folders:
             cli.main()
         except SystemExit:
             pass
-        for channel in sys.stdout, sys.stderr:
-            print("\\x1e", end="", file=channel, flush=True)
+        except BaseException:
+            traceback.print_exc()
+    for channel in sys.stdout, sys.stderr:
+        print("\\x1e", end="", file=channel, flush=True)
 """
 
 
-PUBLISH = """
-from pathlib import Path
-from driftledger.ledger.lineage import read_all_evidence
-from driftledger.ledger.published import publish
-from driftledger.project.project import Project
-project = Project(Path.cwd())
-for evidence in read_all_evidence(project.root, project.selected, project.combinations):
-    publish(project.root, evidence)
-"""
-
-
-def make_published(folder: Path) -> None:
-    """The smallest checkout, evaluated, and its run published."""
-    made = make_checkout(folder)
-    made.run("dvc", "repro", "score@regions_medium")
-    made.commit("scores")
-    made.run(sys.executable, "-c", PUBLISH)
-    made.commit("published")
-
-
-@pytest.fixture(scope="session")
-def _project(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    return made_once(tmp_path_factory, "released", make_published)
-
-
-class Stranger(Checkout):
+class Stranger(Ledger):
     """A stranger's checkout on the reader's machine."""
 
-    mark: Path
-    """What a command of the stranger's would leave behind."""
+    @property
+    def mark(self) -> Path:
+        """What a command of the stranger's leaves behind."""
+        return self.root.parent / "mark"
 
     @property
     def touch(self) -> str:
         """The stranger's command: a program that leaves the mark."""
-        program = self.root.parent / "stranger.sh"
-        program.write_text(f"#!/bin/sh\ntouch '{self.mark}'\n", encoding="utf-8")
+        program = self.root.parent / "program.sh"
+        program.write_text(f"#!/bin/sh\ntouch '{self.mark}'\n")
         program.chmod(0o755)
         return str(program)
 
-    def read(self, *command: str, **environment: str) -> str:
-        """What a command of ours says, on both channels; it must end by itself, and without a traceback."""
-        done = self.run("driftledger", *command, check=False, **environment)
-        assert "Traceback" not in done.stderr, done.stderr
-        return done.stdout + done.stderr
+    @property
+    def private(self) -> Path:
+        """A folder of the reader's, in which nobody has anything to write."""
+        (self.root.parent / "private").mkdir(exist_ok=True)
+        return self.root.parent / "private"
 
-    def read_by_all(self, *commands: tuple[str, ...], **environment: str) -> str:
-        """What all readers say, or these commands, one after the other in one process."""
-        return "".join(self.read_in_turn([self], commands or READERS, **environment))
+    def lose_the_data(self) -> None:
+        """Leave what a clone has: Git's files, and nothing of DVC's."""
+        shutil.rmtree(self.root / ".dvc/cache", ignore_errors=True)
+        for name in ("datasets", "questions", "records"):
+            shutil.rmtree(self.root / "data" / name)
 
-    def read_in_turn(
-        self, checkouts: Sequence[Checkout], commands: Sequence[tuple[str, ...]] = READERS, **environment: str
-    ) -> list[str]:
-        """What each command says of one checkout after the other, in one process."""
-        asked = [json.dumps([str(each.root) for each in checkouts]), json.dumps(commands)]
-        done = self.run(sys.executable, "-P", "-c", IN_TURN, *asked, check=False, **environment)
-        assert done.returncode == 0, done.stderr
-        channels = (done.stdout.split("\x1e"), done.stderr.split("\x1e"))
-        said = ["".join(both) for both in zip(*channels, strict=True)]
-        assert len(said) == len(checkouts) * len(commands) + 1  # what follows the last one
-        return said[:-1]
-
-    def again(self, name: str) -> "Stranger":
-        """Another checkout of this stranger's, with the same mark; nothing may have read this one yet."""
-        copied = self.copy(self.root.parent / name)
-        made = Stranger(copied.root, self.state)
-        made.mark, made.env = self.mark, dict(self.env)
-        return made
-
-    def files(self) -> set[str]:
-        """Everything in the checkout, less Git's own."""
-        return {
-            path for path in (file.relative_to(self.root).as_posix() for file in self.root.rglob("*"))
-            if not path.startswith(".git/")
-        }  # fmt: skip
+    def files(self) -> dict[str, int]:
+        """Everything in the checkout, less Git's own, and when it was written."""
+        paths = [path for path in self.root.rglob("*") if path.relative_to(self.root).parts[0] != ".git"]
+        return {str(path.relative_to(self.root)): path.lstat().st_mtime_ns for path in paths}
 
 
-@pytest.fixture
-def stranger(_project: Checkout, tmp_path: Path) -> Stranger:
-    """The project with all its data, to be made hostile; nobody has read it yet."""
-    copied = _project.copy(tmp_path / "checkout")
-    made = Stranger(copied.root, tmp_path / "state")
-    made.mark = tmp_path / "mark"
-    made.env |= {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    for name in [name for name in made.env if name.startswith(("AWS_", "MLFLOW_TRACKING_"))]:
-        del made.env[name]
-    return made
+def read_in_turn(
+    strangers: Sequence[Stranger], commands: Sequence[Sequence[str]], reader: Path, environment: Mapping[str, str]
+) -> list[str]:
+    """Run commands in one checkout after the other, in one process; return what they print in each."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "MLFLOW_TRACKING_"))}
+    env |= {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(REPOSITORY / "src"),
+        "HOME": str(reader),
+        "XDG_CACHE_HOME": str(reader / "cache"),
+        "DVC_SITE_CACHE_DIR": str(reader / "site"),
+        "DVC_GLOBAL_CONFIG_DIR": str(reader / "global"),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "COLUMNS": "1000",
+    }
+    asked = [json.dumps([str(each.root) for each in strangers]), json.dumps(commands)]
+    command = [sys.executable, "-P", "-c", IN_TURN, *asked]
+    done = subprocess.run(command, env=env | dict(environment), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    said = ["".join(both) for both in zip(done.stdout.split("\x1e"), done.stderr.split("\x1e"), strict=True)]
+    assert len(said) == len(strangers) + 1  # what follows the last one
+    return said[:-1]
 
 
 class Listener:
@@ -126,7 +99,6 @@ class Listener:
 
     def __init__(self) -> None:
         self.came: list[str] = []
-        """Path and ``Authorization`` of every request."""
         came = self.came
 
         class Handler(BaseHTTPRequestHandler):
@@ -137,7 +109,7 @@ class Listener:
             do_POST = do_HEAD = do_PUT = do_GET  # noqa: N815  # as http.server wants them
 
             def log_message(self, *arguments: object) -> None:
-                """Not to the terminal."""
+                """Print nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self._server.server_port}"
@@ -153,10 +125,3 @@ def listener() -> Iterator[Listener]:
     made = Listener()
     yield made
     made.close()
-
-
-@pytest.fixture
-def fifo(tmp_path: Path) -> Path:
-    """Who opens it waits for ever."""
-    os.mkfifo(tmp_path / "fifo")
-    return tmp_path / "fifo"

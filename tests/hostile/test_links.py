@@ -1,18 +1,19 @@
 """Links in folders that come from somebody else: nothing outside of a folder is read or written through them."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from driftledger.benchmarks.registry import question_rules
-from driftledger.components.models.human import Human
-from driftledger.components.models.human_folder import write_sheet
+from driftledger.components.human import Human, write_sheet
 from driftledger.core.errors import ConfigError, DataError, StoreError
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.question_sets.table import QuestionTable
 from driftledger.data.records import read_samples
 from tests.conftest import draw
+from tests.data.question_sets.sources import RULES, VET
 
 
 @pytest.fixture
@@ -26,92 +27,47 @@ def secret(tmp_path: Path) -> Path:
 def given(tmp_path: Path) -> Path:
     """A folder that was given to us, with an image of its own."""
     draw(tmp_path / "given" / "own.png", 2)
+    (tmp_path / "given" / "cats").mkdir()
     return tmp_path / "given"
 
 
-def refused(folder: ImageFolder) -> str:
-    with pytest.raises(DataError) as caught:
-        folder.source_digest()
-    with pytest.raises(DataError):
-        list(folder.items())
-    return str(caught.value)
+LINKS: dict[str, Callable[[Path, Path], object]] = {
+    "an image": lambda given, secret: (given / "b.png").symlink_to(secret / "a.png"),
+    "a relative path": lambda given, _: (given / "cats" / "b.png").symlink_to("../../secret/a.png"),
+    "a folder": lambda given, secret: (given / "dogs").symlink_to(secret, target_is_directory=True),
+    "a link to a link": lambda given, secret: (
+        (given / "dogs").symlink_to(secret, target_is_directory=True),
+        (given / "c.png").symlink_to("dogs/a.png"),
+    ),
+}
 
 
-def test_a_link_to_an_image_elsewhere(given: Path, secret: Path) -> None:
-    (given / "b.png").symlink_to(secret / "a.png")
-    assert f"{given / 'b.png'} is a link out of {given}; put what it leads to" in refused(ImageFolder(path=given))
+@pytest.mark.parametrize("kind", LINKS)
+@pytest.mark.parametrize("settings", [{}, {"labelled": True}, {"manifest": "labels.csv"}], ids=str)
+def test_an_image_folder(kind: str, settings: dict[str, Any], given: Path, secret: Path) -> None:
+    LINKS[kind](given, secret)
+    names = ("b.png", "cats/b.png", "dogs/a.png", "c.png")
+    rows = [f"{name},x,train" for name in names if (given / name).exists()]
+    (given / "labels.csv").write_text("\n".join(["file,label,split", *rows]))
+    for read in (lambda folder: folder.source_digest(), lambda folder: list(folder.items())):
+        with pytest.raises(DataError, match=r"is a link out of|lies outside of its folder"):
+            read(ImageFolder(path=given, **settings))
 
 
-def test_a_link_by_a_relative_path(given: Path, secret: Path) -> None:
-    (given / "cats").mkdir()
-    (given / "cats" / "b.png").symlink_to("../../secret/a.png")
-    assert "is a link out of" in refused(ImageFolder(path=given))
+def test_what_the_settings_name_may_be_a_link(given: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").symlink_to(given, target_is_directory=True)
+    [item] = ImageFolder(path=tmp_path / "mine").items()
+    assert item.id == "own"
 
 
-def test_a_link_to_a_folder_elsewhere(given: Path, secret: Path) -> None:
-    (given / "cats").symlink_to(secret, target_is_directory=True)
-    assert "cats is a link out of" in refused(ImageFolder(path=given))
-
-
-def test_a_link_to_a_neighbour_of_a_like_name(given: Path) -> None:
-    draw(given.with_name("given-more") / "a.png", 1)
-    (given / "cats").symlink_to(given.with_name("given-more"), target_is_directory=True)
-    assert "cats is a link out of" in refused(ImageFolder(path=given))
-
-
-def test_a_link_through_a_link(given: Path, secret: Path) -> None:
-    (given / ".hidden").symlink_to(secret, target_is_directory=True)
-    (given / "cats").symlink_to(".hidden", target_is_directory=True)
-    assert "cats is a link out of" in refused(ImageFolder(path=given))
-
-
-def test_a_class_that_is_a_link(tmp_path: Path, secret: Path) -> None:
-    for split in ("train", "test"):
-        draw(tmp_path / "pets" / split / "cat" / "a.png", 1)
-    (tmp_path / "pets" / "train" / "dog").symlink_to(secret, target_is_directory=True)
-    assert "dog is a link out of" in refused(ImageFolder(path=tmp_path / "pets", labelled=True))
-
-
-def test_a_link_to_a_device(given: Path) -> None:
-    (given / "endless.png").symlink_to("/dev/zero")
-    assert "broken link or no file" in refused(ImageFolder(path=given))
-
-
-def test_a_manifest_that_names_a_link(given: Path, secret: Path) -> None:
-    (given / "b.png").symlink_to(secret / "a.png")
-    rows = [("own.png", "train"), ("b.png", "test")]
-    (given / "m.csv").write_text("file,label,split\n" + "".join(f"{file},cat,{split}\n" for file, split in rows))
-    with pytest.raises(DataError, match=r"line 3 of m\.csv names the image 'b\.png', which lies outside"):
-        list(ImageFolder(path=given, manifest="m.csv").items())
-
-
-def test_a_manifest_that_is_a_link(given: Path, secret: Path) -> None:
-    (secret / "m.csv").write_text("file,label,split\nown.png,cat,train\n")
-    (given / "m.csv").symlink_to(secret / "m.csv")
-    with pytest.raises(ConfigError, match="lies outside of the folder"):
-        list(ImageFolder(path=given, manifest="m.csv").items())
-
-
-def test_a_question_about_a_link(given: Path, secret: Path) -> None:
-    (given / "b.png").symlink_to(secret / "a.png")
-    rows = [{"image": "b.png", "question": "What?", "answer": "a cat", "capabilities": ["rec"], "id": "1"}]
-    (given / "q.json").write_text(json.dumps(rows))
-    table = QuestionTable(protocol="mm_vet", path=given / "q.json")
-    [question] = table.questions(question_rules(table))
-    with pytest.raises(DataError, match="lies outside of the folder of images"):
+@pytest.mark.parametrize("name", ["b.png", "dogs/a.png"])
+def test_a_table_of_questions(name: str, given: Path, secret: Path) -> None:
+    LINKS["an image"](given, secret)
+    LINKS["a folder"](given, secret)
+    (given / "q.jsonl").write_text(json.dumps(VET | {"image": name}))
+    [question] = QuestionTable(protocol="mm_vet", path=given / "q.jsonl").questions(RULES["mm_vet"])
+    with pytest.raises(DataError, match="lies outside of its folder"):
         question.read()
-
-
-def test_a_hub_folder_with_a_link(given: Path, secret: Path) -> None:
-    pytest.importorskip("datasets")
-    from driftledger.data.datasets.huggingface import HuggingFace
-
-    (given / "b.png").symlink_to(secret / "a.png")
-    hub = HuggingFace(path=str(given), split="train")
-    with pytest.raises(DataError, match=r"b\.png in '.*' is a link out of that folder; remove it"):
-        hub.source_digest()
-    with pytest.raises(DataError, match="names a file outside the dataset"):
-        hub.image_bytes({"path": str(given / "b.png")}, "row 1")
 
 
 def test_a_sheet_that_is_a_link(given: Path, secret: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from xml.etree import ElementTree
 
-from lab.pictures import BEGIN, END, Marked, leaderboard, put_leaderboard, terminal
+from lab.pictures import BEGIN, END, leaderboard, put_leaderboard, terminal
 from tests.conftest import REPOSITORY
 from tests.support.shipped import shipped_leaderboard
 
@@ -24,9 +24,9 @@ def test_a_leaderboard_is_put_between_its_marks_alone(tmp_path: Path) -> None:
     assert written == f"before\n{BEGIN}\n| | a |\n|---|---:|\n| m | 1 |\n{END}\nbehind\n"
 
 
-def test_a_terminal_is_drawn_word_by_word_with_hostile_text_inert() -> None:
-    drawn = terminal("show it", "score  0.743\n<script>alert(1)</script>\n", [Marked(r"0\.\d+", "the score")])
+def test_a_terminal_shows_hostile_text_inert() -> None:
+    drawn = terminal("show it", "score  0.743\n<script>alert(1)</script>\n", [(r"0\.\d+", "the score")])
     root = ElementTree.fromstring(drawn)
-    words = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert words == ["$", "show", "it", "score", "0.743", "the score", "<script>alert(1)</script>"]
+    text = "".join(root.itertext()).replace("\xa0", " ")
+    assert all(words in text for words in ("$ show it", "0.743", "← the score", "<script>alert(1)</script>"))
     assert root.find(".//{http://www.w3.org/2000/svg}script") is None

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from driftledger.core.canonical import md5_bytes
-from driftledger.core.files import read_json, write_json
-from driftledger.core.made import INPUTS, Made, files_digest
+from driftledger.core.files import INPUTS, Made, files_digest, read_json, write_json
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Evidence, read_all_evidence
 from driftledger.ledger.lock import read_lock

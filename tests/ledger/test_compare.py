@@ -13,7 +13,7 @@ from driftledger.core.errors import LedgerError
 from driftledger.ledger.compare import Comparison, MetricComparison, as_table, compare
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
-from driftledger.metrics.power import minimum_detectable_difference
+from driftledger.metrics.paired import minimum_detectable_difference
 from tests.support.compared_runs import OTHER, answered, chains, redrawn, retrieved, run
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.ledgers import component, genception_score, marked, varied

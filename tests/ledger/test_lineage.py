@@ -7,8 +7,7 @@ import yaml
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.code import CodeVersion, code_version
-from driftledger.ledger.lineage import fingerprint_of, place_of, read_all_evidence
+from driftledger.ledger.lineage import CodeVersion, code_version, fingerprint_of, place_of, read_all_evidence
 from driftledger.ledger.objects.git import CommitTree, Git
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, Ledger
 

@@ -176,7 +176,8 @@ def test_git_reads_a_project_below_the_top(tmp_path: Path) -> None:
     assert git.read(git.ids(first, ["ledger/a.json"])[0]) == b"1"
     assert git.ids(second, ["ledger/a.json", "nothing"]) == [None, None]
     assert git.changes() == []
-    (tmp_path / "below/new").touch()
-    assert git.changes() == ["below/new"]
+    (tmp_path / "below/new").touch()  # which no commit knows
+    (tmp_path / "below/ledger/b.json").write_text("3")
+    assert git.changes() == ["below/ledger/b.json"]
     assert git.from_top("new") == "below/new"
     assert listing_md5(git.listing(git.ids(first, ["ledger"])[0] or "")).endswith(".dir")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.code import CodeVersion
+from driftledger.ledger.lineage import CodeVersion
 from driftledger.ledger.published import check_published, publish, read_published
 from tests.ledger.conftest import GENCEPTION, Ledger
 from tests.ledger.test_verify import places

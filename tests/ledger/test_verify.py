@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.commands.verify import verify
+from driftledger.commands.ask import verify
 from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published, read_published

@@ -9,7 +9,7 @@ from PIL import Image
 from driftledger.benchmarks.traces import Shot, Step, Trace
 from driftledger.core.errors import DataError
 from driftledger.core.types import Outcome
-from driftledger.notebook.chains import ChainLine, Chains
+from driftledger.notebook.shown import ChainLine, Chains
 from tests.conftest import draw
 
 HOSTILE = '"><img src=x onerror=alert(1)>&\x1b[31m\u202e'

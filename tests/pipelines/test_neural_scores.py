@@ -1,18 +1,12 @@
-"""The neural scores in Git, made anew here: other processors give other last bits, and now and then another token."""
+"""What neural scores say of a checkpoint that was trained and of one that was hardly trained."""
 
-import json
-import re
 import shutil
-from collections.abc import Iterator
-from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
-from driftledger.commands.collect import collect
-from driftledger.commands.resolve import resolve
 from driftledger.core.files import read_json
 from driftledger.project.presets import apply_preset
 from driftledger.project.project import Project
@@ -26,53 +20,6 @@ for library in ("torch", "transformers", "diffusers", "open_clip"):
 pytestmark = [pytest.mark.neural, pytest.mark.slow]
 
 MODELS = ["trio_llava_early", "trio_llava_final"]
-"""The one whose answers are the most arbitrary, and the one that others are compared with."""
-NUMBER = re.compile(r"-?[0-9]+\.[0-9]+")
-
-
-class Headline(NamedTuple):
-    metrics: tuple[str, ...]
-    tolerance: float
-    """How far they may be off, in their own unit: GC goes from 0 to 1, MME up to 200, all others are percentages."""
-
-
-HEADLINES = {
-    "genception": Headline(("gc_at_1", "gc_at_2", "gc_at_3"), 0.002),
-    "fidelity": Headline(("clip_s", "clip_s_i", "image_similarity", "ssim"), 0.2),
-    "trac": Headline(("top1", "class_mean"), 1.1),  # one sample of 96
-    "mm_sap": Headline(("score",), 0.5),
-    "mm_vet": Headline(("total",), 0.5),
-    "mme": Headline(("score",), 5),
-}
-
-
-def too_far(now: dict[str, Any], then: dict[str, Any]) -> Iterator[str]:
-    """What is off between two score files of one run; a metric that one of them lacks is."""
-    metrics, tolerance = HEADLINES[then["benchmark"]]
-    for metric in metrics:
-        new, old = (score["metrics"].get(metric) for score in (now, then))
-        if (new is None) != (old is None) or (new is not None and abs(new - old) > tolerance):
-            yield f"{metric} is {new}, in Git {old}"
-
-
-def score(benchmark: str, **metrics: float) -> dict[str, Any]:
-    return {"benchmark": benchmark, "metrics": metrics}
-
-
-@pytest.mark.parametrize(
-    ("then", "now", "said"),
-    [
-        (score("genception", gc_at_1=0.5, gc_at_2=0.4), score("genception", gc_at_1=0.5019, gc_at_2=0.3981), []),
-        (score("genception", gc_at_3=0.5), score("genception", gc_at_3=0.503), ["gc_at_3 is 0.503, in Git 0.5"]),
-        (score("trac", top1=50.0), score("trac", top1=48.0), ["top1 is 48.0, in Git 50.0"]),
-        (score("mme", score=120.0, other=1.0), score("mme", score=116.0, other=9.0), []),
-        (score("fidelity", clip_s=30.0), score("fidelity"), ["clip_s is None, in Git 30.0"]),
-    ],
-)
-def test_only_headlines_that_are_too_far_away_are_named(
-    then: dict[str, Any], now: dict[str, Any], said: list[str]
-) -> None:
-    assert list(too_far(now, then)) == said
 
 
 @pytest.fixture(scope="module")
@@ -86,22 +33,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     params["run"]["models"] = MODELS
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     made = Project(root)
-    resolve(made)
     build(made)
-    collect(made)
     evaluate(made)
     return made
-
-
-def test_the_scores_in_git_are_those_that_come_out_here(project: Project) -> None:
-    made = sorted((project.root / "reports" / "scores").rglob("score.json"))
-    assert len(made) == 2 * (2 * 2 + 2 * 2 + 2 + 3)  # chains, redrawings, descriptions by reader, questions
-    wrong = []
-    for path in made:
-        place = path.relative_to(project.root)
-        now, then = json.loads(path.read_bytes()), json.loads((REPOSITORY / place).read_bytes())
-        wrong += [f"{place}: {said}" for said in too_far(now, then)]
-    assert wrong == []
 
 
 def metrics(project: Project, name: str, model: str, generator: str, encoder: str) -> dict[str, float]:

@@ -11,7 +11,7 @@ pytest.importorskip("openai")
 
 from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_json
-from tests.conftest import Checkout, make_checkout
+from tests.conftest import Checkout, make_checkout, stages_run
 from tests.support.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.slow
@@ -79,7 +79,7 @@ def test_spend_and_versions(spent: Spent) -> None:
     assert "openai image-1: 16 attempts so far, cost 0.64" in spent.printed
     asked = len(server.requests)
     checkout.params(lambda params: params["models"]["seer"]["limits"].update(concurrency=2))
-    assert "0 runs created" in checkout.run("dvc", "repro").stdout  # no key: nothing is asked
+    assert stages_run(checkout.run("dvc", "repro").stdout) == ["resolve"]  # no key: nothing is asked
     assert len(server.requests) == asked
 
     score = read_json(checkout.root / "reports/scores/seer/genception/my_images/pen/layout/score.json", Score)
@@ -88,14 +88,11 @@ def test_spend_and_versions(spent: Spent) -> None:
     assert "served versions" in (checkout.root / "reports/leaderboard.md").read_text(encoding="utf-8")
 
 
-def test_mlflow_shows_cost_and_flags(spent: Spent) -> None:
+def test_mlflow_shows_flags(spent: Spent) -> None:
     from mlflow import MlflowClient
 
     client = MlflowClient(f"sqlite:///{spent.checkout.root / 'mlflow.db'}")
     experiment = client.get_experiment_by_name("driftledger")
     assert experiment is not None
     [run] = client.search_runs([experiment.experiment_id])
-    assert run.data.metrics["usage/cost_of_generate.genception.my_images"] == pytest.approx(16 * 0.04)
-    assert run.data.metrics["usage/input_tokens_per_describe.genception.my_images"] > 0
-    assert "2 served versions of the model in this run" in run.data.tags["driftledger.flags"]
-    assert run.data.tags["model.served"].startswith("m-2026-01 fp_")
+    assert "2 served versions of the model are behind this score" in run.data.tags["driftledger.flags"]

@@ -1,5 +1,6 @@
 """The default run in small, as if on other processors: every output is the same file."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,7 +51,7 @@ def outputs_of_default_run(folder: Path, machine: dict[str, str]) -> dict[str, b
     for name in params["run"]["question_sets"]:
         params["question_sets"][name]["count"] = SCENES
     (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
-    env = environment(machine) | {"PYTHONPATH": str(REPOSITORY)}
+    env = environment(machine) | {"PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY / "src", REPOSITORY)))}
     subprocess.run([sys.executable, "-c", DEFAULT_RUN], cwd=folder, env=env, check=True, timeout=1800)
     files = [file for top in ("data", "reports") for file in sorted((folder / top).rglob("*")) if file.is_file()]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}

@@ -269,7 +269,7 @@ def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_
         collect(project, ["theirs"])
     collect(project, ["regions_medium"])  # which is here
     (root / "data/datasets/my_images/inputs.json").unlink()
-    with pytest.raises(MissingSourceError, match="the image folder 'my_images' is missing"):
+    with pytest.raises(MissingSourceError, match="folder 'my_images' is missing"):
         build(project)
     assert calls == {"model": QUESTIONS * 2}
 
@@ -312,12 +312,13 @@ def counted(checkout: Checkout, tmp_path: Path) -> Checkout:
 
 
 @pytest.mark.slow
-def test_a_kill_leaves_no_half_folder_and_repeats_one_call_at_most(counted: Checkout, tmp_path: Path) -> None:
+def test_a_kill_leaves_no_half_folder_and_repeats_what_was_in_flight(counted: Checkout, tmp_path: Path) -> None:
     stopped = counted.run("dvc", "repro", "collect", check=False, KILLED_AT="11")
     assert stopped.returncode != 0
     assert [*folders(counted.root)] == ["data/datasets/my_images"]
     counted.repro("score")
-    assert len((tmp_path / "asked").read_text(encoding="utf-8").splitlines()) == 8 * 2 + 1
+    asked = len((tmp_path / "asked").read_text(encoding="utf-8").splitlines())
+    assert 8 * 2 < asked <= 8 * 2 + 8  # of each chain one call at most was in flight, or its result not yet written
     assert not [*(counted.root / "data").rglob("*.partial*")]
 
 

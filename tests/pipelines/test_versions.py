@@ -18,9 +18,10 @@ import yaml
 from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.records import CARD
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.commands import resolve, stages
+from driftledger.commands import stages
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.made import INPUTS
+from driftledger.core.files import INPUTS
+from driftledger.project import resolve
 from driftledger.project.project import Project
 from tests.conftest import draw
 from tests.support.own_code import write_module
@@ -30,9 +31,9 @@ from tests.support.small import update
 GOLDEN = Path(__file__).with_name("golden_versions.json")
 RENEW = "python -m tests.pipelines.test_versions"
 OTHERS = {
-    "data": "DATA_VERSION in driftledger.commands.resolve",
-    "report": "REPORT_VERSION in driftledger.commands.resolve",
-    "correlation": "CORRELATION_VERSION in driftledger.commands.resolve",
+    "data": "DATA_VERSION in driftledger.project.resolve",
+    "report": "REPORT_VERSION in driftledger.project.resolve",
+    "correlation": "CORRELATION_VERSION in driftledger.project.resolve",
 }
 """Stage that is no benchmark's → where its version stands."""
 
@@ -168,6 +169,11 @@ def files_of(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): sha256_file(path) for path in paths}
 
 
+def rounded(text: str) -> str:
+    """Round long numbers to nine digits: the last ones of an interval's ends differ between processors."""
+    return re.sub(r"-?[0-9]+\.[0-9]{6,}(e-?[0-9]+)?", lambda number: f"{float(number[0]):.9g}", text)
+
+
 def written_by(stage: Stage, top: Path) -> str:
     """Digest of all that a stage of a benchmark wrote: of scores, their numbers and rows."""
     folders = sorted(top.glob(re.sub(r"\{\w+\}", "*", stage.path)))
@@ -177,7 +183,7 @@ def written_by(stage: Stage, top: Path) -> str:
         if (folder / "score.json").is_file():
             score = json.loads((folder / "score.json").read_bytes())
             numbers = {key: score[key] for key in ("metrics", "groups", "curves", "outcomes", "scored", "total")}
-            digests.append([numbers, sha256_file(folder / "rows.jsonl")])
+            digests.append([rounded(json.dumps(numbers, sort_keys=True)), sha256_file(folder / "rows.jsonl")])
         else:
             digests.append([files_of(folder)])
     return sha256_of(digests)
@@ -199,8 +205,14 @@ def written(root: Path) -> dict[str, list[Any]]:
     data = [files_of(root / "data" / name) for name in ("datasets", "questions")]
     return found | {
         "data": [resolve.DATA_VERSION, sha256_of(data)],
-        "report": [resolve.REPORT_VERSION, sha256_of({path.name: sha256_file(path) for path in tables})],
-        "correlation": [resolve.CORRELATION_VERSION, sha256_file(root / "reports/correlation.csv")],
+        "report": [
+            resolve.REPORT_VERSION,
+            sha256_of({path.name: rounded(path.read_text(encoding="utf-8")) for path in tables}),
+        ],
+        "correlation": [
+            resolve.CORRELATION_VERSION,
+            sha256_of(rounded((root / "reports/correlation.csv").read_text(encoding="utf-8"))),
+        ],
     }
 
 

@@ -5,24 +5,21 @@ import re
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import yaml
 
 from driftledger.components.base import Component
-from driftledger.components.models.openai_chat import OpenAIChat
-from driftledger.components.remote.component import RemoteComponent
-from driftledger.core.errors import ConfigError
+from driftledger.components.openai import OpenAIChat
+from driftledger.components.service import RemoteComponent
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.project.catalogue import SECTIONS, CatalogueEntry, catalogue
 from driftledger.project.presets import apply_preset, presets
 from driftledger.project.settings import Settings, load_settings
 from tests.conftest import REPOSITORY
-from tests.support.params import DEFAULT, default_params, default_settings
+from tests.support.params import DEFAULT, default_settings
 
 SETTINGS = default_settings()
 ENTRIES = [(section, name) for section in PROVIDED_SECTIONS for name in SETTINGS.entries(section)]
@@ -128,23 +125,10 @@ def test_params_repeats_what_the_catalogue_says(section: str) -> None:
     assert {name: catalogue(section).get(name) for name in own} == own
 
 
-@pytest.mark.parametrize("section", SECTIONS)
-def test_every_shipped_name_can_be_selected(section: str) -> None:
-    assert [name for name in catalogue(section) if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name)] == []
-
-
 def test_shipped_descriptions_name_what_there_is() -> None:
     shown = [SETTINGS.description(name).demonstrations for name in catalogue("descriptions")]
     assert {each.encoder for each in shown if each} - {None} <= set(catalogue("encoders"))
     assert {each.by for each in shown if each} - {None} <= set(catalogue("models"))
-
-
-def test_params_is_what_a_user_decides() -> None:
-    """The entries in it are those of the default run."""
-    assert {section: set(getattr(SETTINGS, section)) for section in SECTIONS} == {
-        section: set(SETTINGS.named(section)) for section in SECTIONS
-    }
-    assert len(DEFAULT.read_text(encoding="utf-8").splitlines()) < 150
 
 
 def test_entries_are_checked_without_their_libraries_and_without_a_network() -> None:
@@ -152,20 +136,6 @@ def test_entries_are_checked_without_their_libraries_and_without_a_network() -> 
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert HEAVY & set(json.loads(done.stdout)) == set()
-
-
-def test_the_embedded_components_stay_selected() -> None:
-    chosen = [build(section, name) for section in PROVIDED_SECTIONS for name in getattr(SETTINGS.run, section)]
-    controls = {"blind", "always_refuse", "random_choice"}
-    assert {one.provider for one in chosen} == {
-        "photos",
-        "digits",
-        "regions",
-        "painter",
-        "layout",
-        "scene_photos",
-    } | controls
-    assert {build("encoders", name).provider for name in SETTINGS.run.text_encoders} == {"tfidf", "words"}
 
 
 def test_only_listed_entries_run_foreign_code() -> None:
@@ -180,7 +150,7 @@ def test_only_listed_entries_run_foreign_code() -> None:
 @pytest.mark.parametrize("path", [DEFAULT, *sorted(FILES.glob("*/*.yaml"))], ids=lambda path: path.name)
 def test_no_secret_is_in_a_file(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert re.findall(r"\b(?:sk|pk|hf|ghp|xai)[-_][A-Za-z0-9]{8}\S*|AIza\S+|[A-Za-z0-9+/=]{32,}", text) == []
+    assert re.findall(r"\b(?:sk|pk|hf|ghp|xai)[-_][A-Za-z0-9]{8}\S*|AIza\S+|[A-Za-z0-9+=]{32,}", text) == []
 
 
 def test_each_service_is_given_its_own_key_and_a_server_on_this_machine_none() -> None:
@@ -230,7 +200,8 @@ def test_transformers_knows_the_checkpoints() -> None:
 
 
 def test_every_component_is_documented() -> None:
-    rows = set(re.findall(r"^\| `(\w+)`", COMPONENTS, re.MULTILINE))
+    cells = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", COMPONENTS, re.MULTILINE)
+    rows = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
     assert rows == {name for _, name in ENTRIES}
 
 
@@ -247,33 +218,6 @@ def test_a_preset_says_first_where_it_comes_from_and_what_it_needs(name: str) ->
     assert "# Needs: " in comment[0]
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_makes_valid_settings_and_keeps_every_comment(project: Path, name: str) -> None:
-    changes = apply_preset(project, name)
-    settings = load_settings(project / "params.yaml")
-    for section in PROVIDED_SECTIONS:
-        for chosen in getattr(settings.run, section):
-            assert build(section, chosen, settings) is not None
-    assert comments(project / "params.yaml") == comments(DEFAULT)
-    assert bool(changes) == (name != "default")
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_changes_its_selection_and_nothing_else(project: Path, name: str) -> None:
-    before = default_params()
-    wanted = yaml.safe_load(presets(project)[name].read_text(encoding="utf-8"))
-    asks = {"mm_sap", "mm_vet", "mme"}
-    assert set(wanted) == {"run", "genception", *asks}
-    assert set(wanted["run"]) == set(type(SETTINGS.run).model_fields) - {"seed"}
-    told = {"iterations", "iterations_by_group", "text_first", "writer", "text_encoder", "cross_check"}
-    assert set(wanted["genception"]) == told
-    assert {key for section in asks for key in wanted[section]} == {"min_coverage"}
-    apply_preset(project, name)
-    for section, values in wanted.items():
-        before[section] |= values
-    assert yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8")) == before
-
-
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_preset_selects_what_the_paper_says(project: Path, name: str) -> None:
     apply_preset(project, name)
@@ -282,21 +226,6 @@ def test_a_preset_selects_what_the_paper_says(project: Path, name: str) -> None:
     iterations = settings.section("genception").model_dump()["iterations"]
     selected = (run.datasets, run.models, run.generators, run.encoders, iterations)
     assert selected == PUBLISHED[name]
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_second_time_changes_nothing(project: Path, name: str) -> None:
-    apply_preset(project, name)
-    once = (project / "params.yaml").read_bytes()
-    assert apply_preset(project, name) == []
-    assert (project / "params.yaml").read_bytes() == once
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_default_undoes_a_preset_to_the_byte(project: Path, name: str) -> None:
-    apply_preset(project, name)
-    apply_preset(project, "default")
-    assert (project / "params.yaml").read_bytes() == DEFAULT.read_bytes()
 
 
 def test_trac_asks_and_compares_as_the_paper_does(project: Path) -> None:
@@ -331,16 +260,6 @@ def test_open_models_need_no_service(project: Path) -> None:
     assert sum(isinstance(one, Component) for one in chosen) == len(chosen) - 1
 
 
-def test_a_preset_that_is_not_there_is_named_with_the_others(project: Path) -> None:
-    with pytest.raises(ConfigError, match="'mmecption' is unknown; did you mean 'mmeception'"):
-        apply_preset(project, "mmecption")
-    assert (project / "params.yaml").read_bytes() == DEFAULT.read_bytes()
-
-
-def comments(path: Path) -> Counter[str]:
-    return Counter(re.findall(r"#.*$", path.read_text(encoding="utf-8"), re.MULTILINE))
-
-
 def test_a_project_may_have_presets_of_its_own(project: Path) -> None:
     folder = project / "presets"
     folder.mkdir()
@@ -349,3 +268,5 @@ def test_a_project_may_have_presets_of_its_own(project: Path) -> None:
     assert set(presets(project)) == {*PRESETS, "short"}
     assert apply_preset(project, "short") == ["genception.iterations: 5 → 2"]
     assert apply_preset(project, "trac") == ["trac.min_coverage: 0.9 → 0.5"]
+    comments = re.findall(r"#.*$", (project / "params.yaml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert comments == re.findall(r"#.*$", DEFAULT.read_text(encoding="utf-8"), re.MULTILINE)

@@ -12,12 +12,11 @@ import yaml
 from driftledger.components.card import ComponentCard
 from driftledger.core import registry
 from driftledger.core.canonical import sha256_file
-from driftledger.core.distributions import _entry_points, _package_of
 from driftledger.core.errors import ConfigError, UntrustedCodeError
 from driftledger.core.registry import OURS, is_provider, provider_class, providers, same_provider
 from driftledger.core.types import Conversation, ImageFile
+from driftledger.project.catalogue import class_of_record
 from driftledger.project.project import Project
-from driftledger.project.providers import class_of_record
 from driftledger.project.settings import load_settings
 from tests.conftest import REPOSITORY, draw, shapes_only
 from tests.support.own_code import ENCODER, GENERATOR, MODEL, install, write_module
@@ -28,14 +27,12 @@ from tests.support.params import default_params
 def _unloaded() -> Iterator[None]:
     """Modules of one test are not those of another, and what is installed is looked up again."""
     modules, path = set(sys.modules), list(sys.path)
-    registry._installed.cache_clear()
-    _package_of.cache_clear(), _entry_points.cache_clear()
+    registry.entry_points.cache_clear(), registry.package_of.cache_clear()
     yield
     sys.path[:] = path
     for name in set(sys.modules) - modules:
         del sys.modules[name]
-    registry._installed.cache_clear()
-    _package_of.cache_clear(), _entry_points.cache_clear()
+    registry.entry_points.cache_clear(), registry.package_of.cache_clear()
 
 
 def project(root: Path, section: str, provider: str, *, own_code: bool = True, **settings: Any) -> Project:

@@ -1,35 +1,21 @@
-"""What the package writes is known by its header, and a user's own lines of rules stay."""
+"""What the package writes for a project, and what each benchmark brings."""
 
 import pytest
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark_names, benchmarks
 from driftledger.core.errors import ConfigError
-from driftledger.core.yaml_text import load_yaml
-from driftledger.project import scaffold
-from driftledger.project.scaffold import SECTION, brought, generated, read_written, rules, with_header, with_rules
+from driftledger.core.files import load_yaml
+from driftledger.project.scaffold import SECTION, brought, generated, is_ours, rules, with_rules
 from tests.conftest import REPOSITORY
 
-FILES = generated()
 
-
-@pytest.mark.parametrize("each", FILES, ids=lambda each: each.path)
-def test_a_file_is_known_by_its_header_until_it_is_edited(each: scaffold.Generated) -> None:
-    written = read_written(each.text)
-    assert written.body == each.body
-    assert written.untouched != each.path.endswith(".json")
-    assert not read_written(each.text + "# mine\n").untouched
-    edited = read_written(with_header(each.body + "# mine\n", each.body))
-    assert not edited.untouched
-    assert edited.body == each.body + "# mine\n"
-
-
-def test_the_version_alone_makes_no_other_body(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = FILES[0].text
-    monkeypatch.setattr(scaffold, "__version__", "9.9.9")
-    after = generated()[0].text
-    assert after != before
-    assert read_written(after) == read_written(before)
+def test_generated_files_are_known_by_their_first_line_also_those_of_other_versions() -> None:
+    texts = generated()
+    assert {name for name, text in texts.items() if is_ours(text)} == {"dvc.yaml", "MLproject"}
+    assert is_ours("# Written by driftledger 0.2.0, sha256:0: 'driftledger upgrade' renews it\nstages: {}\n")
+    assert not is_ours("stages: {}\n")
+    assert [name for name, text in texts.items() if (REPOSITORY / name).read_text(encoding="utf-8") != text] == []
 
 
 @pytest.mark.parametrize("spec", benchmarks(), ids=lambda spec: spec.name)
@@ -49,8 +35,7 @@ def test_git_ignores_what_every_stage_collects() -> None:
     assert "/.driftledger/" in ignored
     for stage in (stage for spec in benchmarks() for stage in (spec.data, *spec.collects)):
         assert any(f"/{stage.path}".startswith(line) for line in ignored), stage.path
-    repository = (REPOSITORY / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert {*ignored} <= {*repository}
+    assert {*ignored} <= {*(REPOSITORY / ".gitignore").read_text(encoding="utf-8").splitlines()}
 
 
 def test_lines_of_rules_are_added_once_and_none_is_lost() -> None:

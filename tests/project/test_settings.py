@@ -133,7 +133,7 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
         "not in datasets; add it there",
     ),
     "trac without a text encoder": (put("run.text_encoders", []), "trac needs run.text_encoders", "select some"),
-    "trac without a way to ask": (put("run.descriptions", []), "trac needs run.text_encoders and", "select some"),
+    "trac without a way to ask": (put("run.descriptions", []), "trac needs run.descriptions", "select some"),
     "unknown text encoder": (put("run.text_encoders", ["tfid"]), "run.text_encoders", "did you mean 'tfidf'?"),
     "text encoder without a text tower": (put("run.text_encoders", ["layout"]), "no text tower", "run.encoders"),
     "texts compared by what cannot read": (
@@ -185,7 +185,17 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "fidelity asks with examples": (
         put("fidelity.description", "features_random"),  # of the catalogue
         "fidelity.description: 'features_random' has demonstrations",
-        "name another",
+        "name a description that asks once",
+    ),
+    "texts for a dataset that is not gone over": (
+        lambda params: params["genception"].update(text_first=["digits"], writer="regions_fine"),
+        "genception.text_first: 'digits' is not in run.genception",
+        "select it, or remove it",
+    ),
+    "classes of a dataset that is not gone over": (
+        put("trac.sampled_classes", ["photos"]),
+        "trac.sampled_classes: 'photos' is not in run.trac",
+        "select it, or remove it",
     ),
     "fidelity asks unknown": (put("fidelity.description", "element"), "fidelity.description", "mean 'elements'?"),
     "fidelity prompt without place": (put("fidelity.generate_prompt", "draw"), "fidelity", "exactly once"),
@@ -234,11 +244,6 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "unknown section": (put("modells", {}), "params.yaml: setting 'modells'", "did you mean 'models'?"),
     "key in run": (put("run.sed", 1), "run: setting 'sed'", "did you mean 'seed'?"),
     "key in genception": (put("genception.iteration", 5), "genception: ", "did you mean 'iterations'?"),
-    "intervals of a time of resampling": (
-        lambda params: params["genception"].update(bootstrap={"confidence": params["genception"].pop("confidence")}),
-        "genception: ",
-        "write confidence: 0.95 in the place of bootstrap",
-    ),
     "key in tracking": (put("tracking.url", "x"), "tracking: setting 'url'", "did you mean 'uri'?"),
     "key in a dataset": (put("datasets.photos.group", {}), "datasets.photos: ", "did you mean 'groups'?"),
     "key in a model": (put("models.regions_fine.details", "fine"), "models.regions_fine", "did you mean 'detail'?"),
@@ -329,6 +334,11 @@ def test_several_mistakes_are_counted(load: Callable[[Change], Settings]) -> Non
         (b"run: [unclosed", "is not YAML"),
         (b"a: b: c", "is not YAML"),
         (b"\ttab: 1", "is not YAML"),
+        (
+            b"run: {}\nmodels: {a: {url: http://x}}",
+            "'http://x' in line 2 has a colon inside braces; put it into quotes",
+        ),
+        (b"run: {seed: 1}\ntracking: {}\nrun: {}", "'run' stands twice, in lines 1 and 3"),
         (b"\xff\xfe\x00", "is not YAML"),
         (b"run: !!python/object/apply:os.getcwd []", "is not YAML"),
         (b"- run\n- genception\n", "valid dictionary"),
@@ -466,7 +476,7 @@ def test_a_benchmark_that_params_does_not_mention_goes_over_nothing(load: Callab
 
     settings = load(change)
     assert [spec.name for spec in settings.benchmarks] == ["genception", "trac", "fidelity"]
-    assert list(benchmark("mme").selection(settings)) == []
+    assert list(settings.keys_of(benchmark("mme"))) == []
     assert not settings.needs_judge
     assert "rubric" not in settings.named("models")
     with pytest.raises(ConfigError, match=r"params\.yaml: run\.mme selects something, and there is no section 'mme'"):
@@ -519,7 +529,7 @@ def test_a_registered_benchmark_brings_its_list_and_its_section(load: Callable[[
 
     settings = load(change)
     assert settings.section("words").model_dump()["iterations"] == 2
-    assert len(list(benchmark("words").selection(settings))) == len(settings.run.models)
+    assert len(list(settings.keys_of(benchmark("words")))) == len(settings.run.models)
     assert "words.iteration" in message(load, both(change, put("words.iterations", 0)))
     assert "run: words goes over 'beans'" in message(load, both(change, put("run.words", ["beans"])))
 

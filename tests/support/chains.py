@@ -8,10 +8,10 @@ from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.runner import Collecting
 from driftledger.collect.store import CallStore
-from driftledger.commands.stages import ask
 from driftledger.components.base import Generator, Model
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard
+from driftledger.project.asking import ask
 
 T = TypeVar("T")
 

@@ -7,8 +7,7 @@ from typing import Any
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.core.files import write_jsonl
 from driftledger.core.types import Outcome
-from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.lineage import Evidence, Folder, Lineage
+from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from tests.support.description_ledgers import fidelity_score, trac_row, trac_score, values_of
 from tests.support.ledgers import COMBINATION, component, genception_score

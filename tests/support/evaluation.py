@@ -2,8 +2,8 @@
 
 from driftledger.commands import stages
 from driftledger.commands.collect import collect
-from driftledger.commands.resolve import resolve
 from driftledger.project.project import Project
+from driftledger.project.resolve import resolve
 
 
 def build(project: Project) -> None:

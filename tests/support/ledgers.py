@@ -10,17 +10,17 @@ from PIL import Image
 
 from driftledger.benchmarks.base import DATASET, ROLES, SECTIONS, Benchmark, Stage, base_role, kind_of
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.registry import LOCK, benchmark, benchmark_names, lock_files
+from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Row, Score
-from driftledger.benchmarks.scoring import Scored
+from driftledger.benchmarks.scoring import Scored, write_score
 from driftledger.benchmarks.selection import Selected
-from driftledger.benchmarks.writing import write_score
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record, write_json, write_jsonl
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
+from driftledger.ledger.lock import LOCK
 
 COMBINATION = Combination("seer", "brush", "eye")
 ITERATIONS = 2
@@ -55,7 +55,8 @@ def score_of(plain: dict[str, Any], changes: Mapping[str, Any]) -> Score:
     fields = {name: each for name, each in changes.items() if name not in names}
     cards = {role: component(names[role]) for role in plain["components"] if role in names}
     plain = plain | {"keys": plain["keys"] | names, "components": plain["components"] | cards}
-    return Score(**plain | fields)
+    whole = plain | fields
+    return Score(**{"counted": whole["scored"], **whole})
 
 
 def marked(score: Score, **marks: str) -> Score:
@@ -218,20 +219,6 @@ def lock_of(root: Path, score: Score) -> dict[str, Any]:
     }
     resolve = {"cmd": "driftledger stage resolve", "outs": [locked("data/resolved.json", "0" * 32)]}
     return {"schema": "2.0", "stages": {"resolve": resolve} | lock_entries(root, score, folders)}
-
-
-def divide_lock(root: Path) -> None:
-    """Let each pipeline's stages stand in a lock of its own, where ``dvc.lock`` had all."""
-    lock = yaml.safe_load((root / LOCK).read_text(encoding="utf-8"))
-    for name, file in zip(benchmark_names(), lock_files()[1:], strict=True):
-        own = [
-            stage for stage, entry in lock["stages"].items() if entry["cmd"].startswith(f"driftledger stage {name} ")
-        ]
-        stages = {stage: lock["stages"].pop(stage) for stage in own}
-        if stages:
-            (root / file).parent.mkdir(parents=True, exist_ok=True)
-            (root / file).write_text(yaml.safe_dump({"schema": "2.0", "stages": stages}, sort_keys=False), "utf-8")
-    write_lock(root, lock)
 
 
 def write_lock(root: Path, lock: Any) -> None:

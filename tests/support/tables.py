@@ -7,18 +7,17 @@ from markdown_it import MarkdownIt
 from driftledger.benchmarks.base import Table
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
+from driftledger.reports import tables
+from driftledger.reports.standing import RowsOf, blocks_of
 from driftledger.reports.tables import markdown
 
 HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"
 
 
-def tables_of(scores: Sequence[Score]) -> list[Table]:
+def tables_of(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> list[Table]:
     """The tables of the one block that these scores are."""
-    spec = benchmark(scores[0].benchmark)
-    [block] = spec.blocks(scores)
-    tables = spec.tables(block)
-    assert tables is not None
-    return list(tables)
+    [block] = blocks_of(benchmark(scores[0].benchmark), scores, rows_of)
+    return tables.tables_of(block)
 
 
 def lines_of(scores: Sequence[Score]) -> list[str]:

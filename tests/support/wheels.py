@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from driftledger.core.wheels import files_in_wheel
+from driftledger.core.registry import files_in_wheel
 from driftledger_demo.datasets.photos import manifest
 from tests.conftest import REPOSITORY
 

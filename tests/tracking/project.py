@@ -17,8 +17,7 @@ from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
-from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.lineage import Evidence, Folder, Lineage
+from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage
 from driftledger.project.settings import Tracking
 
 REPOSITORY = Path(__file__).parents[2]

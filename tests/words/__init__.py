@@ -1,4 +1,1 @@
-"""A fifth benchmark, as somebody else would add one: how many words does a description have?
-
-One folder, one line in the registry (an entry point, as an installed distribution has one) and one pipeline file.
-"""
+"""A benchmark of somebody else: how many words does a description have? One folder and one entry point."""

@@ -7,29 +7,20 @@ adds. A new benchmark is a folder, a line in :mod:`driftledger.benchmarks.regist
 
 import re
 from abc import ABC
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel
-
-from driftledger.benchmarks.coverage import comparable, difference, range_of
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.benchmarks.score import RepeatRow, Row, Score, base_key
 from driftledger.benchmarks.settings import Scoring, Section
-from driftledger.charts.figure import Figure
-from driftledger.charts.palette import Series, colour_of
 from driftledger.data.question_sets.base import QuestionRules
 
 if TYPE_CHECKING:
-    from driftledger.benchmarks.standing import Standing, Standings
     from driftledger.benchmarks.traces import Trace
-    from driftledger.ledger.lineage import Lineage
-    from driftledger.project.settings import Settings
 
 
 class Input(StrEnum):
@@ -124,11 +115,14 @@ class Metric:
     pairing: Literal["mean", "ratio"] = "mean"
     """How rows make the score: the mean over groups of the mean over units; or, over orders or gradings, 100 times the
     mean over units of sum / count, resampled by cluster."""
-    steps: int = 1
-    """Of a ratio, values are whole multiples of 1 / ``steps``, or of what that is divided into by powers of ten."""
     tracked: str = ""
     """What MLflow calls it, before ``/`` and the name of the data; empty for a metric that MLflow does not show. With
     ``{t}`` each t has a name of its own, and the curve is shown as well; a family over t without it is a curve."""
+
+    @property
+    def is_higher(self) -> bool:
+        """Whether tables put high values first."""
+        return self.higher_is_better is not False
 
     @property
     def function(self) -> str:
@@ -263,28 +257,61 @@ class Origin(NamedTuple):
     """Its name, as in :meth:`~driftledger.benchmarks.score.Score.numbers`; empty for what only ``details`` hold."""
 
 
+NOTHING = "–"
+"""The text of a cell without a value."""
+
+
+class Place(NamedTuple):
+    """The place of a model among others by one number."""
+
+    rank: int | None = None
+    """1 + how many models are shown to be better; without a test, 1 + how many have a better value. None for controls,
+    and where neither direction is better."""
+    best: bool = False
+    """No model is shown to be better, and some model to be worse."""
+    letters: str = ""
+    """Models that share one cannot be told apart; empty without a test."""
+
+
+NOWHERE = Place()
+
+
 class Cell(NamedTuple):
-    """What stands in a table, without any markup."""
+    """A table's cell, without any markup."""
 
     text: str
     """As people read it; may be hostile."""
     bold: bool = False
-    """Nobody is shown to be better than it and somebody to be worse, or it sums up rows."""
+    """It is of the best group, or sums up rows."""
     deviation: str = ""
     more: str = ""
-    """Of a value: its interval, its coverage; stands in brackets."""
+    """Behind a value in brackets: its interval, its coverage."""
     value: float | None = None
     """All digits, for programs."""
     of: Origin | None = None
-    """Where it is from; of a rank, what it is the rank of. None where it is put together from several scores."""
+    """The number that it shows; of a rank, the number that is ranked. None where several scores went in."""
     letters: str = ""
-    """Models that share one cannot be told apart by this number; empty where that was not tested."""
-    rank: int | None = None
-    """1 + how many models are shown to be better, where that was tested: equal ranks have one shade."""
+    """As in :class:`Place`."""
+    shade: int = 0
+    """The rank, where a test sets some models apart; else 0."""
 
     def __str__(self) -> str:
         deviation, more = self.deviation and f" ± {self.deviation}", self.more and f" ({self.more})"
         return f"{self.text}{self.letters and f' {self.letters}'}{deviation}{more}"
+
+
+def cell(
+    value: float | None, place: Place = NOWHERE, digits: int = 2, more: str = "", of: Origin | None = None
+) -> Cell:
+    """A value: bold in the best group, then its letters, then ``more`` in brackets.
+
+    >>> print(cell(27.204, Place(1, True, "a"), more="24.1–30.3"), cell(27.204, digits=1), cell(None))
+    27.20 a (24.1–30.3) 27.2 –
+    """
+    if value is None:
+        return Cell(NOTHING)
+    shade = place.rank if place.rank and place.letters and (place.best or place.rank > 1) else 0
+    return Cell(f"{value:.{digits}f}", place.best, "", more, value, of, place.letters, shade)
 
 
 Cells: TypeAlias = Sequence[Cell | str]
@@ -292,23 +319,22 @@ Cells: TypeAlias = Sequence[Cell | str]
 
 
 class Table(NamedTuple):
-    """A table of the report, as plain text: whoever writes it in a format makes it inert there. The first column names
-    the rows."""
+    """A table of the report as plain text, which the report makes inert in each format. The first column names the
+    rows."""
 
     title: str
-    """What it shows, and of which table or figure of a paper it is the like."""
+    """What it shows, and which table or figure of a paper it follows."""
     head: Sequence[str]
     rows: Sequence[Cells]
     notes: Sequence[str] = ()
-    """Lines below it: how much was scored, what is absent and why."""
     coverages: Sequence[float] = ()
-    """Of the score behind each row, which whoever shows the table adds; empty where rows are of no one score."""
+    """Coverage of the score in each row, shown as a last column; empty where a row has no single score."""
     across: bool = False
-    """Whether these are of the columns, from the second on."""
+    """Scores are columns, from the second on, instead of rows."""
     name: str = "models"
-    """A word that no other table has of the same data and components: its files'."""
+    """Its file's name; no other table of the same data and components has it."""
     detail: bool = False
-    """Whether it stands on the page of details, since few readers want it."""
+    """It is in ``tables.md`` and folded on the site, since few readers want it."""
 
 
 class Tracked(NamedTuple):
@@ -324,40 +350,30 @@ class Tracked(NamedTuple):
     """0 for a value, 1 for a curve, more for a value at an earlier t: of too many names the highest are left out."""
 
 
-class SideBySide(NamedTuple):
-    """Scores that are told side by side: of one benchmark, on the same data, through the same components but models,
-    and of coverages that allow to rank them."""
+class Scatter(NamedTuple):
+    """A figure with a point per model, by two numbers from 0 to 100."""
 
+    name: str
+    x: str
+    """Key of a metric."""
+    y: str
+    lines: Mapping[str, Sequence[tuple[float, float]]]
+    """Label → the ends or points of a line on which a third value is the same."""
+    note: str
+
+
+class Matrix(NamedTuple):
+    """A figure with a shaded number in each cell."""
+
+    name: str
     title: str
-    scores: Sequence[Score]
-    on: str = ""
-    """The data and the components that they share; several blocks that have it alike lie too far apart to be ranked."""
-    apart: str = ""
-    """Why these are not ranked with those of the block before, without a full stop; empty for the first one."""
-    series: Mapping[str, Series] = {}
-    """Model → how it looks in figures, by its place in the selection."""
-    name: str = ""
-    """The beginning of its files' names."""
-    standings: "Standings | None" = None
-    """What tests of the differences between these models show, where the rows behind the scores are at hand."""
-
-    def standing(self, number: str) -> "Standing | None":
-        """That of one number; None where no test was made."""
-        return None if self.standings is None else self.standings.of(number)
-
-
-def series_of(scores: Sequence[Score]) -> Mapping[str, Series]:
-    """Model → how it looks in figures.
-
-    Args:
-        scores: all that are selected, in the order of the selection; those of one benchmark give the same.
-    """
-    cards = {score.model: score.components["model"] for score in scores}
-    return colour_of(list(cards), {name for name, card in cards.items() if card.is_control})
-
-
-Artifacts = dict[str, Callable[[], bytes]]
-"""Path below the score's folder in MLflow → what makes the file's bytes when it is wanted."""
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Sequence[Sequence[float | None]]
+    note: str
+    most: float = 100.0
+    """The value with the darkest shade."""
+    digits: int = 0
 
 
 class Benchmark(ABC):
@@ -367,8 +383,6 @@ class Benchmark(ABC):
     """The word that stages, modules, params and MLflow use."""
     title: ClassVar[str]
     """For people: ``MM-SAP``."""
-    topic: ClassVar[str] = ""
-    """For people who do not know the title, what it measures; empty where the title says it."""
     data: ClassVar[Stage]
     """:data:`DATASET` or :data:`QUESTION_SET`."""
     questions: ClassVar[QuestionRules | None] = None
@@ -380,8 +394,6 @@ class Benchmark(ABC):
     """Headlines first, in the order in which a reader wants them."""
     settings: ClassVar[type[Section]]
     """Its section of ``params.yaml``."""
-    protocol: ClassVar[type[BaseModel]]
-    """What ``inputs.protocol`` holds."""
     scoring: ClassVar[type[Scoring]]
     """What ``inputs.settings`` holds: all that the scoring depends on, but coverage, which may only refuse."""
     runner: ClassVar[str]
@@ -389,9 +401,6 @@ class Benchmark(ABC):
     judged: ClassVar[bool] = False
     """Whether ``run.judge`` has a part in its scores."""
     unfair: ClassVar[tuple[Rule, ...]] = ()
-    commands: ClassVar[Mapping[str, str]] = {}
-    """Group of commands that it adds to ``driftledger``, ``ratings`` for instance → ``module:app`` of a Typer app. Ours
-    stand in the registry, where they are read without importing a specification."""
     at_a_glance: ClassVar[tuple[str, ...]] = ()
     """Keys of the metrics that the leaderboard shows at a glance; the first of the table where none is named."""
     published_groups: ClassVar[Mapping[str, str]] = {}
@@ -405,7 +414,24 @@ class Benchmark(ABC):
     pictures: ClassVar[tuple[str, ...]] = ()
     """Names of the pictures that :meth:`picture` draws into ``reports/``."""
     drawn_groups: ClassVar[Mapping[str, str]] = {}
-    """Kind of groups → the metric of which a figure has bars for each group, by its key in the table."""
+    """Kind of groups → the metric that a figure shows as bars for each group, by its key in the table."""
+    drawn_scores: ClassVar[tuple[str, ...]] = ()
+    """Keys of the metrics whose bars stand in one figure; the first headline where none is named."""
+    drawn_curves: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """Curve, beside those of families over t → title of its figure, and what its steps are."""
+    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """Title of a table with a row per model → head of a column → its number, as in
+    :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each metric that no
+    table names. Empty: one table with a column per metric."""
+    not_shown: ClassVar[tuple[str, ...]] = ()
+    """Keys of metrics that these tables leave out."""
+    every_step: ClassVar[tuple[str, ...]] = ()
+    """Keys of families over t that have a column and a table of groups for each t, rather than for T alone."""
+    tabled_groups: ClassVar[tuple[str, ...]] = ()
+    """Kinds of groups with a table per metric: a row per group, a column per model."""
+    means_of_groups: ClassVar[str] = ""
+    """Kind of groups that average those of ``tabled_groups``, whose members are in ``details["groups"]``; their means
+    and ranks are rows of the same tables."""
     beside: ClassVar[tuple[str, ...]] = ()
     """Settings that name files of the user's which go into the score beside the records: ``ratings``."""
 
@@ -414,23 +440,10 @@ class Benchmark(ABC):
         """From the data to the score."""
         return (self.data, *self.collects, self.scores)
 
-    def selection(self, settings: "Settings") -> Iterator[Mapping[str, str]]:
-        """The keys of every selected score, in the order of ``run:``."""
-        names = [settings.run.names(self.name, key) for key in self.scores.keys]
-        return (dict(zip(self.scores.keys, each, strict=True)) for each in product(*names))
-
-    def check(self, settings: "Settings") -> None:  # noqa: B027  # most have nothing to add
-        """Refuse a selection that this benchmark cannot go over; called when it goes over something.
-
-        Raises:
-            ValueError: what is wrong with it, and what to do.
-        """
-
-    def scoring_of(self, settings: "Settings") -> Scoring:
-        """The settings of scoring, out of ``params.yaml``: those of its section of the same names, and the seed."""
-        section = settings.section(self.name)
+    def scoring_of(self, section: Section, seed: int) -> Scoring:
+        """Return the settings of scoring: those of its section of the same names, and the seed."""
         given = {name: getattr(section, name) for name in self.scoring.model_fields if name != "seed"}
-        return self.scoring.model_validate(given | {"seed": settings.run.seed})
+        return self.scoring.model_validate(given | {"seed": seed})
 
     def metric(self, key: str) -> Metric | None:
         """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
@@ -445,6 +458,24 @@ class Benchmark(ABC):
         """The keys of a score that belong to a row of the table, without their spread; of a family over t by t."""
         keys = [key for key in score.metrics if base_key(key) == key and self.metric(key) is metric]
         return sorted(keys, key=lambda key: int((metric.match(key) or {}).get("t", 0)))
+
+    def keys_of(self, metric: Metric, scores: Sequence[Score]) -> list[str]:
+        """The keys of some scores that belong to a row of the table, by t."""
+        keys = {key for score in scores for key in self.members(metric, score)}
+        return sorted(keys, key=lambda key: (int((metric.match(key) or {}).get("t", 0)), key))
+
+    def shown_key(self, metric: Metric, scores: Sequence[Score]) -> str | None:
+        """The key that stands for a row of the table: the last that some score is ranked by, else the last; None
+        without any."""
+        keys = self.keys_of(metric, scores)[::-1]
+        ranked_by = (key for key in keys if any(self.ranked(score, key) is not None for score in scores))
+        return next(ranked_by, next(iter(keys), None))
+
+    def value_of(self, score: Score, number: str) -> float | None:
+        """The value by which models are ranked, by its name in :meth:`Score.numbers`; in a group, the value itself."""
+        kind, _, rest = number.partition("/")
+        name, in_group, key = rest.rpartition("/")
+        return score.groups.get(kind, {}).get(name, {}).get(key) if in_group else self.ranked(score, number)
 
     def headlines(self, score: Score) -> dict[str, float]:
         """The headline metrics that a score has, in the order of the table; of a family over t the one at T."""
@@ -502,7 +533,7 @@ class Benchmark(ABC):
         """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""
         facts = dict(score.inputs.protocol)
         for name, value in score.inputs.settings.items():
-            if name not in ("confidence", "bootstrap"):  # the latter in older files
+            if name != "confidence":
                 facts[name] = value if facts.get(name, value) == value else [facts[name], value]
         return facts
 
@@ -516,26 +547,6 @@ class Benchmark(ABC):
         """
         return iter(())
 
-    def blocks(self, scores: Sequence[Score]) -> Iterator[SideBySide]:
-        """The scores that are told side by side, in the order of the selection: all keys but the model are equal. Those
-        whose coverages ``compare`` would not rank have a block each, the best covered one first."""
-        groups: dict[tuple[str, ...], list[Score]] = {}
-        for score in scores:
-            groups.setdefault(tuple(score.keys[key] for key in self.scores.keys if key != "model"), []).append(score)
-        series = series_of(scores)
-        for names, some in groups.items():
-            on = " · ".join(names)
-            title, before = f"{self.name} on {on}", some[:0]
-            for number, block in enumerate(comparable(some), 1):
-                name = "-".join([self.name, *names, *([f"apart_{number}"] if number > 1 else [])])
-                apart = difference(before[0], block[0]) if before else None
-                before = block
-                in_order = [score for score in some if any(score is each for each in block)]
-                if apart is None:
-                    yield SideBySide(title, in_order, on, series=series, name=name)
-                else:
-                    yield SideBySide(f"{title}, {range_of(block)}", in_order, on, apart.reason, series, name)
-
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """The rows behind the numbers of one group; none where they cannot be told. By default those that name the
         group in what a reader is told beside their values, or that are averaged in it."""
@@ -545,38 +556,30 @@ class Benchmark(ABC):
         """The value of a metric by which models are ranked; None where it must not be compared, or is not there."""
         return score.metrics.get(key)
 
-    def tables_across(self, blocks: Sequence[SideBySide]) -> Iterator[Table]:
-        """Its tables of all blocks, beside those that set :attr:`across` side by side."""
-        return iter(())
-
     def picture(self, name: str, scores: Sequence[Score], root: Path) -> bytes:
         """One of :attr:`pictures`, as a PNG; without scores a picture that says so, since DVC wants a file."""
         raise NotImplementedError(f"{self.name} draws no {name}")
 
-    def tables(self, block: SideBySide) -> Iterator[Table] | None:
-        """Its tables of a block; None for the default: a row per model, a column per metric of the table.
-
-        Flags are told below them by whoever asks.
-        """
-        return None
-
-    def figures(self, block: SideBySide) -> Iterator[Figure]:
-        """Its figures of a block; by default bars, of :attr:`drawn_groups` too, and lines of what is over t."""
-        from driftledger.benchmarks.figures import default_figures
-
-        return default_figures(self, block)
-
-    def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
-        """Files for MLflow beside ``rows.csv``, which every score has: pictures, descriptions, answers."""
-        return {}
-
-    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator["Trace"]:
-        """The units of these rows step by step, as MLflow's trace view shows them."""
+    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
+        """Further tables of scores on the same data, the best first; the report makes those of :attr:`shown` and
+        :attr:`tabled_groups`."""
         return iter(())
 
-    def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
-        """Role of a call, ``describe`` for instance → keys of the calls behind a score, as far as records tell them."""
-        return {}
+    def notes(self, scores: Sequence[Score]) -> Iterator[str]:
+        """Lines below the first table of these scores."""
+        return iter(())
+
+    def figures(self, scores: Sequence[Score]) -> Iterator[Scatter | Matrix]:
+        """Further figures of scores on the same data, beside bars and lines."""
+        return iter(())
+
+    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator["Trace"]:
+        """Yield the units of these rows step by step, as MLflow's trace view shows them.
+
+        Args:
+            folders: stage → the folder that it wrote, from the data to the score.
+        """
+        return iter(())
 
 
 @lru_cache(maxsize=10_000)

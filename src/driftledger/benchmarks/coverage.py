@@ -4,9 +4,8 @@ What is left out is seldom what is easy: who leaves out what is hard has the bet
 by this module, so that no table ranks what ``compare`` refuses.
 """
 
-from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 MOST_APART = 0.05
 """How far the shares that are in the denominators may lie apart."""
@@ -21,9 +20,6 @@ class Counts(Protocol):
     def counted(self) -> int: ...
     @property
     def total(self) -> int: ...
-
-
-C = TypeVar("C", bound=Counts)
 
 
 class Difference(NamedTuple):
@@ -43,33 +39,16 @@ class Difference(NamedTuple):
 
 def difference(a: Counts, b: Counts) -> Difference | None:
     """The difference in how much is in the denominators; None where there is none."""
-    if _share(a) == _share(b):
+    if share(a) == share(b):
         return None
     why = f"more than {MOST_APART:.0%} apart: what is left out is seldom what is easy" if far_apart(a, b) else None
-    return Difference(_word(a, b), _told(a), _told(b), why)
+    return Difference(word(a, b), _told(a), _told(b), why)
 
 
 def far_apart(a: Counts, b: Counts) -> bool:
     """Whether so much more is left out of one than of the other that they must not be ranked."""
     # as fractions: 0.95 - 0.9 is above 0.05 as floats
-    return abs(_share(a) - _share(b)) * 100 > round(MOST_APART * 100)
-
-
-def comparable(scores: Iterable[C]) -> list[list[C]]:
-    """The scores that may be ranked with one another: those of which most is counted first, in each list and of all
-    lists, and each at most :data:`MOST_APART` from the first of its list."""
-    found: list[list[C]] = []
-    for score in sorted(scores, key=_share, reverse=True):
-        if not found or far_apart(found[-1][0], score):
-            found.append([])
-        found[-1].append(score)
-    return found
-
-
-def range_of(scores: Sequence[Counts]) -> str:
-    """From the least to the most that is counted: ``coverage 88.0% to 90.0%``."""
-    ends = dict.fromkeys(f"{float(share):.1%}" for share in sorted(map(_share, scores))[:: max(len(scores) - 1, 1)])
-    return f"{_word(*scores)} {' to '.join(ends)}"
+    return abs(share(a) - share(b)) * 100 > round(MOST_APART * 100)
 
 
 def how_many(score: Counts) -> str:
@@ -78,13 +57,15 @@ def how_many(score: Counts) -> str:
     return f"{score.scored}/{score.total}{counted}"
 
 
-def _share(score: Counts) -> Fraction:
+def share(score: Counts) -> Fraction:
+    """The share that is counted, exactly."""
     return Fraction(score.counted, score.total)
 
 
 def _told(score: Counts) -> str:
-    return f"{score.counted}/{score.total}, {float(_share(score)):.1%}"
+    return f"{score.counted}/{score.total}, {float(share(score)):.1%}"
 
 
-def _word(*scores: Counts) -> str:
+def word(*scores: Counts) -> str:
+    """What :func:`share` is called for these scores."""
     return "coverage" if all(score.counted == score.scored for score in scores) else "what is counted"

@@ -1,17 +1,12 @@
 """Ways to ask for a description: the section ``descriptions``, which several benchmarks share."""
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from driftledger.collect.call import CallKey
 from driftledger.components.base import Model
 from driftledger.core.errors import ConfigError
-from driftledger.core.names import Name
-from driftledger.core.strict import Strict
-from driftledger.core.types import Conversation, ImageFile
+from driftledger.core.strict import Name, Strict
 from driftledger.data.records import DatasetCard
 
 CATEGORY = "{category}"
@@ -90,20 +85,3 @@ def check_prefix(prefix: str | None, name: str, model: Model) -> None:
             f"models.{name} cannot be given the beginning of its reply, {prefix!r:.80}; take a checkpoint, a server of "
             "vLLM's with `prefill: vllm`, or a description without prefix"
         )
-
-
-def describe_key(
-    model: str,
-    prompt: str,
-    image_sha256: str,
-    max_tokens: int | None,
-    prefix: str | None = None,
-    again: int | None = None,
-) -> str:
-    """The key of asking the model of that fingerprint for a description, without examples.
-
-    Args:
-        again: which of several askings, as of :class:`~driftledger.collect.call.Ask`.
-    """
-    asked = Conversation.ask(prompt, ImageFile(Path(), image_sha256), max_tokens=max_tokens, prefix=prefix)
-    return replace(CallKey.of_conversation(model, "describe", asked, {}), seed=again).digest

@@ -1,30 +1,19 @@
 """What the records of all collect stages share, and the card that stands beside them."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
+from driftledger.collect.call import Result
 from driftledger.components.card import ComponentCard
-from driftledger.core.files import Record
-from driftledger.core.names import Name
+from driftledger.core.canonical import canonical_json
+from driftledger.core.files import Record, read_jsonl
+from driftledger.core.strict import Id, Name
+from driftledger.core.text import csv_table
 from driftledger.core.types import Outcome
 
-if TYPE_CHECKING:
-    from driftledger.collect.call import Result
-
 RECORDS, CARD = "records.jsonl", "components.json"
-
-
-class ReadAs(NamedTuple):
-    """What stands in an answer, as a parser sees it."""
-
-    worth: str
-    """Outcome and what was read: ``ok: 3``, ``unparsed: nothing``."""
-    how: str
-    """The rule that decided."""
-
-    def __str__(self) -> str:
-        return f"{self.worth} ({self.how})"
 
 
 class CollectedRecord(Record):
@@ -47,11 +36,6 @@ class CollectedRecord(Record):
         """File, relative to the folder, and SHA-256 of the image that was drawn; None where none was."""
         return None
 
-    @property
-    def reading(self) -> ReadAs | None:
-        """What its answer was read as; None where nothing is read."""
-        return None
-
 
 class CalledRecord(CollectedRecord):
     """What became of a call to a model, and what its service said of it."""
@@ -63,21 +47,30 @@ class CalledRecord(CollectedRecord):
     error: str | None = None
 
 
-def called(result: "Result") -> dict[str, Any]:
-    """The fields of a :class:`CalledRecord`, from what came of its call."""
-    return {
-        "outcome": result.outcome,
-        "served_model": result.served_model,
-        "system_fingerprint": result.system_fingerprint,
-        "notes": [result.note] if result.note else [],
-        "error": result.error,
-    }
+class DescribedRecord(CalledRecord):
+    """A sample, and what a model said of an image."""
+
+    sample: Id
+    description: str | None = None
+
+    @property
+    def unit(self) -> str:
+        return self.sample
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a description that can be compared."""
+        return self.outcome.goes_on and self.description is not None
 
 
-def recorded_result(record: CalledRecord, text: str) -> "Result":
-    """The result of the call to a model that a record tells of: the inverse of :func:`called`."""
-    from driftledger.collect.call import Result
+def called(result: Result) -> dict[str, Any]:
+    """Return the fields of a :class:`CalledRecord`, from what came of its call."""
+    fields = {name: getattr(result, name) for name in ("outcome", "served_model", "system_fingerprint", "error")}
+    return fields | {"notes": [result.note] if result.note else []}
 
+
+def recorded_result(record: CalledRecord, text: str) -> Result:
+    """Return the result of the call to a model that a record tells of: the inverse of :func:`called`."""
     return Result(
         outcome=record.outcome,
         text=text,
@@ -86,6 +79,16 @@ def recorded_result(record: CalledRecord, text: str) -> "Result":
         error=record.error,
         note=record.notes[0] if record.notes else None,
     )
+
+
+def records_csv(folder: Path, kind: type[CollectedRecord]) -> bytes:
+    """Return the records of a folder as a table: a column for each field that some record has, lists as JSON."""
+    rows = [record.to_dict() for record in read_jsonl(folder / RECORDS, kind)]
+    fields = dict.fromkeys(key for row in rows for key, value in row.items() if value not in (None, [], {}))
+    head = [field for field in fields if field != "schema"]
+    cells = [[row.get(field) for field in head] for row in rows]
+    texts = [[canonical_json(cell) if isinstance(cell, list | dict) else cell for cell in row] for row in cells]
+    return csv_table(head, texts)
 
 
 class Linked(NamedTuple):

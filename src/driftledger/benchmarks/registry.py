@@ -7,8 +7,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from driftledger.core.distributions import entry_points
 from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.core.registry import entry_points
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
@@ -25,17 +25,8 @@ BENCHMARKS = {
 }
 """Name → its specification, in the order in which tables and MLflow tell of them."""
 
-COMMANDS = {
-    "human": "driftledger.benchmarks.genception.commands:app",
-    "ratings": "driftledger.benchmarks.fidelity.commands:app",
-    "grades": "driftledger.benchmarks.mm_vet.commands:app",
-}
-"""Group of commands that a benchmark in :data:`BENCHMARKS` adds to ``driftledger`` → ``module:app`` of a Typer app."""
-
 ENTRY_POINTS = "driftledger.benchmarks"
 """The group under which an installed distribution names further ones."""
-
-LOCK = "dvc.lock"
 
 
 @cache
@@ -54,8 +45,7 @@ def benchmark(name: str) -> "Benchmark":
     table = _table()
     if name not in table:
         raise ConfigError(unknown_name("benchmark", name, table))
-    found = imported(table[name])
-    return cast("type[Benchmark]", found)()
+    return cast("type[Benchmark]", _imported(table[name]))()
 
 
 def benchmarks() -> tuple["Benchmark", ...]:
@@ -67,7 +57,7 @@ def benchmarks() -> tuple["Benchmark", ...]:
 def runner(name: str) -> "Runner":
     """What runs the benchmark of that name; imports components' base classes, and no component."""
     spec = benchmark(name)
-    return cast("type[Runner]", imported(spec.runner))(spec)
+    return cast("type[Runner]", _imported(spec.runner))(spec)
 
 
 def question_rules(provider: "QuestionProvider") -> "QuestionRules":
@@ -82,17 +72,6 @@ def question_rules(provider: "QuestionProvider") -> "QuestionRules":
         raise ConfigError(unknown_name("protocol", name, [s.name for s in benchmarks() if s.questions is not None]))
     provider.check(rules)
     return rules
-
-
-@cache
-def command_groups() -> dict[str, str]:
-    """Group of commands → the place of its Typer app: ours, and what benchmarks of other distributions add."""
-    others = (benchmark(name) for name in benchmark_names() if name not in BENCHMARKS)
-    return COMMANDS | {group: place for spec in others for group, place in spec.commands.items()}
-
-
-def lock_files() -> tuple[str, ...]:
-    return (LOCK,)
 
 
 def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
@@ -117,7 +96,7 @@ def _table() -> dict[str, str]:
     return BENCHMARKS | {found.name: found.value for found in entry_points(ENTRY_POINTS)}
 
 
-def imported(place: str) -> Any:
+def _imported(place: str) -> Any:
     """What ``module:name`` is the place of."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

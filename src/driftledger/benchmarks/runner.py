@@ -8,61 +8,65 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
-from driftledger.benchmarks.records import CollectedCard, CollectedRecord
-from driftledger.collect.call import Call, Result, Steps, Uncounted
-from driftledger.components.base import Component, Encoder
+from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.records import CARD, RECORDS, CalledRecord, CollectedCard, CollectedRecord
+from driftledger.collect.call import Call, Planned, Result, RunSteps, Uncounted
+from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.components.card import ComponentCard
-from driftledger.core.types import Conversation, ImageFile
+from driftledger.core.errors import StoreError
+from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
+from driftledger.core.types import ImageFile, Outcome, Sample
+from driftledger.data.records import DatasetCard, read_samples
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
     from driftledger.benchmarks.scoring import Scored, ToScore
-    from driftledger.collect.features import FeatureStore
-    from driftledger.project.project import Project
 
-R = TypeVar("R")
+__all__ = ["Caller", "Collecting", "FailedCalls", "Planned", "RecordedCall", "RunSteps", "Runner", "StageInputs"]
+
 T = TypeVar("T")
-U = TypeVar("U")
 
 
 @dataclass(frozen=True)
-class Planned(Generic[R]):
-    """One unit's protocol, and the calls that it makes at most, in order, with stand-ins for what is not known yet."""
+class StageInputs:
+    """What a runner gets of a project to collect with."""
 
-    steps: Callable[[], Steps[R]]
-    calls: Sequence[tuple[Component, Conversation | str]]
+    keys: Mapping[str, str]
+    """The words that name the folder of records: dataset or question set, model, generator, …"""
+    section: Any
+    """The benchmark's section of ``params.yaml``."""
+    seed: int
+    folders: Mapping[str, Path]
+    """Stage → the folder that it writes: the data's and every collect stage's."""
+    model: Callable[[str], Model]
+    generator: Callable[[str], Generator]
+    encoder: Callable[[str], Encoder]
+    """Catalogue name → component, as ``resolve`` noted it; raises StoreError if it has changed since."""
+    description: Callable[[str], Description]
+    """Catalogue name → a way to ask for a description."""
+    judge: str | None = None
+    """The catalogue's name of the model that grades answers."""
 
+    def data(self) -> Path:
+        """Return the folder of the dataset or question set.
 
-class PlannedWhenDue(Sequence[Planned[R]], Generic[U, R]):
-    """The protocols of many units, each planned when it is looked at, so that they are not in memory all at once."""
+        Raises:
+            StoreError: its stage has not run.
+        """
+        kind = "dataset" if "dataset" in self.keys else "question_set"
+        folder = self.folders[kind]
+        if not folder.is_dir():
+            raise StoreError(
+                f"{kind.replace('_', ' ')} {self.keys[kind]} is not built yet; run 'dvc repro data', which asks no "
+                "model, or 'dvc pull'"
+            )
+        return folder
 
-    def __init__(self, plan: Callable[[U], Planned[R]], units: Sequence[U]) -> None:
-        self._plan = plan
-        self._units = units
-
-    def __len__(self) -> int:
-        return len(self._units)
-
-    @overload
-    def __getitem__(self, index: int) -> Planned[R]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Planned[R]]: ...
-    def __getitem__(self, index: int | slice) -> Planned[R] | Sequence[Planned[R]]:
-        if isinstance(index, slice):
-            return PlannedWhenDue(self._plan, self._units[index])
-        return self._plan(self._units[index])
-
-
-class RunSteps(Protocol):
-    """Drives protocols: makes their calls, or only counts them.
-
-    Raises:
-        NotStoredError: calls are only counted (:mod:`driftledger.collect.plan`), and some are still to be made.
-    """
-
-    def __call__(self, planned: Sequence[Planned[R]]) -> list[R]: ...
+    def dataset(self) -> tuple[DatasetCard, list[Sample]]:
+        """Return what the dataset says about itself, and its samples; errors as in :meth:`data`."""
+        return read_json(self.data() / "dataset.json", DatasetCard), read_samples(self.data())
 
 
 class FailedCalls(NamedTuple):
@@ -83,8 +87,8 @@ class Collecting(ABC, Generic[T]):
     stage: str
     keys: Mapping[str, str]
 
-    draws: ClassVar[bool] = False
-    """Whether what comes of it is looked at by image encoders."""
+    things: ClassVar[str] = "descriptions"
+    """What its records are, for people."""
 
     @property
     def title(self) -> str:
@@ -105,13 +109,25 @@ class Collecting(ABC, Generic[T]):
     def run(self, run: RunSteps) -> T:
         """Ask, by ``run``; errors as in :class:`RunSteps`."""
 
-    @abstractmethod
-    def failures(self, collected: T) -> FailedCalls:
-        """Which failed calls there were."""
+    def records(self, collected: T) -> Sequence[CalledRecord]:
+        """Return the records of what came of it; by default, that is a list of them."""
+        return cast(Sequence[CalledRecord], collected)
 
-    @abstractmethod
+    def failures(self, collected: T) -> FailedCalls:
+        """Return which failed calls there were."""
+        records = self.records(collected)
+        failed = [each for each in records if each.outcome is Outcome.FAILED]
+        phrases = [f"{each.place}: {each.error or 'no reason given'}" for each in failed]
+        return FailedCalls(phrases, len(records), self.things)
+
     def write(self, folder: Path, collected: T) -> CollectedCard:
         """Write ``records.jsonl``, and what belongs to it, into ``folder``; the driver adds the card."""
+        write_jsonl(folder / RECORDS, self.records(collected))
+        return self.about()
+
+    def about(self) -> CollectedCard:
+        """Return the card that stands beside the records."""
+        raise NotImplementedError
 
     def card(
         self,
@@ -140,8 +156,11 @@ class Collecting(ABC, Generic[T]):
         """What would be asked at most, where calls are only counted and an earlier stage is not complete."""
         return ()
 
-    def show(self, collected: T, encoder: Encoder, features: "FeatureStore") -> None:  # most have no images
-        """Show an image encoder what the scoring stage will, batch by batch, so that it need not be loaded there."""
+
+def write_collected(target: Path, collecting: Collecting[T], collected: T) -> None:
+    """Write what came of a collect stage as the folder ``target``, whole or not at all."""
+    with new_folder(target) as folder:
+        write_json(folder / CARD, collecting.write(folder, collected))
 
 
 class RecordedCall(NamedTuple):
@@ -189,9 +208,7 @@ class Runner(ABC):
         self.spec = spec
 
     @abstractmethod
-    def collecting(
-        self, project: "Project", stage: str, keys: Mapping[str, str], earlier: Mapping[str, Any] | None = None
-    ) -> Collecting[Any]:
+    def collecting(self, given: StageInputs, stage: str, earlier: Mapping[str, Any] | None = None) -> Collecting[Any]:
         """What a collect stage asks.
 
         Args:

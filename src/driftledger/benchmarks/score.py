@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, 
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
-from driftledger.core.names import Name, Words
+from driftledger.core.strict import Name, Words
 from driftledger.core.types import Outcome
 
 METRICS, SCORE, ROWS = "metrics.json", "score.json", "rows.jsonl"
@@ -78,7 +78,7 @@ class Score(Record):
     scored: int
     """Units, answers or gradings that could be scored by what they hold."""
     counted: int
-    """Those in the denominators: ``scored``, and what could not be read where that counts as wrong."""
+    """Those in the denominators: ``scored``, the default, and what could not be read where that counts as wrong."""
     total: int
     coverage: FiniteFloat
     """``scored / total``."""
@@ -100,8 +100,7 @@ class Score(Record):
 
     @model_validator(mode="before")
     @classmethod
-    def _left_out(cls, given: Any) -> Any:
-        """A file that does not say what is counted is of a time when all that could not be scored was left out."""
+    def _counts_what_is_scored(cls, given: Any) -> Any:
         return {"counted": given["scored"], **given} if isinstance(given, dict) and "scored" in given else given
 
     @property
@@ -115,10 +114,14 @@ class Score(Record):
         return self.keys["model"]
 
     @property
+    def is_control(self) -> bool:
+        """Whether its model never looks at the image."""
+        return self.components["model"].is_control
+
+    @property
     def confidence(self) -> float:
-        """Of its intervals: a setting, which files of a time when intervals were resampled keep beside how often."""
-        settings = self.inputs.settings
-        return float(settings["confidence"] if "confidence" in settings else settings["bootstrap"]["confidence"])
+        """Of its intervals."""
+        return float(self.inputs.settings["confidence"])
 
     def interval(self, key: str) -> Interval | None:
         """The interval of a metric, where it has one."""

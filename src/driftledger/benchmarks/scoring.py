@@ -9,23 +9,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
+from pydantic import BaseModel
+
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
-from driftledger.benchmarks.score import HIGH, LOW, Inputs, Row, Score
+from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Row, Score
 from driftledger.benchmarks.settings import Scoring
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few
-from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.files import new_folder, read_json, read_jsonl, write_json, write_jsonl
 from driftledger.core.types import Float64
 from driftledger.data.records import DatasetCard, read_samples
-from driftledger.metrics.intervals.estimate import ConfidenceInterval, Estimate
-from driftledger.metrics.intervals.means import mean_interval
+from driftledger.metrics.exact import round_significant
+from driftledger.metrics.intervals import DIGITS, ConfidenceInterval, Estimate, mean_interval
 
 if TYPE_CHECKING:
+    from driftledger.benchmarks.base import Benchmark
     from driftledger.collect.features import FeatureStore
     from driftledger.components.base import Encoder
 
 R = TypeVar("R", bound=CollectedRecord)
+M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -53,42 +58,43 @@ class Scored(NamedTuple):
     rows: list[Row]
 
 
-class FromDataset(Generic[R]):
-    """The records of one collect stage over a dataset, whose score is seen through an encoder."""
+def write_score(target: Path, spec: "Benchmark", scored: Scored) -> None:
+    """Write a score as the folder ``target``, whole or not at all: with the version of the scoring, and its rows."""
+    inputs = scored.score.inputs.model_copy(update={"version": spec.scores.version})
+    with new_folder(target) as folder:
+        write_json(folder / SCORE, scored.score.model_copy(update={"inputs": inputs}))
+        write_jsonl(folder / ROWS, scored.rows)
 
-    def __init__(self, given: ToScore, stage: str, record: type[R], role: str) -> None:
-        if role not in given.encoders:
-            raise ValueError(f"the records of {stage} are scored through an encoder")
+
+class FromDataset(Generic[R]):
+    """The records of one collect stage over a dataset, and what a score of them says of its origin."""
+
+    def __init__(self, given: ToScore, stage: str, record: type[R]) -> None:
         dataset, self.folder = given.folders["dataset"], given.folders[stage]
-        self.encoder, self.encoder_name = given.encoders[role], given.keys[role]
         self.dataset, self.samples = read_json(dataset / "dataset.json", DatasetCard), read_samples(dataset)
         self.card = read_json(self.folder / CARD, CollectedCard)
         self.records: list[R] = read_jsonl(self.folder / RECORDS, record)
-        self._given, self._stage, self._role = given, stage, role
+        self._given, self._stage = given, stage
 
-    def origin(
-        self,
-        benchmark: str,
-        components: Mapping[str, ComponentCard] | None = None,
-        records: Mapping[str, str] | None = None,
-    ) -> dict[str, Any]:
-        """The fields of a score that say what it is of, and what went in.
+    def asked(self, protocol: type[M]) -> M:
+        """Return how it was asked."""
+        return protocol.model_validate(self.card.protocol)
 
-        Args:
-            components: role → what had a part in it beside those of the stage and the encoder.
-            records: further collect stage → SHA-256 of its ``records.jsonl``.
-        """
-        cards = self.card.components | {self._role: ComponentCard.of(self.encoder_name, self.encoder)}
+    def origin(self) -> dict[str, Any]:
+        """Return the fields of a score that say what it is of, and what went in."""
+        given = self._given
+        names = {role: given.keys.get(role) or getattr(given.scoring, role, None) or "" for role in given.encoders}
+        encoders = {role: ComponentCard.of(names[role], encoder) for role, encoder in given.encoders.items()}
         return {
-            "benchmark": benchmark,
-            "keys": dict(self._given.keys),
-            "components": cards | dict(components or {}),
+            "benchmark": self.card.benchmark,
+            "keys": dict(given.keys),
+            "components": self.card.components | encoders,
             "inputs": Inputs(
                 data_digest=self.dataset.digest,
-                records={self._stage: sha256_file(self.folder / RECORDS)} | dict(records or {}),
+                records={self._stage: sha256_file(self.folder / RECORDS)},
                 protocol=self.card.protocol,
-                settings=self._given.scoring.model_dump(mode="json"),
-                beside={setting: sha256_file(file) for setting, file in self._given.beside.items()},
+                settings=given.scoring.model_dump(mode="json"),
+                beside={setting: sha256_file(file) for setting, file in given.beside.items()},
             ),
         }
 
@@ -133,10 +139,11 @@ class Ends(NamedTuple):
 
     @classmethod
     def between(cls, key: str, ends: ConfidenceInterval | None, reason: str, unit: float = 1.0) -> "Ends":
-        """Of a metric by its interval, or by why it has none."""
+        """Return the ends of a metric's interval to 9 significant digits, or why it has none."""
         if ends is None:
             return cls({}, {f"{key} interval": reason})
-        return cls({key + LOW: unit * ends.low, key + HIGH: unit * ends.high}, {})
+        low, high = (round_significant(unit * end, DIGITS) for end in ends)
+        return cls({key + LOW: low, key + HIGH: high}, {})
 
     @classmethod
     def together(cls, several: Iterable["Ends"]) -> "Ends":
@@ -149,8 +156,10 @@ class Ends(NamedTuple):
 
 
 def interval(key: str, values: Float64, groups: Sequence[str], scoring: Scoring) -> Ends:
-    """The interval of a mean over groups."""
-    return Ends.of(key, mean_interval(values, groups, scoring.confidence))
+    """The interval of a mean over groups; NaN is left out."""
+    known = np.isfinite(values)
+    members = [group for group, is_known in zip(groups, known, strict=True) if is_known]
+    return Ends.of(key, mean_interval(values[known], members, scoring.confidence))
 
 
 def outcomes(records: Iterable[CollectedRecord]) -> dict[str, int]:

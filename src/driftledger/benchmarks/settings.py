@@ -1,22 +1,24 @@
 """What the sections of ``params.yaml`` that tell how a benchmark goes have in common."""
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
-from driftledger.core.names import Name
 from driftledger.core.strict import Strict
 
 
 class EntryOf(NamedTuple):
     """Marks a setting that names an entry of a catalogue, several or none, so that they are known to exist, and noted
-    by ``resolve``: of components as ``named.<benchmark>.<setting>``, with the fingerprint of each."""
+    by ``resolve``."""
 
     section: str
+    must: Literal["", "read", "ask once"] = ""
+    """What the entry must do: an encoder reads texts; a description asks once an image, without examples."""
 
 
-DescriptionName = Annotated[Name, EntryOf("descriptions")]
-"""A way to ask for a description."""
+class OfSelected(NamedTuple):
+    """Marks a setting that names some of the datasets or question sets that its benchmark goes over."""
+
 
 Coverage = Annotated[float, Field(ge=0.0, le=1.0)]
 """The share that must be there, or the scoring stage fails."""
@@ -31,13 +33,6 @@ class Section(Strict):
 
     min_coverage: Coverage
     confidence: Confidence
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_longer_resampled(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "bootstrap" in given and "confidence" not in given:
-            raise ValueError("intervals are no longer resampled: write confidence: 0.95 in the place of bootstrap")
-        return given
 
 
 class RepeatedSection(Section):
@@ -54,15 +49,6 @@ class Scoring(BaseModel):
 
     confidence: Confidence
     seed: int
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_a_time_of_resampling(cls, given: Any) -> Any:
-        """A score from before intervals were formulas keeps the confidence beside how often it resampled."""
-        if isinstance(given, dict) and isinstance(given.get("bootstrap"), dict) and "confidence" not in given:
-            rest = {name: value for name, value in given.items() if name != "bootstrap"}
-            return rest | {"confidence": given["bootstrap"].get("confidence")}
-        return given
 
 
 def has_once(prompt: str, name: str | None, *places: str) -> str:

@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result, failed, result_of
 from driftledger.components.base import Component
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
 from driftledger.core.types import Conversation, Generated, Reply
 
@@ -37,7 +37,7 @@ _Kind: TypeAlias = tuple[str, type[Call]]
 @dataclass
 class _Batch:
     behind: int
-    """How many units of it have not come to this step yet."""
+    """How many of its units have not come to this step yet."""
     calls: dict[int, Waiting] = field(default_factory=dict)
 
 
@@ -54,7 +54,7 @@ class Batches:
         self._complete: dict[str, list[tuple[int, int, str, _Kind]]] = defaultdict(list)  # heaps, by fingerprint
 
     def move(self, position: int, step: int) -> None:
-        """A unit has come to its call number ``step``, or has :data:`ENDED`."""
+        """Note that a unit has come to its call number ``step``, or has :data:`ENDED`."""
         before, self._step[position] = self._step[position], step
         for kind, size in self._sizes.items():
             number = position // size
@@ -87,32 +87,36 @@ class Batches:
         return [fingerprint for fingerprint, heap in self._complete.items() if heap]
 
     def place(self, fingerprint: str) -> tuple[int, int]:
-        """Of the complete batch of a component that comes next: the first position that it may hold, and the step."""
+        """The place of a component's next complete batch: the first position that it may hold, and the step."""
         return self._complete[fingerprint][0][:2]
 
     def first(self, fingerprint: str) -> list[Waiting]:
-        """The complete batch of a component that comes next; it stays."""
+        """Return the complete batch of a component that comes next; it stays."""
         position, step, _, kind = self._complete[fingerprint][0]
         calls = self._waiting[kind, position // self._sizes[kind]][step].calls
         return [calls[each] for each in sorted(calls)]
 
     def take(self, fingerprint: str) -> list[Waiting]:
-        """The same, and it is gone."""
+        """Remove the complete batch of a component that comes next, and return it."""
         calls = self.first(fingerprint)
         position, step, _, kind = heappop(self._complete[fingerprint])
         del self._waiting[kind, position // self._sizes[kind]][step]
         return calls
 
     def fail(self, error: BaseException) -> None:
-        """Give everything that waits an error in place of its result."""
-        for batches in self._waiting.values():
-            for batch in batches.values():
-                for _, result in batch.calls.values():
-                    if not result.done():
-                        result.set_exception(error)
-                        result.exception()  # its unit may have raised already
+        """Give every waiting call an error in place of its result."""
+        waiting = [batch for batches in self._waiting.values() for batch in batches.values()]
+        set_error((result for batch in waiting for _, result in batch.calls.values()), error)
         self._waiting.clear()
         self._complete.clear()
+
+
+def set_error(futures: Iterable[asyncio.Future[Any]], error: BaseException) -> None:
+    """Give an error to each future without a result; it is no mistake if nobody awaits one."""
+    for future in futures:
+        if not future.done():
+            future.set_exception(error)
+            future.exception()
 
 
 class Answer(NamedTuple):
@@ -125,6 +129,11 @@ class Answer(NamedTuple):
 
 class ContractError(ValueError):
     """A component did not give one result per call, so that nobody knows which result belongs to which call."""
+
+
+def make_batch(calls: Sequence[Call]) -> list[Finished]:
+    """Make calls to one component in one batch; errors as in :func:`ask_batch` and :func:`finished`."""
+    return [finished(call, answer) for call, answer in zip(calls, ask_batch(calls), strict=True)]
 
 
 def ask_batch(calls: Sequence[Call]) -> list[Answer]:
@@ -148,10 +157,10 @@ def ask_batch(calls: Sequence[Call]) -> list[Answer]:
 
 
 def finished(call: Call, answer: Answer) -> Finished:
-    """An answer as it is stored.
+    """Return an answer as it is stored.
 
     Raises:
-        ContractError: a generator gave no image and says that it did.
+        ContractError: a generator gave no image and reports success.
     """
     try:
         result, png = result_of(answer.given)
@@ -160,11 +169,6 @@ def finished(call: Call, answer: Answer) -> Finished:
     usage = answer.given.usage
     cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens) if usage else Cost(answer.seconds)
     return Finished(call.key, call.context, replace(result, note=answer.note), png, cost)
-
-
-def make_batch(calls: Sequence[Call]) -> list[Finished]:
-    """Make calls to one component in one batch; errors as in :func:`ask_batch` and :func:`finished`."""
-    return [finished(call, answer) for call, answer in zip(calls, ask_batch(calls), strict=True)]
 
 
 class LocalCalls:
@@ -220,7 +224,7 @@ class LocalCalls:
             key = calls[0].component.fingerprint, type(error)
             if key not in self._shown:
                 self._shown.add(key)
-                _say("".join(traceback.format_exception(error)))
+                say("".join(traceback.format_exception(error)))
             message = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_ERROR]
         if len(calls) == 1:
             return [Answer(failed(calls[0], message), 0.0, note)]
@@ -228,18 +232,17 @@ class LocalCalls:
         return [answer for call in calls for answer in self._each([call], alone)]
 
     def _make_room(self, component: Component, tried: int, error: OutOfMemoryError) -> None:
+        name = component.provider
         if len(self._loaded) > 1 and not self._crowded:
             self._crowded = True
             self._release_others(component)
-            _say(f"{error}; {component.provider} now has the memory to itself, and others are loaded when needed")
+            say(f"{error}; {name} now has the memory to itself, and others are loaded when needed")
         elif tried > 1:
             self._most[component.fingerprint] = tried // 2
-            _say(f"{error}; going on with batches of {tried // 2} instead of {tried} for {component.provider}")
+            say(f"{error}; going on with batches of {tried // 2} instead of {tried} for {name}")
         else:
-            raise OutOfMemoryError(
-                f"{error}; not even one call to {component.provider} fits: take a smaller checkpoint, a smaller dtype "
-                "or a larger device"
-            ) from None
+            smaller = "take a smaller checkpoint, a smaller dtype or a larger device"
+            raise OutOfMemoryError(f"{error}; not even one call to {name} fits: {smaller}") from None
 
     def _release_others(self, component: Component) -> None:
         for other in list(self._loaded.values()):
@@ -254,8 +257,7 @@ class Workers(Protocol):
         """Whether one more batch of it may be started now."""
 
     def make(self, calls: Sequence[Call], has_room: Callable[[], None]) -> Awaitable[list[Finished]]:
-        """Make one batch of calls to one component, which takes its room at once; call ``has_room`` when there is room
-        again.
+        """Make one batch of calls to one component, which takes its room at once; call ``has_room`` when it is free.
 
         Raises:
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
@@ -265,13 +267,13 @@ class Workers(Protocol):
         """Prepare for a batch that will probably be made next."""
 
     async def release(self, component: Component) -> None:
-        """Let go of a component, with the memory and devices that it holds; the next call loads it again."""
+        """Free the memory and devices of a component; the next call loads it again."""
 
     def replicas(self, component: Component) -> int | None:
         """How many replicas of it there are now; None for a component in this process."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
 
 
 @runtime_checkable
@@ -296,10 +298,8 @@ class InThisProcess:
     def make(self, calls: Sequence[Call], has_room: Callable[[], None]) -> Awaitable[list[Finished]]:
         component = calls[0].component
         if isinstance(component, CheckpointComponent) and len(component.devices) > 1:
-            raise ConfigError(
-                f"{component.provider}: device {component.device!r} names {len(component.devices)} devices; name one, "
-                "or set collect.where to 'ray' to use them all"
-            )
+            devices = f"device {component.device!r} names {len(component.devices)} devices"
+            raise ConfigError(f"{component.provider}: {devices}; name one, or set collect.where to 'ray' to use all")
         self._busy = True
         return self._make(calls, has_room)
 
@@ -327,5 +327,6 @@ class InThisProcess:
         self._device.shutdown(wait=False, cancel_futures=True)
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print a line to stderr at once."""
     print(text, file=sys.stderr, flush=True)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Generator as PythonGenerator
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.canonical import sha256_of
@@ -165,6 +165,33 @@ Steps: TypeAlias = PythonGenerator[Call, Result, R]
 
 Uncounted = tuple[Component, Conversation | str, int]
 """Calls that cannot be put together yet: the component, a stand-in for the input, and how many there are at most."""
+
+
+@dataclass(frozen=True)
+class Planned(Generic[R]):
+    """One unit's protocol, and the calls that it makes at most, in order, with stand-ins for what is not known yet."""
+
+    steps: Callable[[], Steps[R]]
+    calls: Sequence[tuple[Component, Conversation | str]]
+
+    @staticmethod
+    def of(call: "Ask") -> "Planned[Result]":
+        """Return the protocol of a single call, which returns its result."""
+
+        def steps() -> Steps[Result]:
+            return (yield call)
+
+        return Planned(steps, [(call.component, call.conversation)])
+
+
+class RunSteps(Protocol):
+    """Drives protocols: makes their calls, or only counts them.
+
+    Raises:
+        NotStoredError: calls are only counted (:mod:`driftledger.collect.plan`), and some are still to be made.
+    """
+
+    def __call__(self, planned: Sequence[Planned[R]]) -> list[R]: ...
 
 
 class NotStoredError(Exception):

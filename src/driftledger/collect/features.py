@@ -1,7 +1,7 @@
 """Images and texts through an encoder, one batch at a time, or from the feature store.
 
 The store keeps a file per batch: an image's features may depend on the other images of its batch, so only a whole batch
-is found again. It only saves work, as the call store beside it; a damaged file is computed again.
+is looked up. It only saves work, like the call store beside it; a damaged file is computed again.
 """
 
 import hashlib
@@ -11,11 +11,10 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
@@ -23,7 +22,6 @@ from driftledger.core.files import write_bytes
 from driftledger.core.types import Float32, ImageFile, PromptUsage
 
 Number = TypeVar("Number", np.float32, np.int64)
-
 Modality = Literal["images", "texts", "readings"]
 """Features of images, features of texts, or how much of each text was read."""
 
@@ -39,7 +37,7 @@ class FeatureStore:
     def get(
         self, encoder: str, seen: Modality, batch: Sequence[str], make: Callable[[], NDArray[Number]]
     ) -> NDArray[Number]:
-        """The stored array of this batch, or what ``make`` gives, which is then stored.
+        """Return the stored array of this batch, or what ``make`` gives, which is then stored.
 
         Args:
             encoder: its fingerprint.
@@ -49,30 +47,17 @@ class FeatureStore:
             return make()
         key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
         path = self._folder / key[:2] / f"{key}.npy"
-        array = _read(path)
-        if array is None:
-            array = make()
-            with suppress(OSError):  # a full disk: nothing is lost by it
-                _write(path, array)
+        with suppress(OSError, ValueError):
+            data = path.read_bytes()
+            if hashlib.sha256(data[:-_DIGEST]).digest() == data[-_DIGEST:]:
+                stored: NDArray[Number] = np.load(io.BytesIO(data[:-_DIGEST]), allow_pickle=False)
+                return stored
+        array = make()
+        content = io.BytesIO()
+        np.save(content, array, allow_pickle=False)
+        with suppress(OSError):  # a full disk: nothing is lost by it
+            write_bytes(path, content.getvalue() + hashlib.sha256(content.getvalue()).digest())
         return array
-
-
-def _read(path: Path) -> NDArray[Any] | None:
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    content, digest = data[:-_DIGEST], data[-_DIGEST:]
-    if hashlib.sha256(content).digest() != digest:
-        return None
-    array: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
-    return array
-
-
-def _write(path: Path, array: NDArray[Any]) -> None:
-    content = io.BytesIO()
-    np.save(content, array, allow_pickle=False)
-    write_bytes(path, content.getvalue() + hashlib.sha256(content.getvalue()).digest())
 
 
 def encode_images(encoder: Encoder, images: Iterable[ImageFile], features: FeatureStore | None = None) -> Float32:
@@ -80,7 +65,7 @@ def encode_images(encoder: Encoder, images: Iterable[ImageFile], features: Featu
     waiting = iter(images)
     batches = []
     while batch := list(islice(waiting, encoder.batch_size)):
-        encode = partial(_encode_opened, encoder, batch)
+        encode = partial(encoder.encode_images, _Opened(batch))
         batches.append(_stored(features, encoder, "images", [image.sha256 for image in batch], encode))
     return np.concatenate(batches) if batches else np.zeros((0, 0), np.float32)
 
@@ -111,11 +96,7 @@ def read_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | 
     return [of[text] for text in texts]
 
 
-def _encode_opened(encoder: Encoder, batch: Sequence[ImageFile]) -> Float32:
-    return encoder.encode_images(_Opened(batch))
-
-
-class _Opened(Sequence[Image.Image]):
+class _Opened(Sequence[Any]):
     """Images that are decoded when they are looked at, so that a batch of large ones takes the memory of one."""
 
     def __init__(self, files: Sequence[ImageFile]) -> None:
@@ -124,13 +105,7 @@ class _Opened(Sequence[Image.Image]):
     def __len__(self) -> int:
         return len(self._files)
 
-    @overload
-    def __getitem__(self, index: int) -> Image.Image: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> "_Opened": ...
-
-    def __getitem__(self, index: int | slice) -> "Image.Image | _Opened":
+    def __getitem__(self, index: Any) -> Any:
         return _Opened(self._files[index]) if isinstance(index, slice) else self._files[index].open()
 
 

@@ -2,16 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from driftledger.collect.call import Call, NotStoredError, Result, Spent, walk
+from driftledger.collect.call import Call, NotStoredError, Planned, Result, RunSteps, Spent, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
-from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
+from driftledger.components.service import RemoteComponent, RemoteGenerator, RemoteModel
 from driftledger.core.types import Conversation, Usage
-
-if TYPE_CHECKING:
-    from driftledger.benchmarks.runner import Planned, RunSteps
 
 R = TypeVar("R")
 
@@ -67,8 +64,8 @@ class Plan:
         self._seen: dict[str, Component | None] = {}
         """Digest of each call → its component if the call is stored."""
 
-    def run(self, planned: "Sequence[Planned[R]]") -> list[R]:
-        """Count the calls of protocols, as :class:`~driftledger.benchmarks.runner.RunSteps`.
+    def run(self, planned: Sequence[Planned[R]]) -> list[R]:
+        """Count the calls of protocols, as :class:`~driftledger.collect.call.RunSteps`.
 
         Raises:
             NotStoredError: some of them are still to be made.
@@ -89,25 +86,17 @@ class Plan:
             raise NotStoredError
         return returned
 
-    def whole(self, collect: "Callable[[RunSteps], R]") -> R:
-        """Count the calls of a stage if all of them are stored.
-
-        Raises:
-            NotStoredError: some are not; none is counted.
-        """
+    def recorded(self, collect: "Callable[[RunSteps], R]") -> "R | None":
+        """Count the calls of a stage with records; none if some are not stored, since somebody else made them."""
         trial = Plan(self.store)
-        collected = collect(trial.run)
+        try:
+            collected = collect(trial.run)
+        except NotStoredError:
+            return None
         for digest, component in trial._seen.items():
             if component is not None:
                 self._note_stored(digest, component)
         return collected
-
-    def recorded(self, collect: "Callable[[RunSteps], R]") -> "R | None":
-        """Count a stage whose records are here; nothing if its calls are not, since somebody else made them."""
-        try:
-            return self.whole(collect)
-        except NotStoredError:
-            return None
 
     def add(self, component: Component, asked: Conversation | str, count: int) -> None:
         """Count calls by a stand-in for their input."""

@@ -1,8 +1,8 @@
 """Components as actors of a Ray cluster: the way to several GPUs or machines. Only the driver writes to the store.
 
 No code is shipped: an actor imports what is installed on its node, makes the component from its settings, and refuses
-one whose fingerprint differs there. When an actor is lost, its batch is made again by another one: Ray's own retries
-are used up within the seconds in which a lost node only looks unavailable.
+one with another fingerprint. When an actor is lost, its batch is made again by another one: Ray's own retries are used
+up within the seconds in which a lost node only looks unavailable.
 """
 
 import asyncio
@@ -23,17 +23,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
-from driftledger.collect.batches import ContractError, LocalCalls, Workers, finished
+from driftledger.collect.batches import ContractError, LocalCalls, Workers, finished, say
 from driftledger.collect.call import Ask, Call, Cost, Finished, Result
 from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core import errors
-from driftledger.core.changes import changes
 from driftledger.core.errors import ConfigError, DriftledgerError, MissingExtraError
-from driftledger.core.places import import_place, is_place, place_of
-from driftledger.core.shortening import shortened
+from driftledger.core.registry import import_place, is_place, place_of
 from driftledger.core.strict import explain
+from driftledger.core.text import changes, shortened
 from driftledger.core.types import ImageFile
 
 _ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -43,7 +42,7 @@ _MOST_LOSSES = 5
 """Actors that may be lost over one batch, or in a row while they start."""
 _PATIENCE = 5.0
 """Seconds that a component waits for its first actor before idle actors of others make room."""
-_UNTOLD = 30.0
+_SILENCE = 30.0
 """Seconds that an actor waits for room in the cluster before a line says so."""
 _CONNECTS = 10.0
 """Seconds that a cluster has to answer."""
@@ -98,9 +97,8 @@ class RayWorkers:
             settings = self._settings_of(component)
             if settings is not None and self._ray is None:
                 self._ray = self._starter.submit(self._connect).result()
-            self._crews[fingerprint] = (
-                None if settings is None else _Crew(self._ray, component, settings, self._make_room)
-            )
+            crew = None if settings is None else _Crew(self._ray, component, settings, self._make_room)
+            self._crews[fingerprint] = crew
         return self._crews[fingerprint]
 
     def _connect(self) -> Any:
@@ -112,17 +110,15 @@ class RayWorkers:
                 socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECTS).close()
             ray.init(address=self._address or "local", log_to_driver=False, logging_level="ERROR", **local)
         except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
-            raise WorkersError(
-                f"the Ray cluster at {self._address or 'this machine'} cannot be used ({_message(error)}); start it or "
-                "correct its address"
-            ) from None
+            place = f"the Ray cluster at {self._address or 'this machine'}"
+            raise WorkersError(f"{place} cannot be used ({_message(error)}); start it or correct its address") from None
         return ray
 
     def _make_room(self, asking: "_Crew") -> None:
-        """Let go of the idle actors of all components but one."""
+        """Kill the idle actors of all components but one."""
         for crew in self._crews.values():
             if crew is not None and crew is not asking:
-                crew.let_go_of_idle()
+                crew.kill_idle()
 
     def has_room(self, component: Component) -> bool:
         crew = self._crew(component)
@@ -133,16 +129,15 @@ class RayWorkers:
         if crew is None:
             return self._rest.make(calls, has_room)
         crew.batches += 1
+        return self._make(crew, calls, has_room)
 
-        async def made() -> list[Finished]:
-            try:
-                given = await crew.make(calls)
-            finally:
-                crew.batches -= 1
-                has_room()
-            return [Finished(call.key, call.context, *each) for call, each in zip(calls, given, strict=True)]
-
-        return made()
+    async def _make(self, crew: "_Crew", calls: Sequence[Call], has_room: Callable[[], None]) -> list[Finished]:
+        try:
+            given = await crew.make(calls)
+        finally:
+            crew.batches -= 1
+            has_room()
+        return [Finished(call.key, call.context, *each) for call, each in zip(calls, given, strict=True)]
 
     def expect(self, calls: Sequence[Call]) -> None:
         if self._crew(calls[0].component) is None:
@@ -201,24 +196,21 @@ class _Crew:
                 self._idle.put_nowait(actor)  # everybody who waits for an actor gets it
                 raise actor
             try:
-                given = await asyncio.wrap_future(actor.make.remote(work, images).future())
+                given: list[Given] | Exception = await asyncio.wrap_future(actor.make.remote(work, images).future())
             except self._ray.exceptions.RayError as error:
                 message = _message(error)
-                print(
-                    f"{self._recipe.name}: an actor was lost ({message}); another starts", file=sys.stderr, flush=True
-                )
+                say(f"{self._recipe.name}: an actor was lost ({message}); another starts")
                 self._drop(actor)
                 continue
             self._idle.put_nowait(actor)
-            if isinstance(given, Trouble):
-                raise given.error()
-            return given  # type: ignore[no-any-return]
+            if isinstance(given, Exception):
+                raise given
+            return given
         self._start_if_needed()  # for batches that wait
-        first = calls[0].context
+        first = f"{calls[0].context.dataset}/{calls[0].context.sample}"
         raise WorkersError(
             f"{self._recipe.name}: {_MOST_LOSSES} actors were lost over the batch of {len(calls)} calls that begins "
-            f"with {first.dataset}/{first.sample} ({message}); see whether it fits into memory, or take a smaller "
-            "batch_size"
+            f"with {first} ({message}); see whether it fits into memory, or take a smaller batch_size"
         )
 
     def _start_if_needed(self) -> None:
@@ -240,25 +232,25 @@ class _Crew:
 
     async def _launch(self) -> None:
         """Start an actor, and wait until the cluster has room for it."""
-        settings, device = self._settings, self._devices[0].partition(":")[0] if self._devices else None
-        gpus = settings.num_gpus
+        gpus = self._settings.num_gpus
         if gpus is None:
             gpus = float(self._recipe.spec["identity"].get("device") == "cuda")
-        amounts = {"num_gpus": gpus, "num_cpus": settings.num_cpus}
-        options = {"max_restarts": 0, "max_task_retries": 0, "resources": settings.resources}
-        recipe = self._recipe if device is None else self._recipe.on(device)  # Ray shows an actor its own GPUs alone
+        amounts = {"num_gpus": gpus, "num_cpus": self._settings.num_cpus}
+        options = {"max_restarts": 0, "max_task_retries": 0, "resources": self._settings.resources}
+        recipe = self._recipe
+        if self._devices:  # Ray shows an actor its own GPUs alone; the device is not part of the fingerprint
+            settings = recipe.settings | {"device": self._devices[0].partition(":")[0]}
+            recipe = recipe._replace(settings=settings)
         actor = self._ray.remote(_Actor).options(**amounts, **options).remote(recipe)
         self._actors.append(actor)
-        ready = asyncio.wrap_future(actor.ready.remote().future())
-        began, is_told = time.monotonic(), False
+        ready, began, silent = asyncio.wrap_future(actor.ready.remote().future()), time.monotonic(), True
         while not (await asyncio.wait([ready], timeout=_PATIENCE))[0]:
             if not self.started:
                 self._make_room(self)
-            if not is_told and time.monotonic() - began > _UNTOLD:
-                is_told = True
-                wants = ", ".join(f"{name}: {amount:g}" for name, amount in (amounts | settings.resources).items())
-                text = f"{self._recipe.name}: an actor waits for room in the cluster ({wants})"
-                print(text, file=sys.stderr, flush=True)
+            if silent and time.monotonic() - began > _SILENCE:
+                silent, wants = False, (amounts | self._settings.resources).items()
+                needs = ", ".join(f"{name}: {amount:g}" for name, amount in wants)
+                say(f"{recipe.name}: an actor waits for room in the cluster ({needs})")
         ready.result()
         self.started += 1
         self._idle.put_nowait(actor)
@@ -268,7 +260,7 @@ class _Crew:
         self._actors.remove(actor)
         self.started -= 1
 
-    def let_go_of_idle(self) -> None:
+    def kill_idle(self) -> None:
         """Kill idle actors, so that others have their room; later batches start new ones."""
         while not self.batches and not self._idle.empty():
             actor = self._idle.get_nowait()
@@ -289,7 +281,7 @@ class Recipe(NamedTuple):
     """How an actor makes its component, and what must come of it."""
 
     place: str
-    """Of the class: its module and its name, joined by a colon."""
+    """The class: its module and its name, joined by a colon."""
     beside: str | None
     """The folder of a module that is not installed; None for an installed one."""
     settings: dict[str, Any]
@@ -300,7 +292,7 @@ class Recipe(NamedTuple):
 
     @classmethod
     def of(cls, component: Component) -> "Recipe":
-        """The recipe of a component of this process."""
+        """Describe a component of this process."""
         kind, beside = type(component), None
         if is_place(component.provider):
             file = getattr(sys.modules[kind.__module__.partition(".")[0]], "__file__", None)
@@ -315,47 +307,26 @@ class Recipe(NamedTuple):
         """For people: the provider and the beginning of the fingerprint."""
         return f"{self.spec['provider']} ({self.fingerprint[:12]})"
 
-    def on(self, device: str) -> "Recipe":
-        """The same on another device, which is not part of the fingerprint."""
-        return self._replace(settings=self.settings | {"device": device})
-
     def make(self) -> Component:
         """Make the component.
 
         Raises:
             ConfigError: it cannot be made, or is another one here.
         """
-        where = f"{self.name} on {socket.gethostname()}"
+        where, remedy = f"{self.name} on {socket.gethostname()}", "install there what is installed here"
         try:
             beside = None if self.beside is None else Path(self.beside)
             component: Component = import_place(self.place, beside).model_validate(self.settings)
         except ConfigError as error:
-            raise ConfigError(f"{where} cannot be made ({error}); install there what is installed here") from None
+            raise ConfigError(f"{where} cannot be made ({error}); {remedy}") from None
         except ValidationError as error:
-            raise ConfigError(f"{explain(error, where)}; install there what is installed here") from None
+            raise ConfigError(f"{explain(error, where)}; {remedy}") from None
         if component.fingerprint != self.fingerprint:
             apart = list(changes(self.spec, component.spec))[:3]
-            differs = "; ".join(f"{each.key} is {each.new!r:.80}, not {each.old!r:.80}" for each in apart)
-            raise ConfigError(
-                f"{where} is another component, {component.fingerprint[:12]} ({differs or 'its spec'}); install there "
-                "what is installed here, with the same weights"
-            )
+            differs = "; ".join(f"{each.key} is {each.new!r:.80}, not {each.old!r:.80}" for each in apart) or "its spec"
+            another = f"{where} is another component, {component.fingerprint[:12]} ({differs})"
+            raise ConfigError(f"{another}; {remedy}, with the same weights")
         return component
-
-
-class Trouble(NamedTuple):
-    """An error that every call would meet: the exception's class, and its message."""
-
-    kind: str
-    message: str
-
-    def error(self) -> Exception:
-        """The exception, to be raised in the driver."""
-        kind = getattr(errors, self.kind, None)
-        if kind is not None and issubclass(kind, DriftledgerError):
-            return kind(self.message)  # type: ignore[no-any-return]
-        known: dict[str, type[Exception]] = {"MemoryError": MemoryError, "ContractError": ContractError}
-        return known.get(self.kind, RuntimeError)(self.message)
 
 
 class _Actor:
@@ -374,8 +345,11 @@ class _Actor:
     def ready(self) -> None:
         """Answers when there is room for the actor."""
 
-    def make(self, work: Sequence[Any], images: Mapping[str, bytes]) -> list[Given] | Trouble:
-        """Make a batch: calls without their component, and the bytes of their images by hash."""
+    def make(self, work: Sequence[Any], images: Mapping[str, bytes]) -> list[Given] | Exception:
+        """Make a batch: calls without their component, and the bytes of their images by hash.
+
+        An error that every call would meet is returned, so that Ray does not take it for the loss of the actor.
+        """
         try:
             with tempfile.TemporaryDirectory(prefix="driftledger-actor-") as folder:
                 files = {digest: ImageFile(Path(folder, f"{digest}.png"), digest) for digest in images}
@@ -384,10 +358,13 @@ class _Actor:
                 calls = [self._call(each, files) for each in work]
                 answers = self._local.make(calls)
                 return [finished(*pair)[2:] for pair in zip(calls, answers, strict=True)]
-        except (DriftledgerError, MemoryError, ContractError) as error:
-            return Trouble(type(error).__name__, str(error))
+        except (MemoryError, ContractError) as error:
+            return type(error)(str(error))
+        except DriftledgerError as error:
+            kind: type[Exception] = getattr(errors, type(error).__name__, DriftledgerError)  # which the driver knows
+            return ConfigError(str(error)) if issubclass(kind, ConfigError) else kind(str(error))
         except Exception as error:
-            return Trouble("RuntimeError", "".join(traceback.format_exception(error)))
+            return RuntimeError("".join(traceback.format_exception(error)))
 
     def _call(self, work: Any, files: Mapping[str, ImageFile]) -> Call:
         if not isinstance(work, Ask):

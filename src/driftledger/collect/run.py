@@ -1,8 +1,7 @@
 """The loop that drives protocols: each missing call is made once, and stored as soon as it is finished."""
 
 import asyncio
-import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AsyncExitStack, suppress
 from functools import partial
@@ -10,14 +9,21 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
-from driftledger.collect.batches import ENDED, Batches, InThisProcess, Waiting, Workers
+from driftledger.collect.batches import ENDED, Batches, InThisProcess, Waiting, Workers, say, set_error
 from driftledger.collect.call import Ask, Call, Cost, Finished, Result, Spent, Steps, failed, result_of
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
-from driftledger.components.remote.client import Admission, Answered, Meter, ServiceClient
-from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
+from driftledger.components.service import (
+    Admission,
+    Answered,
+    Meter,
+    RemoteComponent,
+    RemoteGenerator,
+    RemoteModel,
+    ServiceClient,
+)
 from driftledger.core.errors import BudgetError, StoreError
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Generated, Reply
 
 R = TypeVar("R")
@@ -98,7 +104,7 @@ class Collector:
         self._is_closing = True
         try:
             if kind is not None and not issubclass(kind, Exception) and self._runs:
-                print("finishing the calls under way; interrupt again to drop them", file=sys.stderr, flush=True)
+                say("finishing the calls under way; interrupt again to drop them")
                 asyncio.run_coroutine_threadsafe(self._finish(), self._loop).result()
         finally:
             asyncio.run_coroutine_threadsafe(self.aclose(), self._loop).result()
@@ -142,7 +148,7 @@ class Collector:
             futures = [threads.submit(job) for job in jobs]
             for future in as_completed(futures):
                 if (error := future.exception()) is not None:  # said at once, since the others may go on for hours
-                    print(f"stopped: {error}", file=sys.stderr, flush=True)
+                    say(f"stopped: {error}")
         finally:
             threads.shutdown(wait=False, cancel_futures=True)  # after an interrupt, the threads end with their runs
         return [future.result() for future in futures]
@@ -243,7 +249,7 @@ class Collector:
             if result is None and not isinstance(call.component, RemoteComponent):
                 waiting = asyncio.get_running_loop().create_future()
                 run.batches.add(position, call, waiting)
-            self._start_batches()
+            self._start_batches()  # others may have waited for this unit
             if result is not None:
                 run.progress.share(called(call.component)).done += 1
             elif waiting is not None:
@@ -264,21 +270,32 @@ class Collector:
         ]:
             _, number, _, self._at_work = min(ready)
             run = self._runs[number]
-            batch = run.batches.take(self._at_work)
-            calls = {call.key.digest: call for call, _ in batch}
-            sources = {digest: self.store.find(digest) or self._asked.get(digest) for digest in calls}
-            calls = {digest: call for digest, call in calls.items() if sources[digest] is None}
-            futures = {digest: asyncio.get_running_loop().create_future() for digest in calls}
-            self._asked |= futures
-            try:
-                making = self._workers.make(list(calls.values()), self._start_batches) if calls else None
-            except Exception as error:
-                making = _raising(error)
-            task = asyncio.create_task(self._make(run, batch, sources, futures, making))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-            if calls and self._at_work in run.batches.complete:
-                self._workers.expect([call for call, _ in run.batches.first(self._at_work)])
+            batch = []
+            for call, waiting in run.batches.take(self._at_work):
+                digest = call.key.digest
+                if (result := self.store.find(digest)) is not None:  # stored since
+                    if not waiting.done():
+                        waiting.set_result(result)
+                elif digest in self._asked:
+                    self._asked[digest].add_done_callback(partial(_pass_on, waiting))
+                else:
+                    self._asked[digest] = waiting
+                    batch.append((call, waiting))
+            if batch:
+                task = asyncio.create_task(self._make(run, batch, self._making(batch)))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+                if self._at_work in run.batches.complete:
+                    self._workers.expect([call for call, _ in run.batches.first(self._at_work)])
+
+    def _making(self, batch: Sequence[Waiting]) -> Awaitable[list[Finished]]:
+        """Begin to make a batch; whatever is raised, awaiting it raises."""
+        try:
+            return self._workers.make([call for call, _ in batch], self._start_batches)
+        except Exception as error:
+            failed_at_once: asyncio.Future[list[Finished]] = asyncio.get_running_loop().create_future()
+            failed_at_once.set_exception(error)
+            return failed_at_once
 
     def _may_start(self, component: Component) -> bool:
         if self._workers.replicas(component) is None:
@@ -287,51 +304,30 @@ class Collector:
                 return False
         return self._workers.has_room(component)
 
-    async def _make(
-        self,
-        run: "_Run",
-        batch: Sequence[Waiting],
-        sources: "Mapping[str, Result | asyncio.Future[Result] | None]",
-        futures: "Mapping[str, asyncio.Future[Result]]",
-        making: Awaitable[list[Finished]] | None,
-    ) -> None:
-        """Make the missing calls of a batch, store them, and give every unit its result.
-
-        Args:
-            sources: digest → what has been stored since, or what another batch is making; None for a missing call.
-            futures: of the missing calls.
-        """
+    async def _make(self, run: "_Run", batch: Sequence[Waiting], making: Awaitable[list[Finished]]) -> None:
+        """Store the results of a batch that is being made, and give every unit its result."""
         component = batch[0][0].component
         is_here = self._workers.replicas(component) is None
         self._unsettled += is_here
         try:
-            if making is not None:
-                finished = await making
-                self._count(run, component, finished)
-                share = run.progress.share(called(component))
-                share.batches += 1
-                share.replicas = self._workers.replicas(component)
-                for future, result in zip(futures.values(), await self._keep(finished), strict=True):
-                    future.set_result(result)
-            for call, waiting in batch:
-                digest = call.key.digest
-                source = sources[digest] or futures[digest]
-                result = source if isinstance(source, Result) else await asyncio.shield(source)
+            finished = await making
+            self._count(run, component, finished)
+            share = run.progress.share(called(component))
+            share.batches += 1
+            share.replicas = self._workers.replicas(component)
+            for (_, waiting), result in zip(batch, await self._keep(finished), strict=True):
                 if not waiting.done():
                     waiting.set_result(result)
             await asyncio.sleep(0)  # until every unit has come to its next call
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt | SystemExit):  # a component's own, which would end the event loop
                 error = RuntimeError(f"a component raised {error!r}")
-            for each in [*futures.values(), *(waiting for _, waiting in batch)]:
-                if not each.done():
-                    each.set_exception(error)
-                    each.exception()  # nobody else may await it
+            set_error((waiting for _, waiting in batch), error)
             if not isinstance(error, Exception):
                 raise
         finally:
-            for digest in futures:
-                del self._asked[digest]
+            for call, _ in batch:
+                del self._asked[call.key.digest]
             self._unsettled -= is_here
             self._start_batches()
 
@@ -359,8 +355,7 @@ class Collector:
             future.set_result(result)
             return result
         except BaseException as error:
-            future.set_exception(error)
-            future.exception()  # nobody else may await it
+            set_error([future], error)
             raise
         finally:
             del self._asked[digest]
@@ -375,8 +370,7 @@ class Collector:
                 client = component.line(_Budget(self, component))
                 opening.set_result(_Line(client, once, asyncio.Semaphore(component.limits.concurrency)))
             except BaseException as error:
-                opening.set_exception(error)
-                opening.exception()
+                set_error([opening], error)
                 raise
         return await asyncio.shield(self._lines[component.fingerprint])
 
@@ -499,5 +493,12 @@ def _finished(call: Call, answered: Answered[Reply] | Answered[Generated]) -> Fi
     return Finished(call.key, call.context, result, png, Cost(bill.seconds, *tokens, cost, bill.attempts))
 
 
-async def _raising(error: Exception) -> list[Finished]:
-    raise error
+def _pass_on(waiting: asyncio.Future[Result], done: asyncio.Future[Result]) -> None:
+    """Give a unit the result of a call that another unit has made."""
+    if not waiting.done():
+        if done.cancelled():
+            waiting.cancel()
+        elif (error := done.exception()) is not None:
+            set_error([waiting], error)
+        else:
+            waiting.set_result(done.result())

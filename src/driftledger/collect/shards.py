@@ -9,15 +9,12 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
-from driftledger.collect.call import NotStoredError, walk
+from driftledger.collect.call import NotStoredError, Planned, walk
 from driftledger.collect.store import DATABASE, CallStore
 from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from driftledger.benchmarks.runner import Planned
 
 R = TypeVar("R")
 
@@ -74,7 +71,7 @@ def stores_in(folder: Path) -> list[Path]:
 
 
 def part_of(
-    planned: "Sequence[Planned[R]]",
+    planned: Sequence[Planned[R]],
     shard: Shard,
     block: int,
     store: CallStore,

@@ -12,12 +12,12 @@ import shlex
 import sqlite3
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from filelock import BaseFileLock, FileLock, Timeout
 
@@ -53,15 +53,6 @@ _SCHEMA = (
     )""",
     "CREATE TABLE store (name TEXT NOT NULL)",
 )
-
-
-class StoredCall(NamedTuple):
-    """A row of the store, for people."""
-
-    digest: str
-    context: Context
-    parts: dict[str, Any]
-    seconds: float
 
 
 class CallStore:
@@ -102,16 +93,17 @@ class CallStore:
 
     def _open(self, *, writes: bool) -> sqlite3.Connection:
         file = self.folder / DATABASE
-        place = file if writes or (file.is_file() and _version(file)) else ":memory:"
-        db = sqlite3.connect(place, timeout=60, isolation_level=None, check_same_thread=False)
+        if not writes and not _is_ready(file):
+            file = Path(":memory:")
+        db = sqlite3.connect(file, timeout=60, isolation_level=None, check_same_thread=False)
         [(version,)] = db.execute("PRAGMA user_version")
         if version not in (0, VERSION):
             db.close()
-            written = "0.2" if version < VERSION else "a later version"
+            older = version < VERSION
+            written = "0.2; the tag v0.2 reads it: " if older else "a later version; install that version, or "
             raise StoreError(
-                f"the call store {self.folder} was written by driftledger {written}; "
-                + ("the tag v0.2 reads it: " if version < VERSION else "install that version, or ")
-                + "delete it or name another folder as store: in params.yaml"
+                f"the call store {self.folder} was written by driftledger {written}"
+                "delete it or name another folder as store: in params.yaml"
             )
         if version == 0:
             with _transaction(db):
@@ -153,19 +145,12 @@ class CallStore:
         return next((result for other in self._others if (result := other.find(digest)) is not None), None)
 
     def get(self, digests: Iterable[str]) -> dict[str, Result]:
-        """The stored results among ``digests``; errors as in :meth:`find`."""
+        """Find the stored results among ``digests``; errors as in :meth:`find`."""
         return {digest: result for digest in digests if (result := self.find(digest)) is not None}
 
     def answer(self, call: Call) -> Result | None:
         """The stored result of a call; errors as in :meth:`find`."""
         return self.find(call.key.digest)
-
-    def costs(self, digests: Iterable[str]) -> dict[str, Cost]:
-        """What each stored call among ``digests`` took; errors as in :meth:`find`."""
-        query = "SELECT seconds, input_tokens, output_tokens, cost FROM calls WHERE key = ?"
-        with self._reading():
-            rows = {digest: self._db.execute(query, (digest,)).fetchone() for digest in digests}
-        return {digest: Cost(*row) for digest, row in rows.items() if row is not None}
 
     def spent(self, component: str) -> Spent:
         """What has been spent on the component with this fingerprint, over all stores that were merged into this one
@@ -216,8 +201,29 @@ class CallStore:
         """
         if item.png is None:
             return item
-        image = self._write_image(item.png)
+        png, digest = item.png, sha256_bytes(item.png)
+        image = self._keep(digest, lambda path: write_bytes(path, png, shared=True, synced=True))
         return item._replace(png=None, result=replace(item.result, image=image))
+
+    def _keep(self, digest: str, write: Callable[[Path], object]) -> ImageFile:
+        """Have an image written, unless it is there."""
+        path = object_path(self.folder, digest)
+        try:
+            if whole_image(self.folder, digest) is None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write(path)
+        except OSError as error:
+            raise self._full(error) from None
+        return ImageFile(path, digest)
+
+    def _copy_image(self, image: ImageFile) -> ImageFile:
+        """Store an image that lies elsewhere, sharing its blocks where the disk can."""
+
+        def copy(path: Path) -> None:
+            path.unlink(missing_ok=True)  # a damaged one may be read-only
+            copy_file(image.path, path)
+
+        return self._keep(image.sha256, copy)
 
     def restore(self, known: Iterable[tuple[CallKey | str, Context, Result]]) -> int:
         """Store results that an earlier run recorded, unless they are stored already; return how many were new.
@@ -239,16 +245,6 @@ class CallStore:
                 self._insert(key, context, result, Cost(0.0))
         return len(kept)
 
-    def _write_image(self, png: bytes) -> ImageFile:
-        digest = sha256_bytes(png)
-        path = object_path(self.folder, digest)
-        try:
-            if whole_image(self.folder, digest) is None:
-                write_bytes(path, png, shared=True, synced=True)
-        except OSError as error:
-            raise self._full(error) from None
-        return ImageFile(path, digest)
-
     def _insert(self, key: CallKey | str, context: Context, result: Result, cost: Cost) -> None:
         """Add a row; it replaces one whose image was lost."""
         made_of: tuple[str | None, ...] = (key, None, None, None) if isinstance(key, str) else ()
@@ -267,25 +263,6 @@ class CallStore:
         """How many calls are stored; errors as in :meth:`find`."""
         with self._reading():
             return int(self._db.execute("SELECT count(*) FROM calls").fetchone()[0])
-
-    def rows(self, *, digest_prefix: str = "", sample: str | None = None) -> list[StoredCall]:
-        """Rows whose key is known, in the order in which they were stored; errors as in :meth:`find`."""
-        query = (
-            "SELECT key, dataset, sample, t, spec, role, asked, seconds FROM calls "
-            "JOIN components ON fingerprint = component WHERE key >= ? AND key < ?"
-        )
-        arguments: list[object] = [digest_prefix, digest_prefix + "g"]
-        if sample is not None:
-            query += " AND sample = ?"
-            arguments.append(sample)
-        with self._reading():
-            rows = self._db.execute(f"{query} ORDER BY calls.rowid", arguments).fetchall()
-        return [
-            StoredCall(
-                key, Context(*context), {"component": json.loads(spec), "role": role} | json.loads(asked), seconds
-            )
-            for key, *context, spec, role, asked, seconds in rows
-        ]
 
     def observations(self) -> dict[str, Observed]:
         """Calls that several stores had made, by the component's fingerprint; errors as in :meth:`find`."""
@@ -343,18 +320,6 @@ class CallStore:
         )
         new = self._db.execute(f"INSERT OR IGNORE INTO calls SELECT * FROM other.calls WHERE {is_whole}").rowcount
         return Merged(new, counts[False], counts[True], damaged)
-
-    def _copy_image(self, image: ImageFile) -> ImageFile:
-        """Store an image that lies elsewhere, as a link to the same bytes where the disk allows it."""
-        path = object_path(self.folder, image.sha256)
-        if whole_image(self.folder, image.sha256) is None:
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.unlink(missing_ok=True)
-                copy_file(image.path, path)
-            except OSError as error:
-                raise self._full(error) from None
-        return ImageFile(path, image.sha256)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -426,11 +391,13 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _version(file: Path) -> int:
-    """The version of a database; 0 while another process creates it."""
+def _is_ready(file: Path) -> bool:
+    """Whether there is a database that no other process is only creating."""
+    if not file.is_file():
+        return False
     with closing(sqlite3.connect(file, timeout=60)) as db:
         [(version,)] = db.execute("PRAGMA user_version")
-    return int(version)
+    return bool(version)
 
 
 def _locked(folder: Path, *, wait: bool) -> BaseFileLock:
@@ -455,35 +422,3 @@ def _holder(folder: Path) -> str:
         return f"process {holder['pid']} ({holder['command']}, since {holder['since']})"
     except (OSError, ValueError, KeyError):  # it has just taken the lock
         return "another process"
-
-
-class Counted(NamedTuple):
-    """Calls, and what was spent on services in the currency of ``prices``."""
-
-    calls: int = 0
-    cost: float = 0.0
-
-
-class CallsMade:
-    """Counts the calls that any process has stored since this object was created, and what they have cost."""
-
-    def __init__(self, folder: Path) -> None:
-        """``folder`` need not hold a store yet."""
-        self._file = folder / DATABASE
-        self._before = self._last = self._read() or Counted()
-
-    def count(self) -> Counted:
-        """Calls and costs until now; until the last look, if the store cannot be read now."""
-        self._last = self._read() or self._last
-        return Counted(self._last.calls - self._before.calls, self._last.cost - self._before.cost)
-
-    def _read(self) -> Counted | None:
-        if not self._file.is_file():
-            return None
-        try:
-            with closing(sqlite3.connect(f"{self._file.absolute().as_uri()}?mode=ro", uri=True, timeout=1)) as store:
-                [(calls,)] = store.execute("SELECT coalesce(max(rowid), 0) FROM calls")
-                [(cost,)] = store.execute("SELECT coalesce(sum(cost), 0.0) FROM spent")
-        except sqlite3.Error:
-            return None
-        return Counted(calls, cost)

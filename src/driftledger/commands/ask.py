@@ -1,30 +1,190 @@
-"""What a user asks of the ledger, in a terminal as in a notebook."""
+"""What a user asks of the ledger: which scores a version is behind, and whether everything behind a run still holds."""
 
+import math
+import os
 from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Group, RenderableType
 
-from driftledger.core.terminal import lines
+from driftledger.components.checkpoints import hashed_anew
+from driftledger.core.errors import DriftledgerError
+from driftledger.core.paths import Combination
+from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
 from driftledger.ledger.answers import inert_json, touched_table
-from driftledger.ledger.audit import Sources
+from driftledger.ledger.audit import find_run
 from driftledger.ledger.audit import touched as find_touched
+from driftledger.ledger.findings import Finding, Kind, VerifyResult
+from driftledger.ledger.lineage import Folder, read_all_evidence
+from driftledger.ledger.lock import LOCK, locked_now, read_lock
+from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import why_unread
 from driftledger.ledger.objects.reach import HERE, Reach
+from driftledger.ledger.published import FOLDER, check_published
+from driftledger.notebook.opened import sources
 from driftledger.project.project import Project
 
+if TYPE_CHECKING:
+    from driftledger.ledger.verify.regenerate import Regenerated
 
-def sources(project: Project, reach: Reach = HERE, rev: str | None = None) -> Sources:
-    """What is known of scores: in the checkout, or in one commit."""
-    return Sources(project.root, project.selected, project.combinations, reach, rev)
+_REMEDY: dict[Kind, str] = {
+    "bytes": "bytes: 'dvc checkout' or 'git checkout' restores what was recorded; 'dvc repro' makes it again",
+    "numbers": "numbers: 'dvc repro' computes them again from the records; what was published with them was wrong",
+    "missing": "missing: 'dvc pull' brings what a remote has; 'dvc repro' makes it again",
+}
+"""What to do, kind by kind."""
+
+_SHOWN = 5
+"""Most lines about what cannot be checked here; JSON has all."""
+_HASHES = "files"
+_UNSIGNED = "nothing here shows who published the files, and when: docs/trust.md says how to sign"
 
 
 def touched(project: Project, reach: Reach, asked: Mapping[str, str | None], *, as_json: bool) -> RenderableType:
-    """Every score that a version of a component or a dataset is behind, here and in Git's history."""
+    """Show every score that a version of a component or a dataset is behind, here and in Git's history."""
     known = sources(project, reach)
     rows = find_touched(known, asked)
     if known.git is None:
-        said = [f"Git was not read: {why_unread(project.root)}"]
+        notes = [f"Git was not read: {why_unread(project.root)}"]
     else:
         shallow = "; the clone is shallow, and older commits are not in it" if known.git.is_shallow else ""
-        said = [f"from Git: {len(known.git.commits())} commits were read{shallow}"]
-    return inert_json({"scores": rows, "said": said}) if as_json else Group(touched_table(rows), lines(said))
+        notes = [f"from Git: {len(known.git.commits())} commits were read{shallow}"]
+    return inert_json({"scores": rows, "said": notes}) if as_json else Group(touched_table(rows), lines(notes))
+
+
+class Verified(NamedTuple):
+    """What was checked, and the findings."""
+
+    names: list[str]
+    checks: dict[str, VerifyResult]
+    """In the order in which they were made."""
+    again: "Regenerated | None" = None
+
+    @property
+    def result(self) -> VerifyResult:
+        """All of it together."""
+        return sum(self.checks.values(), VerifyResult())
+
+    def as_table(self) -> Group:
+        """Show a line per check, each difference and what to do, what cannot be checked here, and a sentence on all."""
+        checks, result = table("check", "how many", "result", "first problem"), self.result
+        for name, each in self.checks.items():
+            many = ", ".join(f"{count:,} {what}" for what, count in sorted(each.checked.items()))
+            came, style = ("holds" if many else "nothing to check"), GOOD
+            if each.findings:
+                came, style = f"{len(each.findings)} wrong", BAD
+            elif each.skipped:
+                came, style = f"{len(each.skipped)} not checked", DOUBT
+            first = next((one.where for one in (each.findings or each.skipped)), "")
+            checks.add_row(line(name), line(many or "–"), line(came, style), line(first))
+        what = self.names[0] if len(self.names) == 1 else f"{len(self.names)} runs"
+        several = "" if len(result.findings) == 1 else "s"
+        rest = f" that can be checked here; {len(result.skipped)} not" if result.skipped else ""
+        end = f"{len(result.findings)} difference{several}" if result.findings else f"all holds{rest}"
+        shown = [f"{each.kind}: {each.where}: {each.what}" for each in result.findings]
+        shown += [f"→ {_REMEDY[kind]}" for kind in dict.fromkeys(each.kind for each in result.findings)]
+        shown += [f"not checked: {each.where}: {each.why}" for each in result.skipped[:_SHOWN]]
+        more = len(result.skipped) - _SHOWN
+        shown += [f"not checked: {more} more; --json has them all"] * (more > 0)
+        ending = line(f"{what}: {end}", GOOD if result.holds else BAD)
+        return Group(*self._head(), checks, "", lines(shown), ending, lines([_UNSIGNED]))
+
+    def _head(self) -> list[RenderableType]:
+        """Show by which lot calls were drawn, and what that can prove."""
+        if self.again is None:
+            return []
+        head = [f"calls are drawn by lot, with seed {self.again.seed}; --seed draws the same ones again"]
+        head += [f"cannot be made again: {why}" for why in self.again.never]
+        forged = "a forgery of 10% or more of them is found with probability"
+        kinds = table("made again", "calls", "of", forged, numbers=("calls", "of", forged))
+        for kind in self.again.kinds:
+            probability = f"{math.floor(100 * kind.found_with) / 100:.2f}"
+            kinds.add_row(*map(line, (kind.name, f"{kind.compared:,}", f"{kind.calls:,}", probability)))
+        return [lines(head), "", kinds, ""]
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "runs": self.names,
+            "holds": self.result.holds,
+            "checked": dict(self.result.checked),
+            "findings": [finding._asdict() for finding in self.result.findings],
+            "skipped": [each._asdict() for each in self.result.skipped],
+            "told": [_UNSIGNED],
+            **({} if self.again is None else {"regenerated": self.again.to_dict()}),
+        }
+
+
+@hashed_anew()
+def verify(
+    project: Project, run: str | None, reach: Reach = HERE, *, regenerated: int = 0, seed: int | None = None
+) -> Verified:
+    """Check every byte, link and number behind a run, or behind all that are selected.
+
+    Args:
+        regenerated: how many calls of each run are made again.
+        seed: draws the calls of an earlier verification again; None draws others each time.
+    """
+    from driftledger.ledger.verify.components import Components
+    from driftledger.ledger.verify.hashes import check_hashes
+    from driftledger.ledger.verify.links import check_links
+    from driftledger.ledger.verify.recompute import recompute
+
+    if not reach.trust:  # else the checkout names repositories that are asked with the reader's token
+        os.environ["HF_HUB_OFFLINE"] = "1"
+    contents = Contents(project.root, reach)
+    chosen = [each for each in project.combinations if run in (None, str(each), "/".join(each))]
+    try:
+        evidence = None
+        if run is None:
+            evidence = read_all_evidence(project.root, project.selected, project.combinations)
+        elif chosen:
+            with suppress(DriftledgerError):  # Git's history may still have the run
+                evidence = read_all_evidence(project.root, project.selected, chosen)
+        evidence = evidence or [find_run(sources(project, reach), str(run))]
+    except DriftledgerError as error:  # the damaged file may be the one that says what is behind the run
+        return _damaged(project, chosen, contents, error)
+    components = Components(project, trust=reach.trust)
+    lineages = [lineage for each in evidence for lineage in each.lineages]
+    checks = {
+        _HASHES: check_hashes(evidence, contents),
+        "links between them": check_links(evidence, contents),
+        "scores computed again": recompute(project, lineages, contents, components),
+    }
+    again: Regenerated | None = None
+    if regenerated:
+        from driftledger.ledger.verify.regenerate import regenerate
+
+        again = regenerate(project, evidence, contents, regenerated, seed, components)
+        checks["calls made again"] = again.result
+    checks[FOLDER] = check_published(project.root, evidence)
+    return Verified([each.name for each in evidence], checks, again)
+
+
+def verify_ledger(project: Project) -> Verified:
+    """Check the files of published runs, and that the selected runs are among them."""
+    evidence = read_all_evidence(project.root, project.selected, project.combinations)
+    return Verified([FOLDER], {FOLDER: check_published(project.root, evidence)})
+
+
+def _damaged(project: Project, chosen: list[Combination], contents: Contents, error: DriftledgerError) -> Verified:
+    """Return what is wrong with the folders behind selected runs, for runs whose evidence cannot be read."""
+    from driftledger.ledger.verify.hashes import check_folders
+
+    if not chosen:
+        raise error
+    lock, folders, result = locked_now(project.root), list[Folder](), VerifyResult()
+    try:
+        read_lock(project.root)
+    except DriftledgerError as damage:
+        result.findings.append(Finding("bytes", LOCK, str(damage)))
+    for spec, keys in (score for each in chosen for score in project.selected.of(each).scores):
+        for stage in spec.stages:
+            name, out = stage.lock(keys), stage.out(keys)
+            locked = lock[name].out(out) if name in lock else None
+            if locked is not None:
+                folders.append(Folder(path=stage.at(keys), out=out, md5=locked.md5))
+    result += check_folders(folders, contents)
+    if result.holds:
+        result += VerifyResult([Finding("missing", "evidence", str(error))])
+    return Verified([str(each) for each in chosen], {_HASHES: result})

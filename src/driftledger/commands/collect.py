@@ -2,53 +2,63 @@
 
 One process makes the calls of all benchmarks of a model, so that a checkpoint is loaded once. A folder of records is
 left alone while what shaped it is the same, and pays its calls back into the store before it is made again: a clone
-that has the records and not the store pays only for what is new.
+that has the records and not the store pays only for what is new. A shard is one of several processes that each make a
+part of the calls, into a store of its own, for ``driftledger merge``.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
+from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
 from driftledger.benchmarks.records import CARD, CollectedCard
 from driftledger.benchmarks.registry import benchmark_names, runner
-from driftledger.benchmarks.writing import write_collected
-from driftledger.collect.call import NotStoredError
+from driftledger.benchmarks.runner import Collecting, write_collected
+from driftledger.collect.call import NotStoredError, Planned
 from driftledger.collect.observations import write_observations
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector
 from driftledger.collect.settings import CollectSettings
-from driftledger.collect.store import CallStore
-from driftledger.commands.resolve import inputs_of, keys_of
-from driftledger.commands.stages import ask, refuse_failures
+from driftledger.collect.shards import Shard, block_of, part_of, stores_in
+from driftledger.collect.store import DATABASE, CallStore, Merged
 from driftledger.components.base import Component
-from driftledger.components.remote.component import RemoteComponent
+from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
-from driftledger.core.files import read_json
-from driftledger.core.made import INPUTS, files_digest, is_made, keep_only, made_from, make
+from driftledger.core.files import INPUTS, files_digest, is_made, keep_only, made_from, make, read_json
 from driftledger.core.strict import explain
+from driftledger.core.terminal import Progress, line, table
+from driftledger.core.text import for_line
+from driftledger.project.asking import ask, collector_of, refuse_failures
+from driftledger.project.inputs import stage_inputs
 from driftledger.project.project import Project
-from driftledger.project.workers import collector_of
+from driftledger.project.resolve import inputs_of, keys_of
+
+R = TypeVar("R")
+
+_PLANNED = ("", "stored", "to make", "tokens in, at most", "out, at most", "cost, likely", "cost, at most", "spent")
+_NO_NUMBER = "–"
 
 
 @dataclass(frozen=True)
 class Task:
     """A folder of records that the selection needs."""
 
+    project: Project
     spec: Benchmark
     stage: Stage
     keys: Mapping[str, str]
 
     @property
-    def name(self) -> str:
-        """Its place below the model's records, under which ``data/resolved.json`` has what shapes it."""
-        return self.stage.at(self.keys).removeprefix(f"{self.stage.out(self.keys)}/")
+    def folder(self) -> Path:
+        return self.project.root / self.stage.at(self.keys)
 
     @property
     def before(self) -> Sequence[Stage]:
@@ -56,39 +66,46 @@ class Task:
         collects = self.spec.collects
         return (self.spec.data, *collects[: collects.index(self.stage)])
 
-    def inputs(self, project: Project) -> str:
+    @property
+    def asks(self) -> set[tuple[str, str]]:
+        """Role and name of each component that is asked."""
+        names = {(key, self.keys[key]) for key in ("model", "generator") if key in self.keys}
+        return names | ({("model", self.project.settings.judge)} if self.stage.judged else set())
+
+    def inputs(self) -> str:
         """Return the digest of all that shapes the folder.
 
         Raises:
             StoreError: the data are not built, or ``resolve`` has not run since this was selected.
         """
-        return inputs_of(project, "collect", self.name, self.keys, self.before)
+        return inputs_of(self.project, "collect", self.stage, self.keys, self.before)
 
-    def inputs_now(self, project: Project) -> str:
-        """The same; nothing where an earlier folder is missing."""
+    def is_made(self) -> bool:
+        """Whether its records were made from what shapes them now, without a look into files; False where an earlier
+        folder is missing."""
         try:
-            return self.inputs(project)
+            return is_made(self.folder, self.inputs(), look_into_files=False)
         except StoreError:
-            return ""
+            return False
 
-    def asks(self, project: Project) -> set[tuple[str, str]]:
-        """Role and name of each component that is asked."""
-        names = {(key, self.keys[key]) for key in ("model", "generator") if key in self.keys}
-        return names | ({("model", project.settings.judge)} if self.stage.judged else set())
+    def collecting(self, earlier: Mapping[str, Any] | None = None) -> Collecting[Any]:
+        """What it asks; ``earlier`` as of :meth:`~driftledger.benchmarks.runner.Runner.collecting`."""
+        given = stage_inputs(self.project, self.spec, self.keys)
+        return runner(self.spec.name).collecting(given, self.stage.name, earlier)
 
 
 def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list[Task]:
-    """List the folders of a model's records, in the order in which components are needed the fewest times.
+    """List the folders of a model's records, in the order in which components are loaded the fewest times.
 
     Args:
-        chosen: benchmarks by name; none stands for all.
+        chosen: benchmarks by name; all if it is empty.
     """
     settings = project.settings
     first, later = list[Task](), list[Task]()
     for spec in settings.benchmarks:
         if not chosen or spec.name in chosen:
             for stage in spec.collects:
-                tasks = [Task(spec, stage, keys) for keys in keys_of(settings, spec, stage, model)]
+                tasks = [Task(project, spec, stage, keys) for keys in keys_of(settings, spec, stage, model)]
                 (first if stage is spec.collects[0] else later).extend(tasks)
     order = {name: place for place, name in enumerate(settings.run.generators)}
     first.sort(key=lambda task: order.get(task.keys.get("generator", ""), len(order)))
@@ -97,7 +114,7 @@ def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list
 
 def collect(
     project: Project,
-    models: Sequence[str],
+    models: Sequence[str] = (),
     benchmarks: Collection[str] = (),
     on: str | None = None,
     address: str | None = None,
@@ -105,7 +122,8 @@ def collect(
     """Bring the records of these models up to date.
 
     Args:
-        benchmarks: by name; none stands for all.
+        models: by name; all that are selected if it is empty.
+        benchmarks: by name; all if it is empty.
         on: where batches are made, ``here`` or ``ray``, and at which address; None: as ``params.yaml`` says.
 
     Raises:
@@ -113,29 +131,40 @@ def collect(
         StoreError: the data are not built yet, or a component has changed since it was resolved.
         CoverageError: too many calls failed.
     """
-    check_known("selected model", models, project.settings.run.models)
-    check_known("benchmark", benchmarks, benchmark_names())
+    models = _chosen(project, models, benchmarks)
+    given = project.settings.collect
+    try:
+        place = CollectSettings.model_validate(
+            {"where": on or given.where, "address": address if address is not None or on == "here" else given.address}
+        )
+    except ValidationError as error:
+        raise ConfigError(explain(error, "the command line")) from None
     tasks = {model: tasks_of(project, model, benchmarks) for model in models}
-    with (
-        project.store() as store,
-        collector_of(project.settings, store, _place(project, on, address)) as collector,
-        ExitStack() as locks,
-    ):
-        for model in models:
-            top = project.root / RECORDS_OF.format(model=model)
+    tops = {model: project.root / RECORDS_OF.format(model=model) for model in models}
+    with project.store() as store, collector_of(project.settings, store, place) as collector, ExitStack() as locks:
+        for top in tops.values():
             top.mkdir(parents=True, exist_ok=True)
             locks.enter_context(project.only_one(top))
         work = _Work(project, store, collector, tasks)
         remote = [model for model in models if work.is_remote(model)]
         local = [model for model in models if model not in remote]
         collector.side_by_side([partial(work.do, [model]) for model in remote] + [partial(work.do, local)])
-        if not benchmarks:
-            for model in models:
-                keep_only(project.root / RECORDS_OF.format(model=model), _folders(project, tasks[model]))
+        for model in () if benchmarks else models:
+            keep_only(tops[model], [task.folder for task in tasks[model]])
         seen = store.observations()
         if any(each.other for each in seen.values()):
             with project.only_one(project.paths.observations):
                 write_observations(project.paths.observations, seen)
+
+
+def _chosen(project: Project, models: Sequence[str], benchmarks: Collection[str]) -> Sequence[str]:
+    """Return the models, all that are selected where none is named; ConfigError if a name is unknown."""
+    selected = project.settings.run.models
+    for what, names, known in (("selected model", models, selected), ("benchmark", benchmarks, benchmark_names())):
+        for name in names:
+            if name not in known:
+                raise ConfigError(unknown_name(what, name, known))
+    return models or selected
 
 
 class _Work:
@@ -160,32 +189,30 @@ class _Work:
                 self._finish(model, task)
 
     def _make(self, task: Task) -> None:
-        project, failed = self._project, list[str]()
-        folder = project.root / task.stage.at(task.keys)
+        failed = list[str]()
 
         def write() -> None:
             with self._lock:
-                pay_back(project, task, self._store)
-                collecting = runner(task.spec.name).collecting(project, task.stage.name, task.keys)
+                pay_back(task, self._store)
+                collecting = task.collecting()
             collected = ask(collecting, self._store, self._collector)
             failures = collecting.failures(collected)
-            refuse_failures(failures, task.spec.name, project.settings.section(task.spec.name).min_coverage)
+            refuse_failures(failures, task.spec.name, self._project.settings.section(task.spec.name).min_coverage)
             failed.extend(failures.failed)
-            write_collected(folder, collecting, collected)
+            write_collected(task.folder, collecting, collected)
 
-        make(folder, task.inputs(project), write)
+        make(task.folder, task.inputs(), write)
         if failed:  # a folder without its mark is made again by the next run, which tries the failed calls again
-            (folder / INPUTS).unlink()
+            (task.folder / INPUTS).unlink()
 
     def _finish(self, model: str, done: Task) -> None:
-        """Let go of components that neither this model nor those asked at the same time need any more."""
+        """Release components that neither this model nor those asked at the same time need any more."""
         with self._lock:
             self._left[model].remove(done)
             others = (
                 task for name, some in self._left.items() for task in some if name == model or self.is_remote(name)
             )
-            needed = {each for task in others for each in task.asks(self._project)}
-            for role, name in done.asks(self._project) - needed:
+            for role, name in done.asks - {each for task in others for each in task.asks}:
                 component = self._project.made(role, name)
                 if component is not None:  # else nothing was asked of it, and it may not be on this machine
                     component.release()
@@ -195,37 +222,28 @@ class _Work:
         return isinstance(self._project.settings.model(model), RemoteComponent)  # which may not be on this machine
 
 
-def _folders(project: Project, tasks: Sequence[Task]) -> list[Path]:
-    return [project.root / task.stage.at(task.keys) for task in tasks]
-
-
-def pay_back(project: Project, task: Task, store: CallStore) -> None:
+def pay_back(task: Task, store: CallStore) -> None:
     """Put the calls that an earlier folder of records tells of into the store, unless they are there.
 
     A folder that was changed since it was made pays nothing back: what it tells may be forged.
     """
-    folder = project.root / task.stage.at(task.keys)
-    made = made_from(folder)  # which a folder with failed calls does not say
+    project, folder = task.project, task.folder
+    made = made_from(folder)  # a folder with failed calls has no mark
     if not (folder / CARD).is_file() or (made is not None and made.files != files_digest(folder)):
         return
     paths = {stage.name: stage.at(task.keys) for stage in (*task.before, task.stage)}
     card = read_json(folder / CARD, CollectedCard)
-    components = {each.fingerprint: each for each in _components(project, task, card)}
+    components: list[Component] = [getattr(project, role)(name) for role, name in task.asks]
+    for role, named in card.components.items():
+        if role not in ("model", "generator", "judge") and named.name in project.settings.named("models"):
+            components.append(project.model(named.name))
+    by_fingerprint = {each.fingerprint: each for each in components}
     for caller in runner(task.spec.name).callers(paths, lambda stage: project.root / paths[stage]):
-        component = components.get(caller.card.fingerprint)
+        component = by_fingerprint.get(caller.card.fingerprint)
         if component is not None and caller.folder == paths[task.stage.name] and caller.needs is None:
             calls = caller.calls(component)
             recorded = ((each.call(), each.result) for each in calls if each.result is not None)
             store.restore((call.key, call.context, result) for call, result in recorded)
-
-
-def _components(project: Project, task: Task, card: CollectedCard) -> Iterator[Component]:
-    """Yield the components that would be asked now."""
-    for role, name in task.asks(project):
-        yield getattr(project, role)(name)
-    for role, named in card.components.items():
-        if role not in ("model", "generator", "judge") and named.name in project.settings.named("models"):
-            yield project.model(named.name)
 
 
 def plan(project: Project) -> dict[str, PlannedCalls]:
@@ -240,57 +258,174 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
         for model in run.models:
             done: dict[tuple[str, ...], dict[str, Any]] = {}
             for task in tasks_of(project, model):
-                _count(project, task, plan, done.setdefault((task.spec.name, *task.keys.values()), {}))
-        models = (name for name in settings.named("models") if name != run.judge or name in run.models)
-        of_models = {name: plan.of(project.model(name)) for name in models}
-        counted = {
-            f"models.{name}": calls
-            for name, calls in of_models.items()
-            if name in run.models or calls.stored or calls.to_make  # others are only named, as whom to compare with
-        }
+                _count(task, plan, done.setdefault((task.spec.name, *task.keys.values()), {}))
+        counted = dict[str, PlannedCalls]()
+        for name in settings.named("models"):
+            calls = plan.of(project.model(name))
+            asked = calls.stored or calls.to_make  # others are only named, as the model to compare with
+            if name in run.models or (name != run.judge and asked):
+                counted[f"models.{name}"] = calls
         counted |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
         return counted | ({f"judge {settings.judge}": plan.of(project.judge())} if settings.needs_judge else {})
 
 
-def _count(project: Project, task: Task, plan: Plan, done: dict[str, Any]) -> None:
-    """Count the calls of a folder; what comes after calls that are still to be made is counted at most.
+def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
+    """One line per component, and the sum of what costs money; without columns that say nothing."""
+    rows: list[tuple[str, ...]] = [
+        (
+            name,
+            f"{calls['stored']:,}",
+            f"{calls['to_make']:,}",
+            _tokens(calls["most_input_tokens"]),
+            _tokens(calls["most_output_tokens"]),
+            _money(calls["likely_cost"]),
+            _money(calls["most_cost"]),
+            _money(calls["spent"] if calls["attempts_so_far"] else None),
+        )
+        for name, calls in plan.items()
+    ]
+    shown = [number for number, cells in enumerate(zip(*rows, strict=True)) if set(cells) != {_NO_NUMBER}]
+    sums = {key: sum(calls[key] or 0.0 for calls in plan.values()) for key in ("most_cost", "spent")}
+    if any(calls["most_cost"] is not None for calls in plan.values()):
+        rows.append(("all", *[""] * 5, _money(sums["most_cost"]), _money(sums["spent"])))
+    columns = [_PLANNED[number] for number in shown]
+    planned = table(*columns, numbers=columns[1:])
+    for row in rows:
+        planned.add_row(*(line(row[number]) for number in shown))
+    return planned
+
+
+def _tokens(value: int) -> str:
+    return f"{value:,}" if value else _NO_NUMBER
+
+
+def _money(value: float | None) -> str:
+    return _NO_NUMBER if value is None else f"{value:,.2f}"
+
+
+def _count(task: Task, plan: Plan, done: dict[str, Any]) -> None:
+    """Count the calls of a folder; what follows calls that are still to be made is counted at most.
 
     Args:
         done: stage → what came of it, of the same keys; a stage that is missing is not complete.
     """
-    folder, name = project.root / task.stage.at(task.keys), task.stage.name
-    is_current = (project.root / task.spec.data.at(task.keys)).is_dir() and is_made(folder, task.inputs_now(project))
+    has_data = (task.project.root / task.spec.data.at(task.keys)).is_dir()
+    is_current = has_data and task.is_made()
     complete = all(stage.name in done for stage in task.before[1:])
-    collecting = runner(task.spec.name).collecting(
-        project, name, task.keys, None if is_current else done if complete else {}
-    )
+    collecting = task.collecting(None if is_current else done if complete else {})
     if is_current:
         if (recorded := plan.recorded(collecting.run)) is not None:
-            done[name] = recorded
+            done[task.stage.name] = recorded
         return
     try:
         if not complete:
             raise NotStoredError(collecting.uncounted())
-        done[name] = collecting.run(plan.run)
+        done[task.stage.name] = collecting.run(plan.run)
     except NotStoredError as error:
         for each in error.rest:
             plan.add(*each)
 
 
-def _place(project: Project, on: str | None, address: str | None) -> CollectSettings:
-    given = project.settings.collect
-    address = address if address is not None or on == "here" else given.address
-    try:
-        return CollectSettings.model_validate({"where": on or given.where, "address": address})
-    except ValidationError as error:
-        raise ConfigError(explain(error, "the command line")) from None
+def collect_shard(
+    project: Project,
+    shard: str | None,
+    into: Path | None,
+    benchmarks: Collection[str] = (),
+    models: Sequence[str] = (),
+) -> str:
+    """Make a shard's part of the calls that are not stored yet, and say what to do next.
 
+    They go into a store below ``into``; no other file is written, and encoders are not asked. Calls are looked up in
+    the project's store and in those of the other shards. A stage that needs calls which other shards make is left out.
 
-def check_known(what: str, names: Collection[str], known: Collection[str]) -> None:
-    """
+    Args:
+        shard: ``i/n``, counted from 0.
+        benchmarks, models: as of :func:`collect`.
+
     Raises:
-        ConfigError: one of the names is unknown.
+        ConfigError: only one of ``shard`` and ``into`` is named, there is no such benchmark, or the model is not
+            selected.
+        StoreError: the data are not built yet, a component has changed since it was resolved, or the store cannot be
+            written.
     """
-    for name in names:
-        if name not in known:
-            raise ConfigError(unknown_name(what, name, known))
+    if shard is None or into is None:
+        raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
+    part = Shard.parse(shard)
+    tasks = [task for model in _chosen(project, models, benchmarks) for task in tasks_of(project, model, benchmarks)]
+    block = block_of(component for task in tasks for component in task.collecting({}).components)
+    folder, waiting = part.store(into), False
+    with ExitStack() as stack:
+        elsewhere = [project.state, *(each for each in stores_in(into) if each != folder)]
+        others = [
+            stack.enter_context(CallStore(each, writes=False)) for each in elsewhere if (each / DATABASE).is_file()
+        ]
+        store = stack.enter_context(CallStore(folder, wait=project.waits, others=others))
+        before = store.count()
+        collector = stack.enter_context(collector_of(project.settings, store, shards=part.of))
+        done: dict[tuple[str, ...], dict[str, Any]] = {}
+        for number, task in enumerate(tasks):
+            earlier = done.setdefault((task.spec.name, *task.keys.values()), {})
+            if not task.is_made():
+                try:
+                    folders = {stage.name: project.root / stage.at(task.keys) for stage in task.before[1:]}
+                    if any(name not in earlier and not each.is_dir() for name, each in folders.items()):
+                        raise NotStoredError
+                    collecting = task.collecting(earlier or None)
+                    if collecting.calls:
+                        earlier[task.stage.name] = _ask_part(part, block, store, collector, collecting)
+                except NotStoredError:
+                    waiting = True
+            for role, name in task.asks - {each for later in tasks[number + 1 :] for each in later.asks}:
+                collector.release(getattr(project, role)(name))
+        new = store.count() - before
+    made = f"{new} calls were made, and are in {folder}" if new else "there was nothing to make"
+    merging = f"'driftledger merge {shlex.quote(str(into))}'"
+    if waiting:
+        return (
+            f"shard {part}: {made}; some stages need what other shards make: when all have ended, start them again "
+            f"with the same --into, where each looks into all stores, or go on where the call store is, after {merging}"
+        )
+    return f"shard {part}: {made}; all is there: {merging} brings it into the call store, and 'dvc repro' goes on"
+
+
+def _ask_part(shard: Shard, block: int, store: CallStore, collector: Collector, collecting: Collecting[R]) -> R:
+    def made(planned: Sequence[Planned[R]], positions: Sequence[int]) -> list[R]:
+        own = set(positions)
+        progress.skip(sum(len(each.calls) for position, each in enumerate(planned) if position not in own))
+        most_calls = max((len(each.calls) for each in planned), default=0)
+        steps = (planned[position].steps() for position in positions)
+        return collector.run(steps, progress, most_calls, positions=positions)
+
+    with Progress(f"{collecting.title} · {shard}", total=collecting.calls) as progress:
+        return collecting.run(lambda planned: part_of(planned, shard, block, store, made))
+
+
+def merge(project: Project, paths: Sequence[Path]) -> str:
+    """Bring the stores of shards, or all stores in a folder, into the call store, and say what was new.
+
+    Raises:
+        StoreError: there is no store, or one cannot be read; those before it are merged.
+    """
+    folders = dict[Path, None]()
+    for path in paths:
+        if not (stores := stores_in(path)):
+            raise StoreError(
+                f"{for_line(str(path))} is not a call store and holds none; name the folder that was given to "
+                "'driftledger collect' as --into"
+            )
+        folders |= dict.fromkeys(stores)
+    total = Merged()
+    with project.store() as store, Progress("merge", total=len(folders), unit="store") as progress:
+        for folder in folders:
+            with CallStore(folder, writes=False) as other:
+                total = total.plus(store.merge(other))
+            progress.update()
+        with project.only_one(project.paths.observations):
+            write_observations(project.paths.observations, store.observations())
+    parts = [
+        f"{total.new} calls are new",
+        *([f"{total.same} were made twice, with the same answer"] if total.same else []),
+        *([f"{total.other} were made twice with different answers: the first stays"] if total.other else []),
+        *([f"{total.damaged} are left out, because their image is damaged"] if total.damaged else []),
+    ]
+    return f"{'1 store' if len(folders) == 1 else f'{len(folders)} stores'} merged: {', '.join(parts)}"

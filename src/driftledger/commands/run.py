@@ -4,6 +4,8 @@ First one process makes the calls that are missing, of all models; then ``dvc re
 that of the stages, goes to a log, from which the names of stages are read.
 """
 
+import fcntl
+import json
 import os
 import re
 import signal
@@ -18,26 +20,19 @@ from filelock import FileLock, Timeout
 from rich.live import Live
 
 from driftledger.benchmarks.base import RECORDS_OF
-from driftledger.commands.closing import show_closing
 from driftledger.commands.collect import tasks_of
-from driftledger.commands.resolve import resolve
-from driftledger.commands.stages import data
+from driftledger.commands.stages import SHOWS_THE_END, data, show_closing
 from driftledger.core.errors import ConfigError
-from driftledger.core.escaping import for_line
-from driftledger.core.made import INPUTS, is_made
-from driftledger.core.progress import clock
-from driftledger.core.terminal import console, line
+from driftledger.core.files import INPUTS
+from driftledger.core.terminal import clock, console, line
+from driftledger.core.text import for_line
 from driftledger.project.project import Project
-from driftledger.project.rwlock import clear
+from driftledger.project.resolve import resolve
 
 LOG = "run.log"
 """In the folder of the checkout's state; that of the run before has ``.1`` at its end."""
-
 ALWAYS = ("resolve", "track")
 """Stages that do not count as work."""
-
-SHOWS_THE_END = "DRIFTLEDGER_RUN_SHOWS_THE_END"
-"""Set for what a run starts, since the run itself ends with the scores."""
 
 _STAGE = re.compile(r"(Running stage|Stage) '([^']+)'")
 _SENTENCE = re.compile(r"driftledger: (.+)")
@@ -50,9 +45,8 @@ _PATIENCE = ((signal.SIGINT, 20.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.
 class _StoppedError(BaseException):
     """A signal asks this process to end."""
 
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
 
 
 def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, plain: bool = False) -> int:
@@ -65,82 +59,97 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
     Raises:
         ConfigError: the settings are wrong, there is no DVC project here, or another run is under way.
     """
-    settings = project.settings  # a mistake in params.yaml is told before anything starts
+    models = project.settings.run.models  # a mistake in params.yaml ends the run before anything starts
     if not (project.root / ".dvc").is_dir():
         raise ConfigError(f"{project.root} is not a DVC project; 'driftledger init' makes it one")
-    state = project.paths.state
-    (state / "locks").mkdir(parents=True, exist_ok=True)
-    try:
-        lock = FileLock(state / "locks" / "run.lock").acquire(timeout=0)
-    except Timeout:
-        raise ConfigError(f"another 'driftledger run' is under way here; its log is {state / LOG}") from None
-    with lock:
-        for sentence in clear(project.root):
-            _tell(sentence)
-        began, environment = time.monotonic(), _environment()
-        kept = {number: signal.signal(number, _stop) for number in (signal.SIGTERM, signal.SIGHUP) if _heard(number)}
+    log = project.paths.state / LOG
+    (log.parent / "locks").mkdir(parents=True, exist_ok=True)
+    with (log.parent / "locks" / "run.lock").open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"another 'driftledger run' is under way here; its log is {log}") from None
+        _remove_unreadable_rwlock(project.root)
+        began = time.monotonic()
+        own, path = str(Path(sys.executable).parent), os.environ.get("PATH", "")  # the commands of this Python
+        path = path if own in path.split(os.pathsep) else os.pathsep.join([own, path])
+        environment = os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1", SHOWS_THE_END: "1"}
+        heard = [
+            each for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) != signal.SIG_IGN
+        ]
+        kept = {number: signal.signal(number, _stop) for number in heard}  # nohup ignores SIGHUP
         try:
             if force:
-                for name in (*(RECORDS_OF.format(model=model) for model in settings.run.models), "reports/scores"):
+                for name in (*(RECORDS_OF.format(model=model) for model in models), "reports/scores"):
                     for mark in (project.root / name).rglob(INPUTS):
                         mark.unlink()
             remote = _has_remote(project.root, environment)
             if not targets and (code := _make_calls(project, environment, remote)):
                 return code
             options = [*(["--pull"] if remote else []), *(["--force"] if force else [])]
-            code, ran = _follow(project, ["dvc", "repro", *options, *targets], environment, plain)
+            code, ran = _follow(project, ["dvc", "repro", *options, *targets], environment, plain, lock.fileno())
         except _StoppedError as stopped:
             _tell("stopped; 'driftledger run' goes on from here")
-            return stopped.code
+            return int(stopped.args[0])
         finally:
             for number, handler in kept.items():
                 signal.signal(number, handler)
-        if code:
-            return code
-        work = [name for name in ran if name not in ALWAYS]
-        count = f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran" if work else "nothing had to be done"
-        log = (state / LOG).relative_to(project.root)
-        _tell(f"{count}, in {clock(time.monotonic() - began)}; DVC's text is in {log}")
-        show_closing(project)
-        return 0
+        if not code:
+            work = [name for name in ran if name not in ALWAYS]
+            count = f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran" if work else "nothing had to be done"
+            where = log.relative_to(project.root)
+            _tell(f"{count}, in {clock(time.monotonic() - began)}; DVC's text is in {where}")
+            show_closing(project)
+        return code
+
+
+def _remove_unreadable_rwlock(root: Path) -> None:
+    """Remove DVC's lock file if it cannot be read and nobody holds it.
+
+    DVC empties it before it writes it, so that a kill in between leaves a file that every later ``dvc repro`` refuses
+    to read (treeverse/dvc#7615).
+    """
+    file = root / ".dvc" / "tmp" / "rwlock"
+    try:
+        json.loads(file.read_bytes())
+    except FileNotFoundError:
+        pass
+    except ValueError:
+        with suppress(Timeout), FileLock(file.with_name("rwlock.lock"), timeout=5):  # DVC holds it for milliseconds
+            file.unlink(missing_ok=True)
+            _tell(".dvc/tmp/rwlock is removed: a 'dvc' that was killed left it unreadable")
 
 
 def _make_calls(project: Project, environment: Mapping[str, str], remote: bool) -> int:
     """Make the calls that are missing, of all models in one process, and return its exit code."""
     resolve(project)
-    run = project.settings.run
-    if remote and not all((project.root / RECORDS_OF.format(model=model)).is_dir() for model in run.models):
+    models = project.settings.run.models
+    if remote and not all((project.root / RECORDS_OF.format(model=model)).is_dir() for model in models):
         # What others have paid for comes first. Stages that nobody has pushed are no reason to stop.
-        stages = ["data", *(f"collect@{model}" for model in run.models)]
+        stages = ["data", *(f"collect@{model}" for model in models)]
         command = ["dvc", "pull", "--quiet", "--allow-missing", *stages]
         _wait(subprocess.Popen(command, cwd=project.root, env=environment, stderr=subprocess.DEVNULL))
     data(project)
-    if not any(_is_missing(project, model) for model in run.models):
+    if all(task.is_made() for model in models for task in tasks_of(project, model)):
         return 0
-    return _wait(
-        subprocess.Popen([sys.executable, "-P", "-m", "driftledger", "collect"], cwd=project.root, env=environment)
-    )
-
-
-def _is_missing(project: Project, model: str) -> bool:
-    """Whether records of a model are missing, or were made from something else; files are not looked into."""
-    return not all(
-        is_made(project.root / task.stage.at(task.keys), task.inputs_now(project), look_into_files=False)
-        for task in tasks_of(project, model)
-    )
+    command = [sys.executable, "-P", "-m", "driftledger", "collect", *([] if project.waits else ["--no-wait"])]
+    return _wait(subprocess.Popen(command, cwd=project.root, env=environment))
 
 
 def _follow(
-    project: Project, command: Sequence[str], environment: Mapping[str, str], plain: bool
+    project: Project, command: Sequence[str], environment: Mapping[str, str], plain: bool, lock: int
 ) -> tuple[int, list[str]]:
-    """Run DVC with its text in the log; its exit code, and the stages that it ran."""
+    """Run DVC with its text in the log; return its exit code, and the stages that it ran.
+
+    It holds the ``lock`` of this run too: after a SIGKILL of this process, the next run refuses to start beside it.
+    """
     path = project.paths.state / LOG
     with suppress(FileNotFoundError):
         path.replace(path.with_name(f"{LOG}.1"))
     ran, stage, sentence, mistake = list[str](), "", "", False
     process = subprocess.Popen(
         command, cwd=project.root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, start_new_session=True,
+        stderr=subprocess.STDOUT, start_new_session=True, pass_fds=(lock,),
     )  # fmt: skip
     assert process.stdout is not None
     live = Live(console=console(sys.stderr), transient=True, auto_refresh=False)
@@ -161,24 +170,20 @@ def _follow(
                             _tell(f"running {stage}")
                 elif match := _SENTENCE.match(text):
                     sentence, mistake = match[1], True
-                elif text == _TRACEBACK:  # what came before it was a mere note
+                elif text == _TRACEBACK:  # the sentence before it was a mere note
                     sentence, mistake = "", False
                 elif not mistake and (match := _ERROR.match(text)) and not (sentence and match[0].startswith("ERROR")):
                     sentence = match[1]
                 if shown:
-                    live.update(
-                        line(f"{stage}: {text}" if ran[-1:] == [stage] else f"{stage} is up to date"), refresh=True
-                    )
-        code = process.wait()
-    except KeyboardInterrupt:
-        raise _StoppedError(128 + signal.SIGINT) from None
+                    now = f"{stage}: {text}" if ran[-1:] == [stage] else f"{stage} is up to date"
+                    live.update(line(now), refresh=True)
+        code = _wait(process)
     finally:
         _end(process)
     if code:
         what = sentence or "DVC ended without saying why"
-        _tell(
-            f"driftledger: {stage + ': ' if stage else ''}{what}; the whole text is in {path.relative_to(project.root)}"
-        )
+        where = path.relative_to(project.root)
+        _tell(f"driftledger: {stage + ': ' if stage else ''}{what}; the whole text is in {where}")
         if stage == "track":
             show_closing(project, mlflow=())
     return (2 if code and mistake else code), ran
@@ -187,8 +192,6 @@ def _follow(
 def _wait(process: "subprocess.Popen[bytes]") -> int:
     try:
         return process.wait()
-    except KeyboardInterrupt:
-        raise _StoppedError(128 + signal.SIGINT) from None
     finally:
         _end(process)
 
@@ -200,11 +203,8 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     has_group = os.getpgid(process.pid) == process.pid
     for number, patience in _PATIENCE:
         with suppress(ProcessLookupError):
-            if has_group:
-                os.killpg(process.pid, number)
-            else:
-                process.send_signal(number)
-        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt, _StoppedError):
+            os.killpg(process.pid, number) if has_group else process.send_signal(number)
+        with suppress(subprocess.TimeoutExpired, _StoppedError):
             process.wait(patience)
             break
     if has_group:
@@ -213,30 +213,16 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _stop(number: int, _: object) -> None:
-    raise _StoppedError(128 + number)
-
-
-def _heard(number: int) -> bool:
-    """Whether a signal is not ignored, as ``nohup`` has it."""
-    return signal.getsignal(number) != signal.SIG_IGN
-
-
-def _environment() -> dict[str, str]:
-    """Return this process's environment, with the commands of its Python on the path."""
-    own, path = str(Path(sys.executable).parent), os.environ.get("PATH", "")
-    if own not in path.split(os.pathsep):
-        path = os.pathsep.join([own, path])
-    return os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1", SHOWS_THE_END: "1"}
+    raise _StoppedError(number)
 
 
 def _has_remote(root: Path, environment: Mapping[str, str]) -> bool:
     config = [root / ".dvc" / name for name in ("config", "config.local")]
     if not any("remote" in file.read_text(encoding="utf-8", errors="replace") for file in config if file.is_file()):
         return False
+    command = ["dvc", "config", "core.remote"]
     try:
-        asked = subprocess.run(
-            ["dvc", "config", "core.remote"], cwd=root, env=environment, capture_output=True, check=False
-        )
+        asked = subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False)
     except FileNotFoundError:
         raise ConfigError("there is no 'dvc' on PATH; install driftledger with its dependencies") from None
     return asked.returncode == 0 and bool(asked.stdout.strip())

@@ -1,34 +1,26 @@
-"""DVC's stages: read, call the part that does the work, write whole files.
+"""DVC's stages but ``collect``: read, call the part that does the work, write whole files; and the end of a run."""
 
-Each takes names, as ``dvc.yaml`` passes them, and a project that finds everything else.
-"""
-
+import os
+import shlex
 import sys
 import webbrowser
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
 from driftledger.benchmarks.registry import question_rules, runner
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few
-from driftledger.core.escaping import for_terminal
-from driftledger.core.files import write_json
-from driftledger.core.made import keep_only, make
-from driftledger.core.progress import Progress
+from driftledger.core.errors import ConfigError, CoverageError, DriftledgerError, StoreError
+from driftledger.core.files import keep_only, make, write_json
+from driftledger.core.text import for_line, for_terminal
 from driftledger.project.project import Project
 
 if TYPE_CHECKING:
-    from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned
-    from driftledger.benchmarks.scoring import ToScore
-    from driftledger.collect.run import Collector
-    from driftledger.collect.store import CallStore
-    from driftledger.components.base import Model
+    from rich.console import RenderableType
 
-R = TypeVar("R")
-T = TypeVar("T")
+SHOWS_THE_END = "DRIFTLEDGER_RUN_SHOWS_THE_END"
+"""Set for what a run starts, since the run itself ends with the scores."""
 
 
 def data(project: Project) -> None:
@@ -67,24 +59,23 @@ def score(project: Project, model: str) -> None:
     Raises:
         CoverageError: too little of a benchmark could be scored; the other scores are written.
     """
-    from driftledger.benchmarks.writing import write_score
-    from driftledger.commands.resolve import inputs_of, keys_of
+    from driftledger.benchmarks.scoring import write_score
+    from driftledger.project.inputs import to_score
+    from driftledger.project.resolve import inputs_of, keys_of
 
     folders, refused = list[Path](), list[CoverageError]()
     (project.root / SCORES / model).mkdir(parents=True, exist_ok=True)
     with project.only_one(project.root / SCORES / model):
         for spec in project.settings.benchmarks:
             for keys in keys_of(project.settings, spec, spec.scores, model):
-                path = spec.scores.at(keys)
-                folder, name = project.root / path, path.removeprefix(f"{spec.scores.out(keys)}/")
+                folder = project.root / spec.scores.at(keys)
                 folders.append(folder)
-                inputs = inputs_of(project, "score", name, keys, (spec.data, *spec.collects))
 
                 def write(spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder) -> None:
                     write_score(folder, spec, runner(spec.name).score(to_score(project, spec, keys)))
 
                 try:
-                    make(folder, inputs, write)
+                    make(folder, inputs_of(project, "score", spec.scores, keys, (spec.data, *spec.collects)), write)
                 except CoverageError as error:
                     refused.append(error)
         keep_only(project.root / SCORES / model, folders)
@@ -97,12 +88,14 @@ def report(project: Project) -> None:
     from driftledger.reports.report import write_report
 
     with project.only_one(project.paths.leaderboard):
-        write_report(project)
+        missing = write_report(project)
+    if missing:
+        print(for_terminal(missing), file=sys.stderr, flush=True)
     print(f"the scores side by side: {project.paths.leaderboard.relative_to(project.root)}.md", flush=True)
 
 
 def pages(project: Project, out: Path | None, *, images: bool, show: bool) -> None:
-    """Write the pages of the report into a folder, or find those of the stage, and show them.
+    """Write the pages of the report into a folder, or take those of the stage, and show them.
 
     Args:
         out: None for those of the stage, which are written where there are none.
@@ -112,37 +105,30 @@ def pages(project: Project, out: Path | None, *, images: bool, show: bool) -> No
     Raises:
         ConfigError: images are to be left out of what DVC keeps, or ``out`` holds something else.
     """
-    from driftledger.reports.selected import selected_scores
-    from driftledger.reports.site.build import write_site
+    from driftledger.reports.report import write_pages
 
     if out is None and not images:
         raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
     if out is not None:
-        count, names = _images(project)
-        if images and count:
-            told = f"{out} will contain {count:,} images of {', '.join(names)}; --no-images leaves them out"
-            print(for_terminal(told), file=sys.stderr, flush=True)
-        write_site(out, project, selected_scores(project), images=images)
+        run, paths = project.settings.run, project.paths
+        folders = {name: paths.dataset(name) for name in run.datasets}
+        folders |= {name: paths.question_set(name) for name in run.question_sets}
+        counts = {name: sum(1 for _ in (folder / "images").glob("*")) for name, folder in folders.items()}
+        if images and (count := sum(counts.values())):
+            names = ", ".join(name for name in counts if counts[name])
+            sentence = f"{out} will contain {count:,} images of {names}; --no-images leaves them out"
+            print(for_terminal(sentence), file=sys.stderr, flush=True)
+        write_pages(out, project, images=images)
     elif not project.paths.site.is_dir():
         report(project)
     if show:
         webbrowser.open(((out or project.paths.site) / "index.html").absolute().as_uri())
 
 
-def _images(project: Project) -> tuple[int, list[str]]:
-    """How many images the selected data have here, and which data that are."""
-    run, paths = project.settings.run, project.paths
-    folders = {name: paths.dataset(name) for name in run.datasets}
-    folders |= {name: paths.question_set(name) for name in run.question_sets}
-    counts = {name: sum(1 for _ in (folder / "images").glob("*")) for name, folder in folders.items()}
-    return sum(counts.values()), [name for name, count in counts.items() if count]
-
-
 def correlation(project: Project) -> str:
     """Write the correlations, and say which models are on which leaderboard; errors as in
-    :func:`~driftledger.reports.correlation.correlation.write_correlation`."""
-    from driftledger.reports.correlation import PAIRS
-    from driftledger.reports.correlation.correlation import write_correlation
+    :func:`~driftledger.reports.correlation.write_correlation`."""
+    from driftledger.reports.correlation import PAIRS, write_correlation
 
     with project.only_one(project.paths.reports / PAIRS):
         return write_correlation(project)
@@ -150,7 +136,6 @@ def correlation(project: Project) -> str:
 
 def track(project: Project) -> None:
     """Show what is selected in MLflow, say in a line each what that took, and end as a run ends."""
-    from driftledger.commands.closing import show_after_push
     from driftledger.ledger.lineage import read_all_evidence
     from driftledger.ledger.objects.git import is_unreadable, why_unread
     from driftledger.ledger.published import publish
@@ -163,102 +148,50 @@ def track(project: Project) -> None:
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in {project.paths.ledger.name}/", flush=True)
     write_json(project.paths.reports / "tracked.json", {each.name: each.fingerprint for each in evidence})
-    show_after_push(project)
+    if os.environ.get(SHOWS_THE_END):
+        print("\n".join(map(for_line, _where(project))), flush=True)
+    else:
+        show_closing(project)
 
 
-def ask(collecting: "Collecting[T]", store: "CallStore", collector: "Collector | None" = None) -> T:
-    """Make every call that is not stored yet, show the progress, and say what it has cost.
+def show_closing(project: Project, mlflow: Sequence[str] | None = None) -> None:
+    """Print the models at a glance, where to look further, and a question to ask of the first number.
 
     Args:
-        collector: None: one of its own.
+        mlflow: where MLflow shows the scores, a line each; None to ask it.
     """
-    from driftledger.collect.run import Collector, called
-    from driftledger.components.remote.component import RemoteComponent
+    from driftledger.core.terminal import show
 
-    if not collecting.calls:
-        return collecting.run(_run_nothing)
-    with Progress(collecting.title, total=collecting.calls) as progress:
-        if collector is None:
-            with Collector(store) as own:
-                collected = collecting.run(partial(_run, own, progress, set()))
-        else:
-            collected = collecting.run(partial(_run, collector, progress, set()))
-    for component in collecting.components:
-        if isinstance(component, RemoteComponent):
-            spent = store.spent(component.fingerprint)
-            cost = f", cost {spent.cost:.2f}" if component.prices else ""
-            print(f"{called(component)}: {spent.attempts} attempts so far{cost}", flush=True)
-    return collected
+    for part in closing(project, mlflow):
+        show(part)
 
 
-def _run_nothing(planned: "Sequence[Planned[R]]") -> list[R]:
-    raise ValueError(f"a stage that only reads asks for {len(planned)} protocols")
+def closing(project: Project, mlflow: Sequence[str] | None = None) -> "Iterator[RenderableType]":
+    """Yield what :func:`show_closing` prints; lines to be copied are plain text, which is never folded."""
+    from driftledger.benchmarks.selection import is_of
+    from driftledger.reports.glance import best_number, glance
+    from driftledger.reports.selected import rows_beside, selected_scores
+
+    try:
+        scores = selected_scores(project)
+    except DriftledgerError as error:
+        yield for_line(f"no scores to show: {error}")
+        return
+    if not scores:
+        yield "no scores to show: params.yaml selects none"
+        return
+    yield from (glance(scores, rows_beside(project)), "")
+    yield from map(for_line, _where(project) if mlflow is None else mlflow)
+    page = project.paths.site / "index.html"
+    if page.is_file():
+        yield for_line(f"report: {page}")
+    if (best := best_number(scores)) is not None:
+        run = next(each for each in project.combinations if is_of(best[0].keys, each))
+        target = f"{'/'.join(run)}:{best[1]}"
+        yield for_line(f"next: {shlex.join(['driftledger', 'audit', target])}")
 
 
-def _run(collector: "Collector", progress: Progress, told: set[str], planned: "Sequence[Planned[R]]") -> list[R]:
-    from driftledger.collect.run import called
-    from driftledger.components.base import Model
+def _where(project: Project) -> Iterator[str]:
+    from driftledger.tracking.ui import where_to_look
 
-    asked: dict[str, tuple[Model, list[str]]] = {}
-    most_calls = 0
-    for each in planned:
-        most_calls = max(most_calls, len(each.calls))
-        for component, call in each.calls:
-            progress.share(called(component)).expected += 1
-            if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
-                asked.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
-    _tell_unmatched(asked.values(), told)
-    return collector.run((each.steps() for each in planned), progress, most_calls)
-
-
-def _tell_unmatched(asked: "Iterable[tuple[Model, Sequence[str]]]", told: set[str]) -> None:
-    """Say once what models that look answers up do not know of the samples that they are asked about; errors as in
-    :meth:`Model.check_subjects`."""
-    for model, subjects in asked:
-        said = model.check_subjects(subjects)
-        if said is not None and said not in told:
-            told.add(said)
-            print(said, file=sys.stderr, flush=True)
-
-
-def refuse_failures(found: "FailedCalls", benchmark_name: str, min_coverage: float) -> None:
-    """Refuse to go on when too much was ended by a failed call, so that there is a next run, which tries it again.
-
-    A refusal is an answer and stays; whether enough is left to score is for the scoring half to say.
-
-    Raises:
-        CoverageError: naming the first few and what went wrong.
-    """
-    failed, total, things = found
-    if failed and 1 - len(failed) / total < min_coverage:
-        raise CoverageError(
-            f"{len(failed)} of {total} {things} were ended by a failed call, and {benchmark_name}.min_coverage in "
-            f"params.yaml asks for {min_coverage:.0%} ({first_few(failed)}); run 'dvc repro' to try these again: "
-            "finished calls are stored"
-        )
-
-
-def to_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> "ToScore":
-    """What a score of the project is computed from; errors as in :meth:`Project.encoder`."""
-    from driftledger.benchmarks.scoring import ToScore
-
-    scoring = spec.scoring_of(project.settings)
-    named = {role: keys.get(role) or getattr(scoring, role, None) for role in ("encoder", "text_encoder")}
-    return ToScore(
-        keys=keys,
-        folders={stage.name: project.root / stage.at(keys) for stage in (spec.data, *spec.collects)},
-        scoring=scoring,
-        min_coverage=project.settings.section(spec.name).min_coverage,
-        encoders={role: project.encoder(name) for role, name in named.items() if name is not None},
-        beside=files_beside(project, spec),
-        features=project.features(),
-    )
-
-
-def files_beside(project: Project, spec: Benchmark) -> dict[str, Path]:
-    """The user's files that go into the scores of a benchmark, by the setting that names them; errors as in
-    :func:`file_beside`."""
-    from driftledger.commands.resolve import file_beside
-
-    found = {setting: file_beside(project, spec, setting) for setting in spec.beside}
-    return {setting: file for setting, file in found.items() if file is not None}
+    yield where_to_look(project.settings.tracking)

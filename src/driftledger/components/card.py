@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
-from driftledger.core.distributions import package_of
 from driftledger.core.files import Record
+from driftledger.core.registry import package_of
 
 if TYPE_CHECKING:
     from driftledger.components.base import Component

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias, TypeVar, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import numpy as np
 from PIL import Image
@@ -21,7 +21,7 @@ from PIL import Image
 from driftledger.components.base import Component, Encoder, Generator, Model, frechet_name_of
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.places import LONGEST, Provided, import_place, place_of
+from driftledger.core.registry import LONGEST, Provided, import_place, place_of
 from driftledger.core.types import Conversation, Float32, Generated, ImageFile, PromptUsage, Reply
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
 
@@ -63,29 +63,28 @@ class FunctionModel(_Component, Model):
     """A model that a function is."""
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [self._answer(conversation) for conversation in conversations]
-
-    def _answer(self, conversation: Conversation) -> Reply:
-        parts = [part for turn in conversation.turns for part in turn.parts]
-        prompt = "\n\n".join(part for part in parts if isinstance(part, str))
-        images = [part.open() for part in parts if isinstance(part, ImageFile)]
-        answer = self.call("model", prompt, images)
-        if not isinstance(answer, str | Reply):
-            raise TypeError(f"{self.provider} gave {type(answer).__name__} where it is to give text")
-        return Reply(answer) if isinstance(answer, str) else answer
+        replies = []
+        for conversation in conversations:
+            parts = [part for turn in conversation.turns for part in turn.parts]
+            prompt = "\n\n".join(part for part in parts if isinstance(part, str))
+            answer = self.call("model", prompt, [part.open() for part in parts if isinstance(part, ImageFile)])
+            if not isinstance(answer, str | Reply):
+                raise TypeError(f"{self.provider} gave {type(answer).__name__} where it is to give text")
+            replies.append(Reply(answer) if isinstance(answer, str) else answer)
+        return replies
 
 
 class FunctionGenerator(_Component, Generator):
     """A generator that a function is."""
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        return [self._drawn(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
-
-    def _drawn(self, prompt: str, seed: int) -> Generated:
-        image = self.call("generator", prompt, seed)
-        if not isinstance(image, Image.Image | Generated):
-            raise TypeError(f"{self.provider} gave {type(image).__name__} where it is to give an image of Pillow's")
-        return Generated(image.convert("RGB")) if isinstance(image, Image.Image) else image
+        drawn = []
+        for prompt, seed in zip(prompts, seeds, strict=True):
+            image = self.call("generator", prompt, seed)
+            if not isinstance(image, Image.Image | Generated):
+                raise TypeError(f"{self.provider} gave {type(image).__name__} where it is to give an image of Pillow's")
+            drawn.append(Generated(image.convert("RGB")) if isinstance(image, Image.Image) else image)
+        return drawn
 
 
 class FunctionEncoder(_Component, Encoder):
@@ -97,43 +96,24 @@ class FunctionEncoder(_Component, Encoder):
         if "images" in cls.functions:
             cls.frechet_name = frechet_name_of(cls.provider)
 
-    def _features(self, tower: str, given: Sequence[Any]) -> Float32:
+    def features(self, tower: str, given: Sequence[Any]) -> Float32:
         features = np.asarray(self.call(tower, [*given]), dtype=np.float32)
         if features.ndim != 2 or len(features) != len(given):
             raise TypeError(f"{self.provider} gave features of shape {features.shape} for {len(given)} {tower}")
         return features
 
 
-def _encode_images(self: FunctionEncoder, images: Sequence[Image.Image]) -> Float32:
-    return self._features("images", images)
-
-
-def _encode_texts(self: FunctionEncoder, texts: Sequence[str]) -> Float32:
-    return self._features("texts", texts)
-
-
-def _read_texts(self: FunctionEncoder, texts: Sequence[str]) -> list[PromptUsage]:
-    """All of every text, in words: a function says nothing of a limit."""
-    return [PromptUsage(words, words) for words in (len(text.split()) for text in texts)]
-
-
-Shown: TypeAlias = Image.Image | bytes | str | Path
-"""An image of Pillow's, an image file's bytes, or its path."""
-
-
 class FunctionDataset(_OfFunctions, DatasetProvider):
     """A dataset whose samples a function gives."""
 
     def items(self) -> Iterator[SourceItem]:
-        given: Iterable[Any] = self.call("dataset")
-        return (self._item(each) for each in given)
-
-    def _item(self, given: Any) -> SourceItem:
-        if isinstance(given, SourceItem):
-            return given
-        if not (isinstance(given, tuple) and len(given) in (2, 3) and isinstance(given[0], str)):
-            raise DataError(f"{self.provider} gave {given!r:.80}; give (id, image) or (id, image, category)")
-        return SourceItem(given[0], f"{self.provider} {given[0]}", partial(_read, given[1]), *given[2:])
+        for given in self.call("dataset"):
+            if isinstance(given, SourceItem):
+                yield given
+            elif isinstance(given, tuple) and len(given) in (2, 3) and isinstance(given[0], str):
+                yield SourceItem(given[0], f"{self.provider} {given[0]}", partial(_read, given[1]), *given[2:])
+            else:
+                raise DataError(f"{self.provider} gave {given!r:.80}; give (id, image) or (id, image, category)")
 
     def source_digest(self) -> str:
         return sha256_of(
@@ -144,7 +124,7 @@ class FunctionDataset(_OfFunctions, DatasetProvider):
         return {"kind": self.provider}
 
 
-def _read(image: Shown) -> bytes:
+def _read(image: Image.Image | bytes | str | Path) -> bytes:
     if isinstance(image, Image.Image):
         file = io.BytesIO()
         image.convert("RGB").save(file, "PNG")
@@ -203,14 +183,18 @@ def encoder(
     Raises:
         ConfigError: there is no function.
     """
-    towers = {"images": images, "texts": texts}
-    functions = {name: fn for name, fn in towers.items() if fn is not None}
-    methods: dict[str, dict[str, Callable[..., Any]]] = {
-        "images": {"encode_images": _encode_images},
-        "texts": {"encode_texts": _encode_texts, "read_texts": _read_texts},
-    }
-    members = {method: code for name in functions for method, code in methods[name].items()}
-    return _made(FunctionEncoder, functions, {"version": version, **members})
+    functions, members = {}, dict[str, Any](version=version)
+    if images is not None:
+        functions["images"] = images
+        members["encode_images"] = lambda self, images: self.features("images", images)
+    if texts is not None:
+        functions["texts"] = texts
+        members["encode_texts"] = lambda self, texts: self.features("texts", texts)
+        # All of every text, in words: a function says nothing of a limit.
+        members["read_texts"] = lambda self, texts: [
+            PromptUsage(len(text.split()), len(text.split())) for text in texts
+        ]
+    return _made(FunctionEncoder, functions, members)
 
 
 def dataset(fn: Callable[..., Iterable[Any]]) -> type[FunctionDataset]:

@@ -1,4 +1,4 @@
-"""One way to write JSON and to hash it, so that equal things have equal bytes everywhere."""
+"""One way to write JSON and to hash it, so that equal things have equal bytes everywhere; and seeds made of it."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ def canonical_json(value: Any) -> str:
 
 
 def pretty_json(value: Any) -> str:
-    """The same for files that people read: indented, ending in a newline."""
+    """Canonical JSON for files that people read: indented, ending in a newline."""
     return json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -32,12 +32,12 @@ def sha256_bytes(data: bytes) -> str:
 
 
 def md5_bytes(data: bytes) -> str:
-    """Hex MD5, by which DVC knows a file; no protection against anyone."""
+    """Hex MD5, DVC's name for a file's bytes; no protection against forgery."""
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 def md5_file(path: Path) -> str:
-    """The same of a file, read piece by piece."""
+    """Hex MD5 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
@@ -46,3 +46,8 @@ def sha256_file(path: Path) -> str:
     """Hex SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def derive_seed(run_seed: int, dataset: str, sample: str, t: int, repeat: int = 0) -> int:
+    """Return the seed of one call, in 0 … 2³²−1; batching, concurrency and resuming cannot change it."""
+    return int(sha256_of([run_seed, dataset, sample, t, repeat])[:8], 16)

@@ -2,7 +2,7 @@
 
 It is over the module and over what that imports of the same author, inside functions too: the modules of its top-level
 package or, where it is not installed, those beside it. Code that comes with driftledger has versions instead, and is
-left out, as is everything else that is installed. Nothing is imported to find out.
+left out, as is everything else that is installed. Nothing is imported for it.
 
 Comments, docstrings and ``__version__`` do not count. A data file counts by its bytes if a module names it, by its path
 relative to the module's folder, in a string.
@@ -54,18 +54,21 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
     waiting = {name: file for name in packages if (file := _file(home, name))}
     while waiting:
         name, file = waiting.popitem()
-        tree = _parsed(file)
+        try:
+            tree = ast.parse(file.read_bytes())
+        except (SyntaxError, ValueError) as error:
+            raise ConfigError(f"{file} cannot be read as Python ({error}); correct it") from None
         digests[name] = sha256_bytes(_written(tree).encode())
         for imported in _imports(tree, name if file.name == "__init__.py" else name.rpartition(".")[0]):
-            if imported not in digests and _is_own(imported, module, home) and (found := _file(home, imported)):
-                waiting[imported] = found
+            if imported not in digests and _is_own(imported, module, home) and (beside := _file(home, imported)):
+                waiting[imported] = beside
         for data in _data_files(tree, file):
             digests[data.relative_to(home).as_posix()] = sha256_file(data)
     return tuple(sorted(digests.items()))
 
 
 def _home(module: str) -> Path | None:
-    """The folder that a module's top-level package or file lies in."""
+    """Return the folder that a module's top-level package or file lies in."""
     try:
         spec = find_spec(module.partition(".")[0])
     except ValueError:  # made by hand, or by an interactive session
@@ -87,13 +90,6 @@ def _is_own(name: str, module: str, home: Path) -> bool:
     """Whether an imported module is of the same author as ``module``."""
     top = name.partition(".")[0]
     return top == module.partition(".")[0] or (home.name not in _INSTALLED and top != _PACKAGE)
-
-
-def _parsed(file: Path) -> ast.Module:
-    try:
-        return ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError) as error:
-        raise ConfigError(f"{file} cannot be read as Python ({error}); correct it") from None
 
 
 def _written(value: object) -> str:
@@ -119,7 +115,7 @@ def _counts(node: object) -> bool:
 
 
 def _imports(tree: ast.Module, package: str) -> Iterator[str]:
-    """The dotted names that may be modules, and the packages around each: importing it runs them all."""
+    """Yield the dotted names that may be modules, and the packages around each, which importing it runs too."""
     for node in ast.walk(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):

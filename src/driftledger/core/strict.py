@@ -1,15 +1,27 @@
-"""Settings that refuse what they do not know, and say so in one sentence."""
+"""What pydantic checks for us: settings without room for a misspelt key; names, ids and relative paths.
 
-from typing import Any
+Every field that may be joined to a folder has one of the types below, so that nothing a file says leads out of it.
+Prose, which is only shown, is :data:`Words`.
+"""
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
 
 from driftledger.core.errors import unknown_name
-from driftledger.core.escaping import for_line
+from driftledger.core.text import for_line
+
+ID_RULE = "use up to 100 of A-Z a-z 0-9 _ - . and no leading dot"
+_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
+_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\\\u2028\u2029\ud800-\udfff]|\A[A-Za-z]:")
+"""Control characters, other systems' separators, line separators, halves of characters; and a drive."""
 
 
 class Strict(BaseModel):
-    """A frozen model without room for a misspelt key: an unknown one is answered with the nearest."""
+    """A frozen model that answers an unknown key with the nearest known one."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -24,10 +36,61 @@ class Strict(BaseModel):
 
 
 def explain(error: ValidationError, where: str) -> str:
-    """The first thing wrong, as ``where: a.b: what``, and how many more there are."""
+    """Put the first thing wrong as ``where: a.b: what``, and say how many more there are."""
     first, *more = error.errors(include_url=False)
     place = for_line(".".join(str(part) for part in first["loc"]))
-    said = first["msg"].removeprefix("Value error, ")
+    message = first["msg"].removeprefix("Value error, ")
     got = f" (got {first['input']!r:.80})" if isinstance(first["input"], str | int | float) else ""
     rest = f"; and {len(more)} more" if more else ""
-    return f"{where}: {place}: {said}{got}{rest}" if place else f"{where}: {said}{rest}"
+    return f"{where}: {place}: {message}{got}{rest}" if place else f"{where}: {message}{rest}"
+
+
+def is_id(text: str) -> bool:
+    """Whether a sample or question may be called so: it is a file name on every disk."""
+    return _ID.fullmatch(text) is not None
+
+
+def is_relative_path(text: str) -> bool:
+    """Whether it names something below a folder, parted by ``/``, and nothing else.
+
+    >>> [is_relative_path(path) for path in ("images/a b.png", "../a.png", "/etc/passwd", "a//b", r"C:\\a", "")]
+    [True, False, False, False, False, False]
+    """
+    parts = text.split("/")
+    if _UNFIT.search(text) or not all(parts) or {".", ".."} & {*parts}:
+        return False
+    return max(len(part.encode()) for part in parts) <= 255 and len(text.encode()) <= 4096
+
+
+@lru_cache(2**14)  # the rows of all tables name the same samples and questions
+def _checked_id(text: str) -> str:
+    if not is_id(text):
+        raise ValueError(f"it is no id ({ID_RULE})")
+    return text
+
+
+def _checked_path(text: str) -> str:
+    if not is_relative_path(text):
+        raise ValueError("it is no path below a folder")
+    return text
+
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+"""A catalogue entry, a benchmark or a stage: a folder, an MLflow metric and, joined by ``-``, a stage of DVC."""
+Id = Annotated[str, AfterValidator(_checked_id)]
+"""A sample or a question."""
+RelativePath = Annotated[str, AfterValidator(_checked_path)]
+Md5 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}(\.dir)?$")]
+"""DVC's name for a file in its cache, or a folder."""
+Words = Annotated[str, StringConstraints(max_length=1_000_000)]
+"""Shown to people, and never joined to a path."""
+
+
+def twin(names: Iterable[str]) -> str | None:
+    """Return the first name that occurs twice, capitals aside: some disks keep one file for both."""
+    seen = set[str]()
+    for name in names:
+        if name.casefold() in seen:
+            return name
+        seen.add(name.casefold())
+    return None

@@ -1,37 +1,37 @@
-"""Where commands print: one console, and the looks that tables and sentences share.
+"""Where commands print: one console, the looks that tables and sentences share, and a progress bar.
 
 Never wider than the terminal, 80 columns where there is none; plain in pipes and files, and where NO_COLOR is set. Text
-from files, models and users goes through :func:`line`, which no markup and no control character gets past.
+from files, models and users goes through :func:`line`, which lets no markup and no control character through.
 """
 
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from dataclasses import dataclass
+from typing import Any, TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+from tqdm import tqdm
 
-from driftledger.core.escaping import for_line
-
-_UNKNOWN = (80, 24)
-"""Columns and lines of no terminal."""
+from driftledger.core.text import as_many, figure, for_line  # noqa: F401  # the first two: removed at the end
 
 HEAD, QUIET, GOOD, BAD, DOUBT = "bold", "dim", "green", "red", "yellow"
 """Styles."""
 
 
 def console(file: TextIO | None = None, width: int | None = None) -> Console:
-    """A console on standard output as it is now.
+    """Open a console on standard output as it is now.
 
     Args:
         width: in columns; without it ``COLUMNS`` or else the terminal's.
     """
     return Console(
         file=file,
-        width=width or shutil.get_terminal_size(_UNKNOWN).columns,
+        width=width or shutil.get_terminal_size((80, 24)).columns,
         color_system=None if os.environ.get("NO_COLOR") else "auto",
         highlight=False,
         markup=False,
@@ -48,24 +48,24 @@ def show(shown: RenderableType, out: Console | None = None) -> None:
         else:
             out.print(shown)
     out.file.write("".join(f"{each.rstrip(' ')}\n" for each in drawn.get().removesuffix("\n").split("\n")))
-    out.file.flush()  # a pipe that is closed by now is told of here
+    out.file.flush()  # raises here if the pipe is closed by now
 
 
 def line(text: str, style: str = "") -> Text:
-    """One line, in which no markup and no control character does anything, and half a character stands as its code."""
+    """One line, in which no markup and no control character does anything, and half a character becomes its code."""
     return Text(for_line(text).encode(errors="backslashreplace").decode(), style)
 
 
 def lines(texts: Iterable[str]) -> Group:
-    """Several, each indented as it begins, where it wraps too."""
+    """Several lines, each indented as it begins, where it wraps too."""
     return Group(*(Padding(line(text), (0, 0, 0, len(text) - len(text.lstrip(" ")))) for text in texts))
 
 
 def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
-    """Without borders; what is too wide folds, the widest column first, so that nothing is cut.
+    """A table without borders; what is too wide folds, the widest column first, so that nothing is cut.
 
     Args:
-        numbers: the columns that stand at the right.
+        numbers: the columns that are right-justified.
     """
     made = Table(box=None, pad_edge=False, header_style=HEAD)
     for column in columns:
@@ -73,40 +73,125 @@ def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
     return made
 
 
-def facts(told: Iterable[tuple[str, str]]) -> Table:
-    """A name and what is known of it, a line each."""
+def facts(pairs: Iterable[tuple[str, str]]) -> Table:
+    """Names and what is known of each, a line each."""
     made = Table.grid(padding=(0, 2, 0, 0))
     made.add_column(style=QUIET, no_wrap=True)
     made.add_column(overflow="fold")
-    for name, text in told:
+    for name, text in pairs:
         made.add_row(line(name), line(text))
     return made
 
 
-def as_many(texts: Sequence[str], letters: int, joint: str = ", ") -> str:
-    """As many of the texts as ``letters`` hold, and how many more there are; the first is cut rather than left out.
+def clock(seconds: float) -> str:
+    """Minutes and seconds, and hours where there are some.
 
-    >>> as_many(["photos", "digits", "scenes"], 21), as_many(["photographs"], 8)
-    ('photos and 2 more', 'photogr…')
+    >>> clock(130), clock(3661)
+    ('2:10', '1:01:01')
     """
-    shown: list[str] = []
-    for text in map(for_line, texts):
-        left = len(texts) - len(shown) - 1
-        rest = f" and {left} more" if left else ""
-        if not shown:
-            shown.append(text if len(text) <= letters else f"{text[: letters - 1]}…")
-        elif len(joint.join([*shown, text])) + len(rest) <= letters:
-            shown.append(text)
-        else:
-            return f"{joint.join(shown)} and {left + 1} more"
-    return joint.join(shown)
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def figure(value: float, digits: int, ends: tuple[float, float] | None = None) -> str:
-    """A value with as many decimals, and its interval in brackets.
+@dataclass
+class Share:
+    """One component's part of the calls."""
 
-    >>> figure(0.7432, 3, (0.7198, 0.7661)), figure(-0.01, 1)
-    ('0.743 [0.720, 0.766]', '0.0')
-    """
-    told = f"{value:z.{digits}f}"
-    return told if ends is None else f"{told} [{', '.join(f'{end:z.{digits}f}' for end in ends)}]"
+    name: str
+    expected: int = 0
+    """Calls, at the most."""
+    done: int = 0
+    """Calls made, and those that were stored already."""
+    made: int = 0
+    batches: int = 0
+    replicas: int | None = None
+    cost: float | None = None
+
+    def text(self, seconds: float) -> str:
+        """A line for people, so many seconds after the beginning.
+
+        >>> Share("regions", expected=40, done=12, made=10, batches=3, replicas=2).text(5.0)
+        'regions: 12/40 in 3 batches, 2.0 calls/s on 2 replicas, 0:14 left'
+        >>> Share("openai gpt", expected=30, done=10, made=10, cost=0.5).text(5.0)
+        'openai gpt: 10/30, 2.0 calls/s, 0:10 left, cost 0.50 and about 1.00 to come'
+        """
+        batches = f" in {self.batches} batch{'es' * (self.batches > 1)}" if self.batches else ""
+        words = [f"{self.name}: {self.done}{f'/{self.expected}' if self.expected else ''}{batches}"]
+        left = max(0, self.expected - self.done)
+        if self.made and seconds > 0:
+            where = f" on {self.replicas} replica{'s' * (self.replicas > 1)}" if self.replicas is not None else ""
+            words.append(f"{self.made / seconds:.1f} calls/s{where}")
+            words += [f"{clock(left * seconds / self.made)} left"] if left else []
+            if self.cost is not None:
+                to_come = f" and about {left * self.cost / self.made:.2f} to come" if left else ""
+                words.append(f"cost {self.cost:.2f}{to_come}")
+        return ", ".join(words)
+
+
+class _WholeLines:
+    """A stream that makes what tqdm draws over itself into one line after the other."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        if line := text.strip():
+            self._stream.write(f"{line}\n")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs only
+    """tqdm over component calls, with a line per component; for no calls nothing. In a file or a log it prints whole
+    lines, at most one in ten seconds."""
+
+    def __init__(self, description: str, total: int, unit: str = "call") -> None:
+        watched = sys.stderr.isatty()
+        self._shares: dict[str, Share] = {}
+        self._lines: dict[str, Any] | None = {} if watched and total else None  # a bar of each share's own
+        super().__init__(
+            desc=description,
+            total=total,
+            unit=unit,
+            file=sys.stderr if watched else _WholeLines(sys.stderr),
+            dynamic_ncols=watched,
+            mininterval=0.1 if watched else 10.0,
+            maxinterval=10.0,
+            ascii=not watched,
+            disable=not total,
+        )
+
+    def skip(self, calls: int) -> None:
+        """Take calls off the total that will not be made after all."""
+        self.total = (self.total or 0) - calls
+
+    def share(self, name: str) -> Share:
+        """Return a component's part, to be counted up."""
+        return self._shares.setdefault(name, Share(name))
+
+    @property
+    def format_dict(self) -> dict[str, Any]:
+        """The parts of a line."""
+        parts = dict(super().format_dict)
+        if self._lines is None:
+            parts["postfix"] = "; ".join(share.text(parts["elapsed"]) for share in self._shares.values()) or None
+        return parts
+
+    def display(self, msg: str | None = None, pos: int | None = None) -> None:
+        """Draw the bar, and a line below it for each component."""
+        super().display(msg, pos)
+        if self._lines is not None:
+            elapsed = super().format_dict["elapsed"]
+            for name, share in self._shares.items():
+                if name not in self._lines:
+                    self._lines[name] = tqdm(bar_format="{desc}", file=sys.stderr, dynamic_ncols=True)
+                self._lines[name].set_description_str(share.text(elapsed))
+
+    def close(self) -> None:
+        """End the bar and the lines below it, which stay."""
+        super().close()
+        lines, self._lines = self._lines, None
+        for line in (lines or {}).values():
+            line.close()

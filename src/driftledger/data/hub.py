@@ -1,7 +1,7 @@
-"""Rows of the Hugging Face hub, or of a local folder in one of its formats, for datasets and question sets alike.
+"""Rows of the Hugging Face hub, or of a local folder in one of its formats, for datasets and question sets.
 
-The library ``datasets`` finds and loads them. Images are taken undecoded, so that the rules of
-:mod:`driftledger.data.datasets.decode` hold for them too.
+The library ``datasets`` loads them. Images stay undecoded, so that :mod:`driftledger.data.datasets.decode` reads them
+like all others.
 """
 
 import re
@@ -15,12 +15,11 @@ from typing import Any
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, DataError, MissingSourceError, nothing_at, unknown_name
-from driftledger.core.extras import import_extra
-from driftledger.core.names import leads_out
-from driftledger.core.shortening import shortened
-from driftledger.data.datasets.base import Provider, digest_files, read_file
-from driftledger.data.datasets.image_folder import printable
+from driftledger.core.errors import ConfigError, DataError, MissingSourceError, unknown_name
+from driftledger.core.paths import leads_out
+from driftledger.core.registry import import_extra
+from driftledger.core.text import shortened
+from driftledger.data.datasets.base import Provider, digest_files, printable, reached, read_file
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -40,10 +39,10 @@ class HubTable(Provider, ABC):
         folder = self._folder
         if folder is None:
             return sha256_of([self.path, self._commit])
-        found = sorted((path.relative_to(folder), path) for path in folder.rglob("*") if path.is_file())
-        shown = [(name, path) for name, path in found if not any(part.startswith(".") for part in name.parts)]
+        files = sorted((path.relative_to(folder), path) for path in folder.rglob("*") if path.is_file())
+        shown = [(name, path) for name, path in files if not any(part.startswith(".") for part in name.parts)]
         for name, path in shown:
-            if not self._is_inside(path):
+            if not self._may_read(path):
                 raise DataError(f"{name} in {self.path!r:.200} is a link out of that folder; remove it")
         return digest_files((printable(name.as_posix()), path) for name, path in shown)
 
@@ -55,75 +54,52 @@ class HubTable(Provider, ABC):
 
     @property
     def _folder(self) -> Path | None:
-        """The local folder, or None where ``path`` is an id on the hub."""
-        try:
-            folder = Path(self.path).expanduser().absolute()
-            is_folder = folder.is_dir()
-        except (OSError, RuntimeError) as error:
-            raise ConfigError(
-                f"the path {self.path!r:.200} cannot be reached ({shortened(str(error))}); mend path"
-            ) from None
-        if not is_folder:
-            if self.revision is None:
-                sentence = (
-                    f"{self.path!r:.200} is no folder here; mend path, or set revision if it is a dataset of the hub"
-                )
-                raise MissingSourceError(sentence, self.path) if nothing_at(folder) else ConfigError(sentence)
-            return None
-        if self.revision is not None:
+        """The local folder; None where ``path`` is an id on the hub."""
+        if self.revision is None:
+            setting = "path to a folder, or revision too for a dataset of the hub"
+            return reached(Path(self.path), Path.is_dir, "is not a folder", setting)
+        if Path(self.path).is_dir():
             raise ConfigError(f"{self.path!r} is a folder here, which has no revision; remove revision or the folder")
-        return folder
+        return None
 
     @cached_property
     def _commit(self) -> str:
         if self.revision is None or _COMMIT.fullmatch(self.revision):
             return self.revision or ""
-        import_extra("datasets")
         hub = import_extra("huggingface_hub").HfApi()
         try:
-            with self._trouble_in_one_sentence(self.split):
+            with self._errors_in_one_sentence(self.split):
                 return str(hub.dataset_info(self.path, revision=self.revision).sha)
         except DataError as error:
             raise MissingSourceError(str(error), self.path) from None
 
     def load(self, *splits: str) -> list[Any]:
-        """All rows of each split, as the library has them.
-
-        Raises:
-            ConfigError: ``path`` and ``revision`` do not go together.
-            DataError: the library cannot load them.
-        """
-        datasets = import_extra("datasets")
-        folder = self._folder
-        with self._trouble_in_one_sentence(self.split):
+        """Load all rows of each split, as the library has them."""
+        datasets, folder = import_extra("datasets"), self._folder
+        with self._errors_in_one_sentence(self.split):
             if folder is None:
                 builder = datasets.load_dataset_builder(self.path, self.name, revision=self._commit)
-                if builder.hash != self._commit:  # without a network the library offers any revision it has
+                if builder.hash != self._commit:  # without a network the library offers any revision that it has
                     raise DataError(f"{self.path} at {self._commit} is not stored here; load it once with a network")
                 builder.download_and_prepare()
             else:
                 builder = datasets.load_dataset_builder(str(folder.resolve()), self.name)
-                # Prepare anew: what the library has stored it recognises by the files' times, not by their content.
+                # Prepare again: the library recognises what it has stored by the files' times, not by their content.
                 builder.download_and_prepare(download_mode="reuse_cache_if_exists")
         loaded = []
         for split in splits:
-            with self._trouble_in_one_sentence(split):
+            with self._errors_in_one_sentence(split):
                 loaded.append(builder.as_dataset(split=split))
         return loaded
 
     def select(self, rows: Any, images: str, columns: Iterable[str], setting: str) -> Any:
-        """Of ``rows`` the column of ``images``, which ``setting`` names, undecoded, and these columns.
-
-        Raises:
-            ConfigError: there is no such column, or no image in the column of images.
-        """
+        """Select the column of undecoded ``images``, which ``setting`` names, and these columns."""
         needed = list(dict.fromkeys([images, *columns]))
         for column in needed:
             if column not in rows.features:
                 raise ConfigError(unknown_name(f"{self.path}: column", column, rows.features))
-        image = import_extra("datasets").Image
-        feature = rows.features[images]
-        if not isinstance(feature, image) and getattr(feature, "dtype", None) not in ("binary", "large_binary"):
+        image, feature = import_extra("datasets").Image, rows.features[images]
+        if not isinstance(feature, image) and "binary" not in str(getattr(feature, "dtype", "")):
             raise ConfigError(f"{self.path}: column {images!r} holds no images; set {setting}")
         return rows.select_columns(needed).cast_column(images, image(decode=False))
 
@@ -132,52 +108,41 @@ class HubTable(Provider, ABC):
         if not path:
             return None
         file, folder = Path(path), self._folder
-        if folder is not None and file.is_relative_to(folder.resolve()):
-            return printable(file.relative_to(folder.resolve()).as_posix())
-        return printable(file.name)
+        is_below = folder is not None and file.is_relative_to(folder.resolve())
+        return printable(file.relative_to(folder.resolve()).as_posix() if folder and is_below else file.name)
 
     def image_bytes(self, image: dict[str, Any], name: str) -> bytes:
-        """The image file's bytes, from its cell in the row called ``name``; never of a file elsewhere on this disk.
-
-        Raises:
-            DataError: the row names such a file, or one that cannot be read.
-        """
+        """Read an image from its cell in the row called ``name``; refuse a file elsewhere on this disk."""
         data: bytes | None = image.get("bytes")
         path: str | None = image.get("path")
         if data is not None or not path:
             return data or b""
-        if not self._is_inside(Path(path)):
-            raise DataError(
-                f"{name} names a file outside the dataset, {path!r:.200}; remove the row or store the image"
-            )
+        if not self._may_read(Path(path)):
+            raise DataError(f"{name} names a file outside the dataset, {path!r:.200}; remove the row")
         return read_file(Path(path), name)
 
-    def _is_inside(self, file: Path) -> bool:
-        """Whether a row may name ``file``: a table could name any image on this disk."""
-        folder = self._folder
-        if folder is not None and not leads_out(file, folder):
-            return True
+    def _may_read(self, file: Path) -> bool:
+        """Whether ``file`` is in the dataset's folder or in the library's; a table could name any file on this disk."""
         downloads = import_extra("datasets").config.DOWNLOADED_DATASETS_PATH
         hub = import_extra("huggingface_hub.constants").HF_HUB_CACHE
-        return any(file.resolve().is_relative_to(Path(cache).resolve()) for cache in (downloads, hub))
+        folders = [Path(downloads), Path(hub), *([self._folder] if self._folder else [])]
+        return any(not leads_out(file, folder) for folder in folders)
 
     @contextmanager
-    def _trouble_in_one_sentence(self, split: str) -> Iterator[None]:
-        datasets = import_extra("datasets")
+    def _errors_in_one_sentence(self, split: str) -> Iterator[None]:
+        errors = import_extra("datasets").exceptions
         http_error = import_extra("huggingface_hub.errors").HTTPError
         try:
             yield
-        except (datasets.exceptions.DatasetsError, http_error, OSError, ValueError, RuntimeError) as error:
-            wrapped = isinstance(error, datasets.exceptions.DatasetGenerationError)
-            reason = error.__cause__ if wrapped and error.__cause__ else error
-            said = shortened(str(reason)) or type(reason).__name__
-            raise DataError(
-                f"{self.path}, split {split!r}, cannot be loaded ({said}); mend its settings or the network"
-            ) from None
+        except (errors.DatasetsError, http_error, OSError, ValueError, RuntimeError) as error:
+            reason = error.__cause__ if isinstance(error, errors.DatasetGenerationError) else None
+            said = shortened(str(reason or error)) or type(error).__name__
+            what = f"{self.path}, split {split!r}, cannot be loaded ({said})"
+            raise DataError(f"{what}; correct its settings or the network") from None
 
 
 def cell_text(row: dict[str, Any], features: Any, name: str, column: str | None) -> str | None:
-    """A cell as text; a class label as its name."""
+    """Return a cell as text; a class label as its name."""
     value = None if column is None else row[column]
     if value is None:
         return None
@@ -185,5 +150,5 @@ def cell_text(row: dict[str, Any], features: Any, name: str, column: str | None)
     if classes is None or value < 0:
         return str(value)
     if value >= len(classes):
-        raise DataError(f"{name} has class {value} in {column!r}, which has only {len(classes)}; mend the dataset")
+        raise DataError(f"{name} has class {value} in {column!r}, which has only {len(classes)}; correct the dataset")
     return str(classes[value])

@@ -1,15 +1,14 @@
 """A dataset on disk: ``samples.jsonl``, ``dataset.json`` and images."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import StoreError
 from driftledger.core.files import Record, read_jsonl
-from driftledger.core.names import Id, RelativePath, twin
+from driftledger.core.strict import Id, RelativePath
 from driftledger.core.types import ImageFile, Sample, Split
 
 SAMPLES = "samples.jsonl"
@@ -67,20 +66,7 @@ def read_samples(folder: Path) -> list[Sample]:
     Raises:
         StoreError: ``samples.jsonl`` is missing or damaged.
     """
-    entries = read_jsonl(folder / SAMPLES, SampleEntry)
-    check_ids((entry.id for entry in entries), folder / SAMPLES)
     return [
         Sample(entry.id, ImageFile(folder / entry.file, entry.sha256), entry.category, entry.label, entry.split)
-        for entry in entries
+        for entry in read_jsonl(folder / SAMPLES, SampleEntry)
     ]
-
-
-def check_ids(ids: Iterable[str], where: Path) -> None:
-    """Refuse entries of which one could take the files of another.
-
-    Raises:
-        StoreError: two have one id, capitals aside.
-    """
-    doubled = twin(ids)
-    if doubled is not None:
-        raise StoreError(f"{where} has the id {doubled} twice, capitals aside; run 'dvc repro' to make it anew")

@@ -13,8 +13,8 @@ from driftledger.benchmarks.base import NEEDED_FOR, ROLES, base_role
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import canonical_json, pretty_json
-from driftledger.core.escaping import for_terminal
-from driftledger.core.terminal import HEAD, QUIET, as_many, facts, figure, line, lines, table
+from driftledger.core.terminal import HEAD, QUIET, facts, line, lines, table
+from driftledger.core.text import as_many, figure, for_terminal
 from driftledger.ledger.audit import ImageTarget, Number, Offer, RunTarget
 from driftledger.ledger.lineage import Lineage, place_of
 

@@ -19,13 +19,12 @@ from driftledger.benchmarks.score import HIGH, LOW, SCORE, STD, Interval, Score,
 from driftledger.benchmarks.selection import Selected
 from driftledger.core.canonical import canonical_json, md5_bytes, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError, LedgerError, first_few
-from driftledger.core.escaping import for_line
 from driftledger.core.files import parse_json
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
+from driftledger.core.text import for_line
 from driftledger.data.datasets.decode import decode
-from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.lineage import Evidence, Folder, Lineage, read_all_evidence
+from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage, read_all_evidence
 from driftledger.ledger.lock import LOCK, LockEntry, parse_lock
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Tree, Workspace

@@ -9,6 +9,7 @@ import platform
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.metadata import distributions
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,7 @@ from numpy.typing import NDArray
 from driftledger.collect.features import FeatureStore, Modality, Number
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError, first_few
-from driftledger.core.escaping import for_line
-from driftledger.ledger.code import packages
+from driftledger.core.text import for_line
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.reach import Reach
@@ -92,9 +92,10 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
     lineages = [each.model_dump(mode="json", by_alias=True, exclude={"score"}) for each in evidence.lineages]
     here = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
     code = evidence.code.model_dump(mode="json")
+    packages = {f"{each.metadata['Name']}=={each.version}" for each in distributions()}
     small = {
         bundle.EVIDENCE: canonical_json(said | {"lineages": lineages, "code": code}).encode(),
-        bundle.ENVIRONMENT: canonical_json({"packages": packages().splitlines(), **here}).encode(),
+        bundle.ENVIRONMENT: canonical_json({"packages": sorted(packages, key=str.casefold), **here}).encode(),
         f"{bundle.LEDGER}{sha256_of(published.to_dict())}.json": canonical_json(published.to_dict()).encode(),
         **features.members(),
     }

@@ -16,18 +16,22 @@ from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule, base_rol
 from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
-from driftledger.core.changes import changes, shown_apart
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.files import parse_jsonl
 from driftledger.core.paths import Combination
-from driftledger.core.terminal import HEAD, figure, line, lines, table
+from driftledger.core.terminal import HEAD, line, lines, table
+from driftledger.core.text import changes, figure, shown_apart
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
-from driftledger.metrics.exact import steps_of
+from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.groups import holm
-from driftledger.metrics.intervals.estimate import fewest
-from driftledger.metrics.intervals.paired import paired_clustered_interval, paired_interval
-from driftledger.metrics.power import POWER, minimum_detectable_difference
+from driftledger.metrics.intervals import DIGITS, fewest
+from driftledger.metrics.paired import (
+    POWER,
+    minimum_detectable_difference,
+    paired_clustered_interval,
+    paired_interval,
+)
 
 NOT_RANKED = "not ranked: "
 _COMPARED = ("model", "generator")
@@ -353,15 +357,10 @@ def _measured(
     counts = {"common": len(common), "only_a": len(ours) - len(common), "only_b": len(theirs) - len(common)}
     if barred or not common:
         return counts | {"verdict": NOT_RANKED + (barred[0] if barred else "no sample has a value in both")}
-    sides, drawn = [[values(rows[unit]) for unit in common] for rows in (ours, theirs)], [groups[u] for u in common]
-    if by_group:  # the score is the mean over groups of the mean over units
-        one, two = (np.array([each[0] for each in side], dtype=np.float64) for side in sides)
-        paired, scale = paired_interval(one, two, drawn, confidence=confidence), 1.0
-    else:  # over orders or gradings: the mean over units of sum / count
-        steps = steps_of((value for side in sides for each in side for value in each), metric.steps)
-        whole = [[[round(steps * value) for value in each] for each in side] for side in sides]
-        left, right = ((np.array([*map(sum, side)]), np.array([*map(len, side)])) for side in whole)
-        paired, scale = paired_clustered_interval(left, right, drawn, confidence=confidence), 100.0 / steps
+    # A ratio has a value per order or grading, a mean has one.
+    one, two = (np.array([exact_mean(values(rows[unit])) for unit in common]) for rows in (ours, theirs))
+    test, scale = (paired_interval, 1.0) if by_group else (paired_clustered_interval, 100.0)
+    paired = test(one, two, [groups[unit] for unit in common], confidence=confidence)
     found = {"difference": paired.difference, "a_common": paired.a, "b_common": paired.b}
     least, more = fewest(confidence), dict[str, Any]()
     verdict = NOT_RANKED + paired.reason
@@ -374,7 +373,9 @@ def _measured(
     if paired.free < least:
         few = f"{paired.free} samples can vary, and fewer than {least} show nothing with {confidence:.0%}"
         verdict = NOT_RANKED + few
-    return {**counts, **{name: scale * value for name, value in found.items()}, **more, "verdict": verdict}
+    scaled = {name: scale * value for name, value in found.items()}
+    scaled |= {end: round_significant(scaled[end], DIGITS) for end in ("low", "high") if end in scaled}
+    return {**counts, **scaled, **more, "verdict": verdict}
 
 
 def as_table(comparison: Comparison) -> Group:

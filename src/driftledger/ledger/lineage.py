@@ -12,11 +12,14 @@ from driftledger.benchmarks.selection import Selected
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError
-from driftledger.core.files import parse_json
+from driftledger.core.files import load_json, parse_json
 from driftledger.core.paths import Combination
-from driftledger.ledger.code import CodeVersion, code_version, published_code
-from driftledger.ledger.lock import LOCK, LockEntry, parse_lock
+from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, locked_now, parse_lock
 from driftledger.ledger.objects.files import Tree, Workspace, listing_md5
+from driftledger.ledger.objects.git import Git, is_unreadable
+
+PUBLISHED = "ledger"
+"""The folder of the published runs' files, below a project's top folder."""
 
 
 class Folder(BaseModel):
@@ -76,6 +79,20 @@ class Lineage(BaseModel):
     def folders(self) -> dict[str, Folder]:
         """Stage → the folder that it wrote, from the data to the score."""
         return {self.spec.data.name: self.data, **self.collected, self.spec.scores.name: self.folder}
+
+    def places(self, root: Path) -> dict[str, Path]:
+        """Stage → its folder in the checkout ``root``."""
+        return {stage: root / folder.path for stage, folder in self.folders.items()}
+
+
+class CodeVersion(BaseModel):
+    """The code that made a run; ``commit`` is None outside Git and before the first commit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    commit: str | None
+    dirty: bool
+    """Whether a tracked file that the pipeline does not write differed from the commit, or Git could not be read."""
 
 
 class Evidence(BaseModel):
@@ -216,3 +233,33 @@ def _check_output(tree: Tree, folder: Folder) -> None:
             f"{folder.out} is not what {LOCK} has (md5 {listing_md5(listing)}, not {folder.md5}); 'git status "
             f"{folder.out}' shows what changed, 'dvc repro' computes it again"
         )
+
+
+def code_version(root: Path) -> CodeVersion:
+    """The state of the checkout around ``root``, anybody's."""
+    git = Git.around(root)
+    if git is None:
+        return CodeVersion(commit=None, dirty=is_unreadable(root))
+    changes = git.changes()
+    outs = [out.path for entry in locked_now(root).values() for out in entry.outs]
+    ignored = [f"{path.rpartition('/')[0]}/.gitignore" for path in outs]  # which DVC writes beside them
+    files = {git.from_top(path) for path in (LOCK, RESOLVED, ".dvc/.gitignore", *outs, *ignored)}
+    folders = tuple(git.from_top(path) + "/" for path in (PUBLISHED, "reports", *outs))
+    dirty = changes is None or any(not (path in files or path.startswith(folders)) for path in changes)
+    return CodeVersion(commit=git.heads()[0], dirty=dirty)
+
+
+def published_code(root: Path) -> dict[str, CodeVersion]:
+    """Fingerprint → the code in the file of each published run; of several files of one run, clean code.
+
+    Damaged files are left out: verifying reports them.
+    """
+    noted = list[tuple[bool, str, CodeVersion]]()
+    for path in sorted((root / PUBLISHED).glob("*.json")):
+        try:
+            content = load_json(path.read_bytes())
+            code = CodeVersion.model_validate(content["code"])
+            noted.append((code.dirty, str(content["fingerprint"]), code))
+        except (OSError, ValueError, TypeError, LookupError):
+            continue
+    return {fingerprint: code for _, fingerprint, code in sorted(noted, key=lambda each: not each[0])}

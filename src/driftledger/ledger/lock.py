@@ -8,9 +8,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from driftledger.core.errors import LedgerError
-from driftledger.core.escaping import for_line
-from driftledger.core.names import Md5, RelativePath
-from driftledger.core.yaml_text import load_yaml
+from driftledger.core.files import load_yaml
+from driftledger.core.strict import Md5, RelativePath
+from driftledger.core.text import for_line
 
 LOCK = "dvc.lock"
 RESOLVED = "data/resolved.json"

@@ -14,16 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
-from driftledger.core.escaping import for_line
-from driftledger.core.files import Record, parse_json, read_bytes, write_json
-from driftledger.core.limits import load_json
+from driftledger.core.files import Record, load_json, parse_json, read_bytes, write_json
 from driftledger.core.paths import Combination
-from driftledger.ledger.code import CodeVersion
+from driftledger.core.text import for_line
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
-from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.lineage import PUBLISHED, CodeVersion, Evidence
 from driftledger.ledger.objects.git import Git, why_unread
 
-FOLDER = "ledger"
+FOLDER = PUBLISHED
 _NAME = re.compile(r"[0-9a-f]{64}\.json")
 
 
@@ -96,12 +94,6 @@ def read_published(root: Path) -> list[Published]:
             raise LedgerError(f"{FOLDER}/{path.name} {published}; run 'git checkout {FOLDER}/{path.name}'")
         runs.append(published)
     return runs
-
-
-def codes(root: Path) -> dict[str, CodeVersion]:
-    """Fingerprint → the code that made the scores of each published run: of several files of one run, clean code."""
-    runs = sorted(read_published(root), key=lambda each: (not each.code.dirty, each.file))
-    return {each.fingerprint: each.code for each in runs}
 
 
 def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResult:

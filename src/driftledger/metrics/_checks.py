@@ -1,4 +1,4 @@
-"""What metrics check before they compute."""
+"""Checks of what metrics are given. Each raises a ValueError that names the argument."""
 
 import math
 from collections.abc import Collection, Iterable, Sequence, Sized
@@ -8,15 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Integers: TypeAlias = NDArray[np.integer[Any]]
+Features: TypeAlias = NDArray[np.floating[Any]]
 Flags: TypeAlias = bool | Sequence[bool] | NDArray[np.bool_]
-"""One for all entries, or one for each."""
-
-EXACT = 2**53
-"""Below it every integer is a float64, so that a quotient of two sums is rounded only once."""
 
 
 def check_finite(values: Collection[float] | NDArray[np.floating[Any]], use: str = "average") -> None:
-    """Let through only finite numbers, at least one; a :class:`ValueError` says which is none, and their ``use``."""
+    """Require finite numbers, at least one; the error says what they were to be used for."""
     if len(values) == 0:
         raise ValueError(f"there are no values to {use}")
     for index, value in enumerate(values):
@@ -24,12 +21,8 @@ def check_finite(values: Collection[float] | NDArray[np.floating[Any]], use: str
             raise ValueError(f"value {index} is {value}, which is no number to {use}")
 
 
-def check_features(name: str, features: NDArray[np.floating[Any]]) -> None:
-    """Let through only a finite matrix with at least one row and one column.
-
-    Raises:
-        ValueError: it is not a matrix, is empty, or holds a NaN or an infinity; says ``name`` and the row.
-    """
+def check_features(name: str, features: Features) -> None:
+    """Require a finite matrix with at least one row and one column; the error says which row is not finite."""
     if features.ndim != 2:
         raise ValueError(f"{name} must be a matrix, samples × features, but has shape {features.shape}")
     if features.size == 0:
@@ -46,30 +39,17 @@ def check_same_lengths(**columns: Sized) -> None:
 
 
 def check_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
-    """A vector of integers with at least one entry.
-
-    Raises:
-        ValueError: it is not; says ``name``.
-    """
+    """Return a vector of integers with at least one entry."""
     array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be a vector, one entry per question, but has shape {array.shape}")
     if array.size == 0:
         raise ValueError(f"{name} is empty")
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must hold integers, but holds {array.dtype}")
-    largest = max(abs(int(array.min())), abs(int(array.max())))
-    if largest > EXACT:
-        raise ValueError(f"{name} holds {largest}, which is too large to be exact as a float64")
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be a vector of integers, but holds {array.dtype} of shape {array.shape}")
     return array.astype(np.int64)
 
 
 def flags(name: str, given: Flags, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Flags of that shape.
-
-    Raises:
-        ValueError: they are no flags, or neither one for all nor one for each; says ``name``.
-    """
+    """Return flags of that shape, from one for all or one for each."""
     array = np.asarray(given)
     if array.dtype != np.bool_:
         raise ValueError(f"{name} must hold booleans, but holds {array.dtype}")
@@ -79,7 +59,7 @@ def flags(name: str, given: Flags, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 
 
 def members(names: Iterable[str]) -> dict[str, list[int]]:
-    """Which rows have each name, in the order in which names first come."""
+    """Map each name to its rows, in the order of first appearance."""
     rows: dict[str, list[int]] = {}
     for row, name in enumerate(names):
         rows.setdefault(name, []).append(row)

@@ -8,7 +8,7 @@ from driftledger.metrics._checks import check_same_lengths
 
 
 class ConfusedPair(NamedTuple):
-    """Two classes, in the order of their names, of which samples of one were taken for the other."""
+    """Two classes, in the order of their names, some samples of which were taken for the other."""
 
     first: str
     second: str
@@ -16,7 +16,7 @@ class ConfusedPair(NamedTuple):
     """Samples of ``first`` that were taken for ``second``."""
     second_as_first: int
     samples: int
-    """Samples of both classes, however they were taken."""
+    """Samples of both classes."""
 
     @property
     def confused(self) -> int:
@@ -29,14 +29,11 @@ class ConfusedPair(NamedTuple):
 
 
 def confused_pairs(labels: Sequence[str], predicted: Sequence[str | None]) -> list[ConfusedPair]:
-    """The pairs of classes that were taken for each other at least once.
+    """Return the pairs of classes that were taken for each other at least once.
 
     Ordered by rate, then by how many were confused, highest first, then by names. ``labels`` holds the class of each
-    test sample, ``predicted`` what it was taken for; one that was taken for nothing (None) counts among the samples of
-    its class.
-
-    Raises:
-        ValueError: there are no samples, or the lengths differ.
+    test sample, ``predicted`` what it was taken for, or None. Raises ValueError if there are no samples, or if the
+    lengths differ.
 
     >>> confused_pairs(["robin", "robin", "wren", "wren", "owl"], ["wren", "robin", "robin", "wren", "owl"])
     [ConfusedPair(first='robin', second='wren', first_as_second=1, second_as_first=1, samples=4)]
@@ -45,7 +42,7 @@ def confused_pairs(labels: Sequence[str], predicted: Sequence[str | None]) -> li
     if len(labels) == 0:
         raise ValueError("labels are empty: without samples no classes are confused")
     samples = Counter(labels)
-    taken = Counter((label, said) for label, said in zip(labels, predicted, strict=True) if said not in (None, label))
-    pairs = {(min(label, said), max(label, said)) for label, said in taken if said is not None}
+    taken = Counter(zip(labels, predicted, strict=True))
+    pairs = {(min(label, other), max(label, other)) for label, other in taken if other is not None and other != label}
     found = [ConfusedPair(a, b, taken[a, b], taken[b, a], samples[a] + samples[b]) for a, b in pairs]
     return sorted(found, key=lambda pair: (-pair.rate, -pair.confused, pair.first, pair.second))

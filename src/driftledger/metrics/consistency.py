@@ -1,10 +1,8 @@
-"""How far the sentences of one text are borne out by what others say of the same thing.
+"""How far other texts about the same thing support the sentences of one text.
 
-Sources: Sun et al., "CrossCheckGPT: Universal Hallucination Ranking for Multimodal Foundation Models", whose idea is
-that independent systems are unlikely to make up the same; Manakul et al., "SelfCheckGPT: Zero-Resource Black-Box
-Hallucination Detection for Generative Large Language Models", whose variant with BERTScore gives the formula: the best
-match within a passage, averaged over passages. Here a cosine takes BERTScore's place, and passages are of other
-systems.
+Sources: Sun et al., "CrossCheckGPT: Universal Hallucination Ranking for Multimodal Foundation Models", for the idea;
+Manakul et al., "SelfCheckGPT: Zero-Resource Black-Box Hallucination Detection for Generative Large Language Models",
+for the formula of its variant with BERTScore, which a cosine replaces here. Passages are of other systems.
 """
 
 from collections.abc import Sequence
@@ -17,17 +15,13 @@ from driftledger.metrics.neighbours import nearest
 
 
 def support(sentences: Float32, passages: Sequence[Float32]) -> Float64:
-    """The support of each sentence: the mean over passages of its largest cosine with a sentence of the passage.
+    """Return, for each sentence, the mean over passages of its largest cosine with a sentence of the passage.
 
-    ``sentences`` is n×d, and each of ``passages`` m×d with an m of its own. The answer is n values in [−1, 1], higher
-    is better supported; a row of zeros, of which nothing is known, has 0. Cosines are rounded to 9 decimals, so that it
-    is the same on every processor.
+    ``sentences`` is n×d, each of ``passages`` m×d with its own m; the answer is n values in [−1, 1], higher is better
+    supported. Raises ValueError if there is no passage, or something is empty, not finite or of another shape.
 
-    Raises:
-        ValueError: there is no passage, or something is empty, not finite or of another shape than the rest.
-
-    >>> said = np.array([[1, 0], [0, 1]], dtype=np.float32)
-    >>> support(said, [np.array([[1, 0]], dtype=np.float32), np.array([[3, 4], [0, 2]], dtype=np.float32)])
+    >>> claims = np.array([[1, 0], [0, 1]], dtype=np.float32)
+    >>> support(claims, [np.array([[1, 0]], dtype=np.float32), np.array([[3, 4], [0, 2]], dtype=np.float32)])
     array([0.8, 0.5])
     """
     if not passages:

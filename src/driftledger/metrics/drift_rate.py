@@ -1,11 +1,9 @@
-"""How much of the start is left on average along a chain, and how fast it goes: two measures of the Telephone Game.
+"""Two measures of the Telephone Game: the mean similarity to the start along a chain, and the rate at which it falls.
 
-Source: Mollah, Gupta, Swetha, Liu, Munir, Shah, "The Telephone Game: Evaluating Semantic Drift in Unified Models",
-arXiv 2509.04438, and the authors' ``semantic-drift/mcd-sdr.py`` (mollahsabbir/Semantic-Drift-in-Unified-Models on
-GitHub, at 4f1d253), which is what is followed: of the paper only its abstracts could be looked up. Its second version
-keeps the first measure and drops the second.
-
-They count generations: a text and an image are one each, so that iteration t of describe → draw is generation 2t.
+Source: Mollah et al., "The Telephone Game: Evaluating Semantic Drift in Unified Models", arXiv 2509.04438, and the
+authors' ``semantic-drift/mcd-sdr.py`` (mollahsabbir/Semantic-Drift-in-Unified-Models on GitHub, at 4f1d253), which is
+followed here. The paper's second version drops the second measure. They count generations: a text and an image are one
+each, so that iteration t of describe → draw is generation 2t.
 """
 
 import math
@@ -17,25 +15,18 @@ import numpy as np
 from driftledger.core.types import Float64
 from driftledger.metrics._checks import check_features
 from driftledger.metrics.exact import exact_mean, round_significant
-from driftledger.metrics.intervals.estimate import ConfidenceInterval
+from driftledger.metrics.intervals import ConfidenceInterval, t_quantile
 
-FEWEST = 3
-"""Generations: the curve has three numbers."""
+FEWEST = 3  # generations: the curve has three parameters
 SLOWEST, FASTEST = 0.01, 7.0
 """Of b times the distance of two generations. Below it, the curve is a straight line to within a hundredth; above it,
-a thousandth of the fall is left after the first step: in neither do the values tell b."""
-DIGITS = 6
-"""The last bits of an exponential vary with the processor."""
-
-_GRID = 120
-_HALVINGS = 60
+a thousandth of the fall is left after the first step. The values determine b in neither case."""
+DIGITS = 6  # the last bits of an exponential vary with the processor
 
 
 class Decay(NamedTuple):
-    """The curve a·exp(−b·g) + c over generations g."""
+    """The curve a·exp(−b·g) + c over generations g, with a > 0: the values fall."""
 
-    scale: float
-    """a, which is above 0: the values fall."""
     rate: float
     """b, per generation; lower is slower."""
     floor: float
@@ -43,17 +34,14 @@ class Decay(NamedTuple):
 
 
 class NoDecayError(ValueError):
-    """The values tell no rate; says why."""
+    """The values determine no rate; says why."""
 
 
 def mean_cumulative_drift(similarities: Float64) -> float:
-    """MCD: the mean over generations of the mean over samples of the similarity to the start.
+    """Return MCD: the mean over generations of the mean over samples of the similarity to the start.
 
-    ``similarities`` is n×G, one row per chain and one column per generation of the modality that is compared. In spite
-    of its name it is a similarity: higher is better, and a chain that loses nothing has 1. Correctly rounded, so that
-    neither samples nor generations have an order.
-
-    Source: the paper's MCD; ``np.mean(gen_mean_scores)`` in its code.
+    ``similarities`` is n×G, one row per chain and one column per generation. In spite of its name it is a similarity:
+    higher is better, and a chain that loses nothing has 1.
 
     Raises:
         ValueError: ``similarities`` is not a matrix, is empty, or holds a value that is not finite; says where.
@@ -65,152 +53,83 @@ def mean_cumulative_drift(similarities: Float64) -> float:
     return exact_mean([exact_mean(column) for column in similarities.T.tolist()])
 
 
-def decay(generations: Sequence[float], means: Sequence[float]) -> Decay:
-    """SDR: the least-squares fit of a·exp(−b·g) + c to the mean similarity of each generation; its rate is b.
+def decay(means: Sequence[float], step: float) -> Decay:
+    """Return SDR, the rate b of the least-squares fit of a·exp(−b·g) + c to mean similarities, and c.
 
-    The authors' code starts scipy's ``curve_fit`` at (1, 0.1, 0) and takes where it ends. That a and c are linear gives
-    the same least squares without a start: for each b they are a regression, so that b alone is searched, first among
-    values of b·Δ from 0.01 to 7, Δ being the distance between two generations, then to the last bit. A best fit at
-    either end is no estimate of b, and is refused. Numbers have 6 significant digits.
-
-    Args:
-        generations: ascending and equally far apart; ``means``: as many similarities.
+    ``means`` holds the mean similarity of each generation; the generations are ``step`` apart.
+    For each b, the best a and c are a linear regression, so that b alone is searched, between :data:`SLOWEST` and
+    :data:`FASTEST`; a best fit at either end is no estimate of b. Numbers have 6 significant digits.
 
     Raises:
         NoDecayError: the values do not fall, fall ever faster or in a straight line, or at once.
-        ValueError: there are fewer than three generations, they are not ascending at one distance, the lengths differ,
-            or a value is not finite.
+        ValueError: there are fewer than three means, or one is not finite.
 
-    >>> decay([2, 4, 6], [0.75, 0.625, 0.5625])
-    Decay(scale=0.5, rate=0.346574, floor=0.5)
+    >>> decay([0.75, 0.625, 0.5625], step=2)
+    Decay(rate=0.346574, floor=0.5)
     """
-    g, y = np.asarray(generations, dtype=np.float64), np.asarray(means, dtype=np.float64)
-    step = _step(g, y)
-    [found] = _rates((g - g[0]) / step, y[None])
+    y = np.asarray(means, dtype=np.float64)
+    if len(y) < FEWEST or not np.isfinite(y).all():
+        raise ValueError(f"there must be {FEWEST} generations or more, with finite means")
+    [found] = _rates(y[None])
     if math.isnan(found):
-        raise NoDecayError(_why(y))
-    powers = np.exp(-found * (g - g[0]) / step)
-    slope, floor = _line(powers, y[None])
-    rate = found / step
-    scale = float(slope[0]) * math.exp(rate * g[0])
-    return Decay(*(round_significant(float(each), DIGITS) + 0.0 for each in (scale, rate, floor[0])))
+        if y[-1] >= y[0]:
+            raise NoDecayError("the similarities do not fall along the chain")
+        if (y[0] - y[1]) / (y[0] - y[-1]) > 1 / (len(y) - 1):
+            raise NoDecayError("the similarities fall at once, and not any further")
+        raise NoDecayError("the similarities fall in a straight line, or ever faster")
+    powers, slope, _ = _fit(np.array([found]), y[None])
+    floor = y.mean() - float(slope[0]) * powers.mean()
+    return Decay(*(round_significant(float(each), DIGITS) + 0.0 for each in (found / step, floor)))  # + 0.0: not −0
 
 
-def leave_one_out_rates(generations: Sequence[float], similarities: Float64) -> Float64:
-    """The n rates of :func:`decay` over n chains, each without one of them; NaN where the others tell none.
-
-    What the interval of a rate is made of. ``similarities`` is n×G, n > 1.
-
-    Raises:
-        ValueError: as in :func:`decay` and :func:`mean_cumulative_drift`, or there is but one chain.
-
-    >>> chains = np.array([[0.75, 0.625, 0.5625]] * 3)
-    >>> leave_one_out_rates([2, 4, 6], chains).round(4).tolist()
-    [0.3466, 0.3466, 0.3466]
-    """
-    check_features("similarities", similarities)
-    n = len(similarities)
-    if n < 2:
-        raise ValueError("without its only chain there are none")
-    g = np.asarray(generations, dtype=np.float64)
-    sums = np.array([math.fsum(column) for column in similarities.T.tolist()])
-    means = (sums - similarities) / (n - 1)
-    step = _step(g, means[0])
-    return _rates((g - g[0]) / step, means) / step
-
-
-def rate_interval(generations: Sequence[float], similarities: Float64, quantile: float) -> ConfidenceInterval | None:
-    """The interval of :func:`decay`'s rate over n chains: exp(ln b ± quantile · σ), to 6 significant digits.
+def rate_interval(similarities: Float64, step: float, confidence: float) -> ConfidenceInterval | None:
+    """Return the interval of :func:`decay`'s rate over n×G similarities: exp(ln b ± t · σ), to 6 significant digits.
 
     σ² is (n − 1) / n · Σ (ln bᵢ − mean)², bᵢ being the rate without chain i: the jackknife, on a scale on which a rate
-    cannot be below 0. In simulations it holds the rate as often as it says with five generations or more, and less
-    often with three that are noisy.
-
-    None where the chains tell no rate, or would not without one of them: then no interval could be told either.
+    cannot be below 0. In simulations it covers the rate as often as claimed with five generations or more. None if the
+    chains, or all but one of them, determine no rate.
 
     Source: Efron and Tibshirani 1993, "An Introduction to the Bootstrap", chapter 11.
 
-    Args:
-        quantile: of Student's t with n − 1 degrees of freedom, at (1 + confidence) / 2.
-
-    Raises:
-        ValueError: as in :func:`leave_one_out_rates`.
-
     >>> chains = np.array([[0.75, 0.62, 0.56, 0.53], [0.76, 0.63, 0.56, 0.52], [0.74, 0.61, 0.55, 0.52]])
-    >>> low, high = rate_interval([2, 4, 6, 8], chains, quantile=4.303)
-    >>> low < decay([2, 4, 6, 8], chains.mean(axis=0)).rate < high
-    True
+    >>> rate_interval(chains, 2, 0.9)
+    ConfidenceInterval(low=0.27939, high=0.432957)
     """
-    without = leave_one_out_rates(generations, similarities)
+    check_features("similarities", similarities)
+    n, columns = len(similarities), similarities.T.tolist()
+    if n < 2:
+        raise ValueError("a single chain shows no spread")
+    means = (np.array([math.fsum(column) for column in columns]) - similarities) / (n - 1)
+    without = _rates(means) / step
     try:
-        rate = decay(generations, [exact_mean(column) for column in similarities.T.tolist()]).rate
+        rate = decay([exact_mean(column) for column in columns], step).rate
     except NoDecayError:
         return None
     if not np.isfinite(without).all():
         return None
     logs = np.log(without)
-    n = len(logs)
-    half = quantile * math.sqrt((n - 1) / n * float(((logs - logs.mean()) ** 2).sum()))
+    half = t_quantile(confidence, n - 1) * math.sqrt((n - 1) / n * float(((logs - logs.mean()) ** 2).sum()))
     return ConfidenceInterval(*(round_significant(rate * math.exp(side * half), DIGITS) for side in (-1, 1)))
 
 
-def _step(g: Float64, y: Float64) -> float:
-    if g.ndim != 1 or g.shape != y.shape:
-        raise ValueError(f"there must be a value for each generation, but shapes are {g.shape} and {y.shape}")
-    if len(g) < FEWEST:
-        raise ValueError(f"a curve of three numbers takes {FEWEST} generations, but there are {len(g)}")
-    if not (np.isfinite(g).all() and np.isfinite(y).all()):
-        raise ValueError("a generation or a mean is not finite")
-    steps = np.diff(g)
-    if not (steps > 0).all() or not np.allclose(steps, steps[0], rtol=1e-9, atol=0):
-        raise ValueError("generations must be ascending at one distance")
-    return float(steps[0])
-
-
-def _rates(x: Float64, y: Float64) -> Float64:
-    """b of each row of ``y`` over x = 0, 1, …; NaN where the best fit is no fall, or lies at an end."""
-    grid = np.geomspace(SLOWEST, FASTEST, _GRID)
-    losses = np.stack([_loss(np.exp(-b * x), y) for b in grid])
-    best = losses.argmin(axis=0)
-    inside = (best > 0) & (best < _GRID - 1)
-    low, high = grid[np.clip(best - 1, 0, None)], grid[np.clip(best + 1, None, _GRID - 1)]
-    for _ in range(_HALVINGS):
+def _rates(y: Float64) -> Float64:
+    """Return b of each row of ``y`` at x = 0, 1, …; NaN where the best fit is no fall, or lies at an end."""
+    grid = np.geomspace(SLOWEST, FASTEST, 120)
+    best = np.stack([(_fit(np.full(len(y), b), y)[2] ** 2).sum(axis=1) for b in grid]).argmin(axis=0)
+    inside = (best > 0) & (best < len(grid) - 1)
+    low, high = grid[np.clip(best - 1, 0, None)], grid[np.clip(best + 1, None, len(grid) - 1)]
+    for _ in range(60):  # the squares that are left have the derivative 2·Σ r·a·x·exp(−b·x)
         middle = (low + high) / 2
-        rising = _slope_of_loss(middle, x, y) > 0
+        powers, slope, residuals = _fit(middle, y)
+        rising = (residuals * slope[:, None] * np.arange(y.shape[1]) * powers).sum(axis=1) > 0
         low, high = np.where(rising, low, middle), np.where(rising, middle, high)
-    found = (low + high) / 2
-    powers = np.exp(-found[:, None] * x)
-    falls = (y * (powers - powers.mean(axis=1, keepdims=True))).sum(axis=1) > 0
-    return np.where(inside & falls, found, np.nan)
+    found: Float64 = (low + high) / 2
+    return np.where(inside & (_fit(found, y)[1] > 0), found, np.nan)
 
 
-def _line(powers: Float64, y: Float64) -> tuple[Float64, Float64]:
-    """a and c of the regression of each row of ``y`` on ``powers``."""
-    centred = powers - powers.mean()
-    slope = (y * centred).sum(axis=1) / (centred**2).sum()
-    return slope, y.mean(axis=1) - slope * powers.mean()
-
-
-def _loss(powers: Float64, y: Float64) -> Float64:
-    slope, floor = _line(powers, y)
-    squares: Float64 = ((y - slope[:, None] * powers - floor[:, None]) ** 2).sum(axis=1)
-    return squares
-
-
-def _slope_of_loss(b: Float64, x: Float64, y: Float64) -> Float64:
-    """Of the squares that are left, by b: Σ r · a · x · exp(−b·x), r being what is left; for each row its own b."""
-    powers = np.exp(-b[:, None] * x)
+def _fit(b: Float64, y: Float64) -> tuple[Float64, Float64, Float64]:
+    """Return exp(−b·x), the slope a of the regression of each row of ``y`` on it, and the residuals r."""
+    powers = np.exp(-b[:, None] * np.arange(y.shape[1]))
     centred = powers - powers.mean(axis=1, keepdims=True)
     slope = (y * centred).sum(axis=1) / (centred**2).sum(axis=1)
-    left = (y - y.mean(axis=1, keepdims=True)) - slope[:, None] * centred
-    found: Float64 = (left * slope[:, None] * x * powers).sum(axis=1)
-    return found
-
-
-def _why(y: Float64) -> str:
-    if y[-1] >= y[0]:
-        return "the similarities do not fall along the chain"
-    fall = (y[0] - y[1]) / (y[0] - y[-1])
-    if fall > 1 / (len(y) - 1):
-        return "the similarities fall at once, and not any further"
-    return "the similarities fall in a straight line, or ever faster"
+    return powers, slope, (y - y.mean(axis=1, keepdims=True)) - slope[:, None] * centred

@@ -1,22 +1,20 @@
-"""Which models can be told apart: tests of all pairs, corrected for their number, and what follows for ranks.
+"""Which models can be told apart: tests of all pairs, corrected for their number, and the ranks that follow.
 
 "Not told apart" is not transitive: the first may not be told from the second, nor the second from the third, and yet
-the first be better than the third. So no partition says it all. A *rank* counts how many are shown to be better, and a
-*letter* stands for models of which no two are told apart; a model may have several.
+the first be better than the third. A *rank* counts how many are shown to be better. A *letter* marks models no two of
+which are told apart; a model may have several.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, combinations, count
 from string import ascii_letters
 from typing import NamedTuple
-
-from driftledger.metrics._checks import check_finite
 
 Pair = tuple[str, str]
 
 
 class Difference(NamedTuple):
-    """The second of a pair beside the first."""
+    """The second of a pair compared with the first."""
 
     difference: float
     """The second's value less the first's, over what both have."""
@@ -36,145 +34,94 @@ class Groups(NamedTuple):
 
     @property
     def best(self) -> frozenset[str]:
-        """Those that nobody is shown to be better than; empty where that is all of them: then none stands out."""
+        """Those that no model is shown to be better than; empty if that is all of them."""
         first = frozenset(name for name, rank in self.ranks.items() if rank == 1)
         return first if len(first) < len(self.ranks) else frozenset()
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values corrected by Holm's step-down method, so that all of them that are at most α hold with confidence 1 − α.
+    """Correct p-values by Holm's step-down method, so that all of them that are at most α hold with confidence 1 − α.
 
-    The k-th smallest of m is multiplied by m − k + 1, is at least the ones before, and at most 1. Whatever the
-    dependence between the tests, and pairs of the same models depend on each other.
+    The k-th smallest of m is multiplied by m − k + 1, is at least the ones before, and at most 1. It holds for any
+    dependence between the tests.
 
     Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6.
-
-    Raises:
-        ValueError: a value is not from 0 to 1; says which.
 
     >>> holm([0.01, 0.25, 0.5])
     [0.03, 0.5, 0.5]
     """
-    if not p_values:
-        return []
-    check_finite(p_values, "correct")
-    for place, value in enumerate(p_values):
-        if not 0 <= value <= 1:
-            raise ValueError(f"p-value {place} is {value}, but must be from 0 to 1")
-    corrected, least, left = [0.0] * len(p_values), 0.0, len(p_values)
-    for place in sorted(range(len(p_values)), key=lambda place: p_values[place]):
-        least = max(least, min(1.0, left * p_values[place]))
+    corrected, least = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda place: p_values[place])):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
         corrected[place] = least
-        left -= 1
     return corrected
 
 
 def shown(pairs: Mapping[Pair, Difference], confidence: float) -> dict[Pair, int]:
-    """Of each pair, after Holm's correction over those that can be tested: 1 where the second is shown to be higher,
-    -1 where the first is, 0 where they are not told apart.
+    """Return, for each pair, 1 if the second is shown to be higher, -1 if the first is, 0 if they are not told apart.
 
-    Raises:
-        ValueError: ``confidence`` is not between 0 and 1, or a p-value not from 0 to 1.
+    p-values are corrected by Holm's method over the pairs that can be tested.
 
-    >>> found = {("a", "b"): Difference(0.5, 0.001), ("b", "c"): Difference(-0.1, 0.04)}
-    >>> shown(found | {("a", "c"): Difference(0.4, None)}, 0.9)
+    >>> pairs = {("a", "b"): Difference(0.5, 0.001), ("b", "c"): Difference(-0.1, 0.04)}
+    >>> shown(pairs | {("a", "c"): Difference(0.4, None)}, 0.9)
     {('a', 'b'): 1, ('b', 'c'): -1, ('a', 'c'): 0}
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, but is {confidence}")
     tested = {pair: each.p_value for pair, each in pairs.items() if each.p_value is not None}
     corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
     doubt = round(1 - confidence, 12)  # 1 - 0.95 is a little more than 0.05
-    found = {}
-    for pair, (difference, _) in pairs.items():
-        apart = corrected.get(pair, 1.0) <= doubt
-        found[pair] = ((difference > 0) - (difference < 0)) if apart else 0
-    return found
+    return {
+        pair: (difference > 0) - (difference < 0) if corrected.get(pair, 1.0) <= doubt else 0
+        for pair, (difference, _) in pairs.items()
+    }
 
 
 def groups(
     models: Sequence[str], pairs: Mapping[Pair, Difference], *, confidence: float, higher_is_better: bool = True
 ) -> Groups:
-    """Ranks and letters of models from the tests of their pairs.
+    """Return ranks and letters of ``models`` from the tests of their pairs, in either order.
 
-    Args:
-        models: the best first, which decides who has the first letter.
-        pairs: of each two models, in either order.
+    ``models`` are given the best first, which decides who has the first letter.
 
-    Source: ranks as the Chatbot Arena's lower ends (Chiang et al. 2024, arXiv 2403.04132), of paired tests;
-    letters: Piepho 2004, "An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons", Journal of
-    Computational and Graphical Statistics 13, made by Kellerman's cover of the pairs that are not told apart by
-    cliques (Gramm et al. 2007, "Algorithms for Compact Letter Displays", Computational Statistics & Data Analysis 52).
+    Source: ranks as the Chatbot Arena's lower ends (Chiang et al. 2024, arXiv 2403.04132), of paired tests; letters:
+    Piepho 2004, "An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons", by Kellerman's cover of
+    the pairs that are not told apart by cliques (Gramm et al. 2007, "Algorithms for Compact Letter Displays").
 
     Raises:
-        ValueError: a pair is missing, two models have one name, or as in :func:`shown`.
+        ValueError: a pair is missing, or two models have one name.
 
     >>> near, far = Difference(-0.1, 0.2), Difference(-0.2, 0.01)
-    >>> pairs = {("a", "b"): near, ("b", "c"): near, ("a", "c"): far}
-    >>> found = groups(["a", "b", "c"], pairs, confidence=0.95)
+    >>> found = groups(["a", "b", "c"], {("a", "b"): near, ("b", "c"): near, ("a", "c"): far}, confidence=0.95)
     >>> found.ranks, found.letters
     ({'a': 1, 'b': 1, 'c': 2}, {'a': 'a', 'b': 'ab', 'c': 'b'})
     """
     if len(set(models)) < len(models):
         raise ValueError("two models have the same name")
-    sign = 1 if higher_is_better else -1
-    better: dict[str, set[str]] = {name: set() for name in models}
-    apart: dict[str, set[str]] = {name: set() for name in models}
-    for (one, other), higher in shown(pairs, confidence).items():
-        if higher:
-            worse, best = (one, other) if sign * higher > 0 else (other, one)
-            better[worse].add(best)
-            apart[worse].add(best)
-            apart[best].add(worse)
     for pair in combinations(models, 2):
         if pair not in pairs and pair[::-1] not in pairs:
             raise ValueError(f"{pair[0]} and {pair[1]} are not compared")
-    letters = dict.fromkeys(models, "")
-    alike = _cliques(models, lambda one, other: other not in apart[one])
-    for letter, clique in zip(_letters(), alike, strict=False):
+    better: dict[str, set[str]] = {name: set() for name in models}
+    for (one, other), higher in shown(pairs, confidence).items():
+        if higher:
+            worse, best = (one, other) if (higher > 0) == higher_is_better else (other, one)
+            better[worse].add(best)
+    letters, names = dict.fromkeys(models, ""), chain(ascii_letters, (f"({number})" for number in count(53)))
+    for letter, clique in zip(names, _cliques(models, better), strict=False):
         for name in clique:
             letters[name] += letter
-    return Groups(
-        {name: 1 + len(those) for name, those in better.items()},
-        letters,
-        {name: frozenset(those) for name, those in better.items()},
-    )
+    ranks = {name: 1 + len(those) for name, those in better.items()}
+    return Groups(ranks, letters, {name: frozenset(those) for name, those in better.items()})
 
 
-def normalised(value: float, floor: float, ceiling: float) -> float:
-    """Where a value stands between a floor and a ceiling: 0 at the floor, 1 at the ceiling.
-
-    Raises:
-        ValueError: floor and ceiling are equal, or one of the three is not finite.
-
-    >>> normalised(0.55, 0.25, 0.85)
-    0.5000000000000001
-    """
-    check_finite([value, floor, ceiling], "set between floor and ceiling")
-    if floor == ceiling:
-        raise ValueError(f"floor and ceiling are both {floor}, with nothing in between")
-    return (value - floor) / (ceiling - floor)
-
-
-def _cliques(names: Sequence[str], alike: Callable[[str, str], bool]) -> list[list[str]]:
-    """Sets of names of which any two are alike, that hold every name and every pair that is."""
-    cliques: list[list[str]] = []
+def _cliques(names: Sequence[str], better: Mapping[str, set[str]]) -> Iterator[set[str]]:
+    """Yield sets of names no two of which are told apart, until they cover every name and every such pair."""
     covered: set[frozenset[str]] = set()
     for place, name in enumerate(names):
-        for other in (name, *names[place + 1 :]):
-            if alike(name, other) and frozenset((name, other)) not in covered:
-                clique = {name, other}
-                for more in names:
-                    if all(alike(more, each) for each in clique):
-                        clique.add(more)
-                cliques.append([each for each in names if each in clique])
-                covered |= {frozenset((a, b)) for a in clique for b in clique}
-    return cliques
-
-
-def _letters() -> Iterator[str]:
-    yield from ascii_letters
-    number = len(ascii_letters)
-    while True:
-        number += 1
-        yield f"({number})"
+        for other in names[place:]:
+            if other in better[name] or name in better[other] or frozenset((name, other)) in covered:
+                continue
+            clique = {name, other}
+            for more in names:
+                if all(more not in better[each] and each not in better[more] for each in clique):
+                    clique.add(more)
+            covered |= {frozenset((a, b)) for a in clique for b in clique}
+            yield clique

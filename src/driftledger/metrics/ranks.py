@@ -5,21 +5,17 @@ from collections.abc import Sequence
 from driftledger.metrics._checks import check_finite
 
 DECIMALS = 12
-"""Values are compared as rounded to this many decimals, so that rounding errors do not break a tie."""
+"""Values are rounded to so many decimals before they are compared, so that rounding errors do not break a tie."""
 
 
 def competition_ranks(values: Sequence[float], higher_is_better: bool) -> list[int]:
-    """The rank of each value: 1 + how many are better, so that ties share a rank and the next are skipped.
-
-    Two values tie if they are equal when rounded to 12 decimals.
+    """Return the rank of each value: 1 + how many are better, so that ties share a rank and the next are skipped.
 
     Raises:
         ValueError: ``values`` is empty, or holds a NaN or an infinity; says which.
 
     >>> competition_ranks([0.3, 0.5, 0.5, 0.1], higher_is_better=True)
     [3, 1, 1, 4]
-    >>> competition_ranks([217.1, 223.6, 218.4], higher_is_better=False)
-    [1, 3, 2]
     """
     check_finite(values, "rank")
     compared = [round(float(value), DECIMALS) for value in values]

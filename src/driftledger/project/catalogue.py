@@ -1,21 +1,44 @@
-"""The entries that come with the package, for names that ``params.yaml`` does not define."""
+"""The entries that come with the package, and the classes behind entries.
 
+A class of somebody's own may lack what the project's classes are held to by tests. So whatever it lacks is one sentence
+when the settings are read, before any stage runs.
+"""
+
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from driftledger.benchmarks.descriptions import Description
 from driftledger.collect.settings import WorkerSettings
-from driftledger.core.places import LONGEST
-from driftledger.core.registry import PROVIDED_SECTIONS
-from driftledger.core.yaml_text import load_yaml
+from driftledger.components.base import Component, Encoder, Generator, Model
+from driftledger.core.errors import ConfigError
+from driftledger.core.files import load_yaml
+from driftledger.core.registry import LONGEST, PROVIDED_SECTIONS, Provided, is_provider, provider_class, provider_place
+from driftledger.core.strict import Name, Strict
+from driftledger.core.text import for_line
+from driftledger.data.datasets.base import DatasetProvider
+from driftledger.data.question_sets.base import QuestionProvider
+
+if TYPE_CHECKING:
+    from driftledger.project.settings import Settings
 
 DESCRIPTIONS = "descriptions"
 SECTIONS = (*PROVIDED_SECTIONS, DESCRIPTIONS)
 """Of ``params.yaml``, and the names of the catalogue's files."""
+
+BASES: Mapping[str, type[Provided]] = {
+    "datasets": DatasetProvider,
+    "models": Model,
+    "generators": Generator,
+    "encoders": Encoder,
+    "question_sets": QuestionProvider,
+}
+"""The base classes of a section's classes."""
 
 
 class CatalogueEntry(BaseModel):
@@ -25,7 +48,7 @@ class CatalogueEntry(BaseModel):
 
     provider: str = Field(max_length=LONGEST)
     workers: WorkerSettings | None = None
-    """By whom its batches are made; no setting of the component."""
+    """What makes its batches; no setting of the component."""
 
     def settings(self) -> dict[str, Any]:
         return dict(self.model_extra or {})
@@ -35,8 +58,98 @@ AnyEntry = CatalogueEntry | Description
 
 
 @cache
+def _shipped(name: str) -> Any:
+    return load_yaml((files("driftledger") / "catalogue" / f"{name}.yaml").read_bytes())
+
+
+@cache
 def catalogue(section: str) -> Mapping[str, AnyEntry]:
     """The entries of a section that come with the package, by name."""
-    raw = load_yaml((files("driftledger") / "catalogue" / f"{section}.yaml").read_bytes())
     kind = Description if section == DESCRIPTIONS else CatalogueEntry
-    return {name: kind.model_validate(entry) for name, entry in raw.items()}
+    return {name: kind.model_validate(entry) for name, entry in _shipped(section).items()}
+
+
+class CorrelationSettings(Strict):
+    """How our metrics are set against leaderboards of others: the section ``correlation``."""
+
+    models: dict[str, dict[Name, Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]]]
+    """Leaderboard, a file of leaderboards without ``.csv`` → our catalogue name → the name there."""
+    lower_is_better: tuple[str, ...]
+    """Benchmarks of leaderboards, without what follows a ``/``, where the lowest value has rank 1."""
+    confidence: float = Field(gt=0.5, lt=1.0)
+    """Of intervals."""
+
+    @model_validator(mode="after")
+    def _one_of_ours_per_name(self) -> "CorrelationSettings":
+        for leaderboard, names in self.models.items():
+            for name in names.values():
+                ours = sorted(own for own, outside in names.items() if outside == name)
+                if len(ours) > 1:
+                    raise ValueError(
+                        f"models.{leaderboard}: {name!r} stands for {' and for '.join(ours)}; leave it with one of them"
+                    )
+        return self
+
+
+def shipped_correlation() -> CorrelationSettings:
+    """The catalogue's models on the leaderboards that come with it, for a ``params.yaml`` without the section."""
+    return CorrelationSettings.model_validate(_shipped("correlation"))
+
+
+def checked_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:
+    """Return the class behind a provider, which has all that its section needs.
+
+    Args:
+        own: as in :func:`~driftledger.core.registry.provider_class`.
+
+    Raises:
+        ConfigError: there is none, it cannot be imported, or it lacks something.
+        UntrustedCodeError: it is a project's own code, which may not be run.
+    """
+    cls = provider_class(section, provider, own)
+    if lacking := _lacking(section, provider, cls):
+        raise ConfigError(f"{provider_place(section, provider)} {lacking}")
+    return cls
+
+
+def _lacking(section: str, provider: str, cls: Any) -> str | None:
+    """Say what is wrong with a class and what to do, as the end of a sentence."""
+    base = BASES[section]
+    if not (isinstance(cls, type) and issubclass(cls, base)):
+        wrap = "" if section == "question_sets" else f", or wrap a function by driftledger.{section[:-1]}"
+        return f"is no class derived from {base.__module__}.{base.__name__}; derive it from that{wrap}"
+    if missing := sorted(getattr(cls, "__abstractmethods__", ())):
+        return f"does not implement {', '.join(missing)}; write what {base.__name__} asks for"
+    if cls.provider not in (provider, provider_place(section, provider)):
+        if ":" in cls.provider:
+            return f"is written elsewhere; name it {cls.provider}"
+        return f"calls itself {cls.provider!r:.80}; leave its provider out"
+    if issubclass(cls, Component) and not isinstance(getattr(cls, "version", None), str):
+        return 'has no version; add version: ClassVar[str] = "1" to the class, and change it when its outputs change'
+    if issubclass(cls, Encoder):
+        sees, reads = cls.encode_images is not Encoder.encode_images, cls.encode_texts is not Encoder.encode_texts
+        if not (sees or reads):
+            return "has no tower; write encode_images, encode_texts or both"
+        name = getattr(cls, "frechet_name", None)
+        if sees and provider != "inception" and not re.fullmatch(r"frechet_[a-z0-9_]+", str(name)):
+            return f"has the frechet_name {name!r:.80}; give it one of frechet_ and a-z 0-9 _"
+    return None
+
+
+def class_of_record(section: str, provider: str, settings: "Settings | None") -> type[Provided] | str:
+    """Return the class behind a provider that a record names; or why there is none, as the end of a sentence.
+
+    A record names no code to import: only the registry, and what ``params.yaml`` of a trusted project names, is looked
+    through.
+    """
+    try:
+        if is_provider(section, provider):
+            return provider_class(section, provider)
+        for name, entry in getattr(settings, section, {}).items():
+            if isinstance(entry, CatalogueEntry) and entry.provider == provider and settings is not None:
+                if settings.own_code is None:
+                    return "it is this checkout's own code, which is not run without --trust"
+                return settings.provider_class(section, name)
+    except ConfigError as error:
+        return for_line(str(error))
+    return f"there is no provider {for_line(provider)!r:.80} here"

@@ -1,35 +1,72 @@
-"""Published protocols as selections: a preset is laid over ``params.yaml``, which is otherwise untouched.
+"""``params.yaml`` written by us: the first one, and published protocols laid over it. Comments of the user's stay.
 
 Presets come with the package; a project may have its own in ``presets/``, which win over those of the same name.
-A value is replaced where it stands in the text, and what a benchmark needs that was not selected before is added. A
-YAML library that writes the whole file anew keeps its comments, but not its layout, and one preset could then not undo
-another.
 """
 
+import io
 import re
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Mapping
 from importlib.resources import files
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.registry import benchmark, benchmark_names, benchmarks
+from driftledger.benchmarks.base import DATASET
+from driftledger.benchmarks.registry import benchmark, benchmark_names
+from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, unknown_name
-from driftledger.core.files import write_text
-from driftledger.core.yaml_text import load_yaml
-from driftledger.project.catalogue import CatalogueEntry, catalogue
+from driftledger.core.files import load_yaml, write_text
 from driftledger.project.scaffold import SECTION, brought
-from driftledger.project.settings import PARAMS, Settings, parse_settings, read_yaml_text
+from driftledger.project.settings import PARAMS, Settings, parse_settings, read_yaml
+
+_HEAD = """\
+# What a user decides. `run` selects by name, and what is new is evaluated. A name that stands in no section at the end
+# is looked up in the catalogue that comes with driftledger ('driftledger models' lists it); an entry here wins over one
+# there of the same name. Any service with OpenAI's interface is a model:
+#
+# models:
+#   my_model:
+#     provider: openai
+#     model: gpt-4.1
+#     base_url: https://api.openai.com/v1 # the key is read from OPENAI_API_KEY, or from what api_key_env names
+
+run: {}
+tracking:
+  uri: sqlite:///mlflow.db # MLFLOW_TRACKING_URI overrides it
+  experiment: driftledger
+  traces: 6 # units of each score that a run shows step by step: the worst, the best, and some between; or all, or none
+"""
+_COMMENTS = {
+    "datasets": "all that are built; each benchmark goes over its own of them",
+    "question_sets": "likewise",
+    "encoders": "that see images",
+    "text_encoders": "that read descriptions",
+    "descriptions": "how descriptions are asked for",
+    "judge": "the model that grades open answers",
+}
+"""Comments behind what is selected."""
 
 
-class _Change(NamedTuple):
-    start: int
-    end: int
-    value: str
-    said: str
+class Images(NamedTuple):
+    """A folder of images that becomes a dataset."""
+
+    name: str
+    path: str
+    """As the dataset's settings have it."""
+
+
+class PresetInWords(NamedTuple):
+    """The comment that a preset begins with."""
+
+    name: str
+    what: str
+    """Its first sentence."""
+    needs: str
+    """What must be installed or downloaded, and what of it is retired; empty where it says nothing."""
 
 
 def presets(root: Path) -> dict[str, Path]:
@@ -38,65 +75,31 @@ def presets(root: Path) -> dict[str, Path]:
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
 
 
-class PresetInWords(NamedTuple):
-    """What a preset says of itself in the comment that it begins with, and who would be paid."""
-
-    name: str
-    what: str
-    """Its first sentence."""
-    needs: str
-    """What has to be there, and what of it is retired; empty where it says nothing."""
-    costs: str
-
-
 def presets_in_words(root: Path) -> list[PresetInWords]:
-    """Every preset for people; nothing is planned, for which data would have to be there."""
-    found = []
+    """Describe every preset; nothing is planned, for which data would have to be there."""
+    described = []
     for name, path in presets(root).items():
-        text = path.read_text(encoding="utf-8")
-        comment = takewhile(lambda line: line.startswith("#"), text.splitlines())
+        comment = takewhile(lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines())
         what, _, rest = " ".join(line.lstrip("# ") for line in comment).partition("Needs: ")
-        needs = [each for number, each in enumerate(_sentences(rest)) if number == 0 or "retired" in each]
-        try:
-            costs = _costs(load_yaml(text))
-        except (yaml.YAMLError, AttributeError, TypeError, ValueError):  # what is wrong with it is told who selects it
-            costs = ""
-        found.append(PresetInWords(name, _sentences(what)[0], ". ".join(needs), costs))
-    return found
+        sentences = [
+            [each.rstrip(".") for each in re.split(r"(?<=\.) (?=[A-Z])", part.strip())] for part in (what, rest)
+        ]
+        needs = [each for number, each in enumerate(sentences[1]) if number == 0 or "retired" in each]
+        described.append(PresetInWords(name, sentences[0][0], ". ".join(needs)))
+    return described
 
 
-def _sentences(text: str) -> list[str]:
-    return [each.strip().rstrip(".") for each in re.split(r"(?<=\.) (?=[A-Z])", text.strip())]
+def read_preset(root: Path, name: str) -> dict[str, Any]:
+    """Read what a preset sets, by section.
 
-
-def _costs(preset: dict[str, Any]) -> str:
-    """Who is paid, by the prices in the catalogue: for images drawn how much at most, for words by how many there
-    are."""
-    run = preset.get("run", {})
-    models = [*run.get("models", []), *([run["judge"]] if "judge" in run else [])]
-    by_token = [name for name in models if _prices("models", name)]
-    drawn = 100 * len(run.get("models", [])) * sum(_drawn(preset, spec) for spec in benchmarks() if run.get(spec.name))
-    told = []
-    for name in run.get("generators", []):
-        prices = _prices("generators", name)
-        if prices and drawn:
-            price = f"at most {drawn * prices['image']:,.0f} for" if "image" in prices else "by token, for"
-            told.append(f"{name}: {price} {drawn:,} drawings of 100 images")
-    told += [f"{', '.join(by_token)}: by token"] if by_token else []
-    return f"{'; '.join(told)}; 'driftledger plan' counts it" if told else "nothing, by the prices in the catalogue"
-
-
-def _drawn(preset: dict[str, Any], spec: Benchmark) -> int:
-    """How many images a generator draws of one, for each model."""
-    stages = [stage for stage in spec.collects if "generator" in stage.keys]
-    section = preset.get(spec.name, {})
-    return sum(section.get("iterations", 1) if "iterations" in stage.settings else 1 for stage in stages)
-
-
-def _prices(section: str, name: str) -> dict[str, float]:
-    entry = catalogue(section).get(name)
-    prices: dict[str, float] = entry.settings().get("prices", {}) if isinstance(entry, CatalogueEntry) else {}
-    return prices
+    Raises:
+        ConfigError: there is no such preset.
+    """
+    known = presets(root)
+    if name not in known:
+        raise ConfigError(unknown_name("preset", name, known))
+    preset: dict[str, Any] = read_yaml(known[name])
+    return preset
 
 
 def apply_preset(root: Path, name: str) -> list[str]:
@@ -105,121 +108,145 @@ def apply_preset(root: Path, name: str) -> list[str]:
     Raises:
         ConfigError: no such preset, or the settings would not be valid with it; nothing is written then.
     """
-    params, preset = root / PARAMS, read_preset(root, name)
-    before, _ = read_yaml_text(params)
-    text, preset, added = _with_sections(before, preset)
-    changes = _changes(text, preset)
-    text = _changed(text, changes)
-    if text == before:
-        return []
-    parse_settings(load_yaml(text), _title(name), root.absolute())
-    if _changes(text, preset):  # an alias stands for text elsewhere
-        raise ConfigError(f"{params} is written in a way that presets cannot change; select by hand what {name} does")
-    write_text(params, text)
-    return [*added, *(change.said for change in changes)]
+    content, _, changed = _with_preset(root, name)
+    if changed:
+        write_text(root / PARAMS, _dumped(content))
+    return changed
 
 
 def preset_settings(root: Path, name: str) -> Settings:
-    """The settings as they would be with the preset; nothing is written. Errors as in :func:`apply_preset`."""
-    text, _ = read_yaml_text(root / PARAMS)
-    return parse_settings(load_yaml(laid_over(text, read_preset(root, name))), _title(name), root.absolute())
+    """Return the settings as they would be with the preset; nothing is written. Errors as in :func:`apply_preset`."""
+    return _with_preset(root, name)[1]
 
 
-def laid_over(text: str, preset: dict[str, Any]) -> str:
-    """A ``params.yaml`` of this text with what a preset sets; errors as in :func:`apply_preset`."""
-    text, preset, _ = _with_sections(text, preset)
-    return _changed(text, _changes(text, preset))
+def _with_preset(root: Path, name: str) -> tuple[CommentedMap, Settings, list[str]]:
+    preset = read_preset(root, name)
+    content = _loaded(root / PARAMS)
+    changed = _lay_over(content, preset)
+    return content, _checked(_dumped(content), name, root.absolute()), changed
 
 
-def read_preset(root: Path, name: str) -> dict[str, Any]:
-    """What a preset sets, by section.
+def first_params(root: Path, preset: str, images: Images | None, *, minimal: bool) -> str:
+    """Write the text of a project's first ``params.yaml``: a preset's selection, over the images where there are some.
+
+    Args:
+        root: of the project.
+        minimal: whether it names only the benchmarks that are selected.
 
     Raises:
-        ConfigError: there is no such preset.
+        ConfigError: there is no such preset, or it selects what is not there.
     """
-    known = presets(root)
-    if name not in known:
-        raise ConfigError(unknown_name("preset", name, known))
-    preset: dict[str, Any] = load_yaml(known[name].read_text(encoding="utf-8"))
-    return preset
-
-
-def _title(name: str) -> str:
-    return f"{PARAMS} with the preset {name}"
-
-
-def _with_sections(text: str, preset: dict[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
-    """The text with the sections and the keys of ``run`` that it lacks for what the preset selects, the preset without
-    what nothing of that needs, and what was added."""
-    content = load_yaml(text)
-    content = content if isinstance(content, dict) else {}
-    run = preset.get("run", {})
-    over = {name: run.get(name, (content.get("run") or {}).get(name)) for name in benchmark_names()}
-    lacking = [name for name in benchmark_names() if name not in content]
-    new = [name for name in lacking if over[name]]
-    text += "".join(f"\n{brought(name, SECTION)}" for name in new)
-    preset = {section: values for section, values in preset.items() if section not in lacking or section in new}
-    if not isinstance(content.get("run"), dict):
-        return text, preset, [f"{name}: added" for name in new]
-    judged = any(over[name] and benchmark(name).judged for name in benchmark_names())
-    absent = {key: value for key, value in run.items() if key not in content["run"]}
-    keys = {key: value for key, value in absent.items() if value and (judged or key != "judge")}
-    if keys:
-        text = _with_keys(text, keys)
-    if run:
-        preset["run"] = {key: value for key, value in run.items() if key not in absent or key in keys}
-    return text, preset, [f"{name}: added" for name in (*new, *(f"run.{key}" for key in keys))]
-
-
-def _with_keys(text: str, keys: dict[str, Any]) -> str:
-    """The text with further keys at the end of ``run``."""
-    composed: Any = yaml.compose(text, yaml.SafeLoader)
-    node = next(value for key, value in composed.value if key.value == "run")
-    if node.flow_style:
-        raise ConfigError(f"{PARAMS}: 'run' stands in braces, where presets add nothing; give each of its keys a line")
-    return with_lines(text, node, keys)
-
-
-def _changed(text: str, changes: Sequence[_Change]) -> str:
-    for change in sorted(changes, reverse=True):
-        text = text[: change.start] + change.value + text[change.end :]
+    laid = read_preset(root, preset)
+    wanted: dict[str, Any] = dict(laid["run"])
+    if images is not None:
+        ours = [name for name in benchmark_names() if benchmark(name).data is DATASET]
+        wanted |= {name: [images.name] for name in ("datasets", *ours) if wanted.get(name)}
+    selected = [name for name in benchmark_names() if wanted.get(name)]
+    content = _yaml().load(_HEAD)
+    run = content["run"] = CommentedMap()
+    content.yaml_set_comment_before_after_key("tracking", before="\n")
+    lists = ("models", "generators", "encoders", "text_encoders", "descriptions")
+    optional = [key for key in lists if wanted.get(key) or not minimal]
+    for key in ("datasets", "question_sets", *(selected if minimal else benchmark_names()), *optional):
+        run[key] = _flow(wanted.get(key, []))
+    if any(benchmark(name).judged for name in selected):
+        run["judge"] = wanted["judge"]
+    run["seed"] = 1
+    for key in run:
+        if key in _COMMENTS:
+            run.yaml_add_eol_comment(_COMMENTS[key], key, column=0)
+    _lay_over(content, {"run": {}} | {section: laid[section] for section in laid if section in selected})
+    if images is not None:
+        content["datasets"] = CommentedMap({images.name: CommentedMap(provider="image_folder", path=images.path)})
+        content.yaml_set_comment_before_after_key("datasets", before="\n")
+        content["datasets"][images.name].yaml_add_eol_comment("subfolders are categories", "path", column=0)
+    text = _dumped(content)
+    _checked(text, preset, None)
     return text
 
 
-def _changes(text: str, preset: dict[str, Any]) -> list[_Change]:
-    return list(_below(text, yaml.compose(text, yaml.SafeLoader), load_yaml(text), preset, ""))
+def name_of(folder: str) -> str:
+    """Name the dataset that a folder of this name becomes.
+
+    >>> [name_of(folder) for folder in ("My Photos (2024)", "2024", "Fotos für Anna", "...")]
+    ['my_photos_2024', 'images_2024', 'fotos_fur_anna', 'my_images']
+    """
+    plain = unicodedata.normalize("NFKD", folder).encode("ascii", "ignore").decode().lower()
+    name = "_".join("".join(c if c.isalnum() else " " for c in plain).split())
+    if not name:
+        return "my_images"
+    is_text = load_yaml(name) == name  # and no number, date, truth or nothing
+    return (name if is_text and not name[:1].isdigit() else f"images_{name}")[:64]
 
 
-def _below(text: str, node: Any, old: Any, preset: dict[str, Any], place: str) -> Iterator[_Change]:
-    nodes = {key.value: value for key, value in node.value} if isinstance(old, dict) else {}
-    for key, value in preset.items():
-        where = f"{place}.{key}" if place else str(key)
-        if key not in nodes:
-            raise ConfigError(f"{PARAMS} has no {where!r}, which the preset sets; add it there")
-        if isinstance(value, dict) and isinstance(old[key], dict):
-            yield from _below(text, nodes[key], old[key], value, where)
-        elif old[key] != value:
-            said = f"{where}: {flow(old[key])} → {flow(value)}"
-            yield _Change(nodes[key].start_mark.index, end_of(text, nodes[key]), flow(value), said)
+def _lay_over(content: CommentedMap, preset: Mapping[str, Any]) -> list[str]:
+    """Set what a preset sets, add what its selection needs, and say what changed.
+
+    Sections of benchmarks that nothing is selected for stay out, as do keys of ``run`` that would be empty.
+    """
+    run, changed = content.get("run"), list[str]()
+    if not isinstance(run, dict):
+        raise ConfigError(f"{PARAMS} has no section 'run', which the preset changes; add it")
+    over = {name: preset.get("run", {}).get(name, run.get(name)) for name in benchmark_names()}
+    for name in benchmark_names():
+        if over[name] and name not in content:
+            content[name] = _yaml().load(brought(name, SECTION))[name]
+            content.yaml_set_comment_before_after_key(name, before="\n")
+            changed.append(f"{name}: added")
+    judged = any(over[name] and benchmark(name).judged for name in benchmark_names())
+    for section, values in preset.items():
+        if section not in content and section in benchmark_names():
+            continue
+        for key, value in values.items():
+            where = f"{section}.{key}"
+            known: Any = content.get(section)
+            known = known if isinstance(known, CommentedMap) else CommentedMap()
+            if section == "run" and key not in known:
+                if not value or (key == "judge" and not judged):
+                    continue
+            elif key not in known:
+                raise ConfigError(f"{PARAMS} has no {where!r}, which the preset sets; add it there")
+            elif known[key] == value:
+                continue
+            before = f"{canonical_json(known[key])} → " if key in known else "added: "
+            changed.append(f"{where}: {before}{canonical_json(value)}")
+            known[key] = _flow(value)
+            comments = known.ca.items.get(key)
+            if comments and len(comments) > 2 and comments[2]:
+                comments[2].column = 0  # one blank behind the value, however long it is now
+    return changed
 
 
-def end_of(text: str, node: Any) -> int:
-    """Where the node's own text ends; YAML's marks count the comments behind a block to it."""
-    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        return end_of(text, last[1] if isinstance(last, tuple) else last)
-    start: int = node.start_mark.index
-    return start + len(text[start : node.end_mark.index].rstrip())
+def _checked(text: str, preset: str, own_code: Path | None) -> Settings:
+    return parse_settings(load_yaml(text), f"{PARAMS} with the preset {preset}", own_code)
 
 
-def with_lines(text: str, node: Any, keys: dict[str, Any]) -> str:
-    """The text with further keys, a line each, at the end of a mapping in block style."""
-    end = text.find("\n", end_of(text, node)) + 1 or len(text)
-    indent = " " * node.start_mark.column
-    lines = "".join(f"{indent}{key}: {flow(value)}\n" for key, value in keys.items())
-    return text[:end] + ("" if text[:end].endswith("\n") else "\n") + lines + text[end:]
+def _loaded(path: Path) -> CommentedMap:
+    """Read ``params.yaml`` with its comments; errors as in :func:`~driftledger.project.settings.read_yaml`."""
+    if not isinstance(read_yaml(path), dict):
+        raise ConfigError(f"{path} holds no sections; 'driftledger init' writes it")
+    content: CommentedMap = _yaml().load(path.read_text(encoding="utf-8"))
+    return content
 
 
-def flow(value: Any) -> str:
-    """A value as it stands on one line of YAML."""
-    return str(yaml.safe_dump([value], default_flow_style=True, width=2**31, allow_unicode=True)).strip()[1:-1]
+def _yaml() -> YAML:
+    made = YAML()
+    made.preserve_quotes, made.width = True, 4096
+    made.indent(mapping=2, sequence=4, offset=2)
+    made.representer.add_representer(type(None), lambda own, _: own.represent_scalar("tag:yaml.org,2002:null", "null"))
+    return made
+
+
+def _dumped(content: CommentedMap) -> str:
+    text = io.StringIO()
+    _yaml().dump(content, text)
+    return text.getvalue()
+
+
+def _flow(value: Any) -> Any:
+    """A list or mapping that is written on one line."""
+    if not isinstance(value, list | dict):
+        return value
+    made = CommentedSeq(value) if isinstance(value, list) else CommentedMap(value)
+    made.fa.set_flow_style()
+    return made

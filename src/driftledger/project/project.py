@@ -1,12 +1,12 @@
 """A checkout: its settings, its folders, and its components as DVC has seen them."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from filelock import FileLock, Timeout
 
@@ -15,16 +15,12 @@ from driftledger.benchmarks.selection import Selected
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Encoder, Generator, Model
-from driftledger.core.checkouts import main_checkout
 from driftledger.core.errors import MissingExtraError, MissingSourceError, StoreError
-from driftledger.core.files import read_json
-from driftledger.core.limits import load_json
-from driftledger.core.paths import Combination, Paths
+from driftledger.core.files import load_json
+from driftledger.core.paths import Combination, Paths, main_checkout
 from driftledger.core.types import Sample
-from driftledger.data.records import DatasetCard, read_samples
+from driftledger.data.records import read_samples
 from driftledger.project.settings import PARAMS, Settings, load_settings
-
-C = TypeVar("C", bound=Component)
 
 STORE = "DRIFTLEDGER_STORE"
 """Where the user names a folder for finished calls, whatever a project says."""
@@ -60,30 +56,31 @@ class Project:
     @cached_property
     def selected(self) -> Selected:
         """Every score that ``params.yaml`` selects."""
-        return Selected([(spec, keys) for spec in benchmarks() for keys in spec.selection(self.settings)])
+        return Selected([(spec, keys) for spec in benchmarks() for keys in self.settings.keys_of(spec)])
 
     def model(self, name: str) -> Model:
-        """The model of that name, as ``resolve`` found it.
+        """Return the model of that name, as ``resolve`` noted it.
 
         Raises:
             StoreError: it has changed since.
+            MissingSourceError, MissingExtraError: it is not on this machine, unless its calls are only counted.
         """
-        return self._as_resolved("models", name, self.settings.model)
+        return cast(Model, self._as_resolved("models", name))
 
     def judge(self) -> Model:
-        """The judge, as ``resolve`` found it; errors as in :meth:`model`."""
-        return self._as_resolved("judge", self.settings.judge, self.settings.model)
+        """Return the judge; errors as in :meth:`model`."""
+        return self.model(self.settings.judge)
 
     def generator(self, name: str) -> Generator:
-        """The generator of that name, as ``resolve`` found it; errors as in :meth:`model`."""
-        return self._as_resolved("generators", name, self.settings.generator)
+        """Return the generator of that name; errors as in :meth:`model`."""
+        return cast(Generator, self._as_resolved("generators", name))
 
     def encoder(self, name: str) -> Encoder:
-        """The encoder of that name, as ``resolve`` found it; errors as in :meth:`model`."""
-        return self._as_resolved("encoders", name, self.settings.encoder)
+        """Return the encoder of that name; errors as in :meth:`model`."""
+        return cast(Encoder, self._as_resolved("encoders", name))
 
     def built_samples(self, dataset: str) -> list[Sample]:
-        """The samples of a dataset.
+        """Return the samples of a dataset.
 
         Raises:
             StoreError: its stage has not run.
@@ -95,59 +92,33 @@ class Project:
             )
         return read_samples(folder)
 
-    def dataset_card(self, dataset: str) -> DatasetCard:
-        """What a dataset that is built says about itself."""
-        return read_json(self.paths.dataset(dataset) / "dataset.json", DatasetCard)
-
     def made(self, kind: str, name: str) -> Component | None:
-        """Return a ``model`` (or judge) or a ``generator`` that was made here before; None if nothing has needed it."""
-        sections = ("models", "judge") if kind == "model" else (f"{kind}s",)
-        return next((self._components[key] for s in sections if (key := (s, name)) in self._components), None)
+        """Return a ``model`` or a ``generator`` that was made here before; None if nothing has needed it."""
+        return self._components.get((f"{kind}s", name))
 
-    def _as_resolved(self, section: str, name: str, make: Callable[[str], C]) -> C:
-        """The component, unless a weight file or a branch has moved since DVC decided what to run; each is made once,
-        so that a checkpoint is loaded once."""
+    def _as_resolved(self, section: str, name: str) -> Component:
+        """Return a component, each made once so that a checkpoint is loaded once: also where two entries say the same,
+        as of a unified model that describes and draws."""
         if (section, name) not in self._components:
-            component = make(name)
+            component = cast(Component, self.settings.build(section, name))
+            noted = self.noted().get(section, {}).get(name)
             try:
-                self.check_resolved(section, name, component.fingerprint)
+                if noted not in (None, component.fingerprint):  # a weight file or a branch has moved
+                    raise StoreError(f"{section}.{name} has changed since it was resolved; run 'dvc repro' again")
             except (MissingSourceError, MissingExtraError) as error:
-                self._know_as_noted(section, name, component, error)
-            self._components[section, name] = self._one_of(component)
-        return cast(C, self._components[section, name])
-
-    def _one_of(self, component: Component) -> Component:
-        """The one that is here already, where another entry says the same: a unified model describes and draws with
-        weights that are loaded once."""
-        return next((each for each in self._components.values() if each == component), component)
-
-    def _know_as_noted(
-        self, section: str, name: str, component: Component, error: MissingSourceError | MissingExtraError
-    ) -> None:
-        """Let calls of a component that is not here be counted; errors where they would be made."""
-        noted = self.noted().get(section, {})
-        kept = noted.get(name) if isinstance(noted, dict) else noted
-        if isinstance(kept, str) and not self.asks:
-            component.__dict__.update(fingerprint=kept, spec={})  # where cached properties are kept
-        elif isinstance(error, MissingSourceError):
-            raise MissingSourceError(f"{section}.{name} is needed: {error}", error.place)
-        else:
-            raise MissingExtraError(f"{section}.{name} is needed: {error}")
+                if isinstance(noted, str) and not self.asks:  # counting calls does not need it
+                    component.__dict__.update(fingerprint=noted, spec={})  # where cached properties are kept
+                elif isinstance(error, MissingSourceError):
+                    raise MissingSourceError(f"{section}.{name} is needed: {error}", error.place) from None
+                else:
+                    raise MissingExtraError(f"{section}.{name} is needed: {error}") from None
+            same = (each for each in self._components.values() if each == component)
+            self._components[section, name] = next(same, component)
+        return self._components[section, name]
 
     @cached_property
     def _components(self) -> dict[tuple[str, str], Component]:
         return {}
-
-    def check_resolved(self, section: str, name: str, fingerprint: str) -> None:
-        """Refuse what is not what ``resolve`` noted under this name.
-
-        Raises:
-            StoreError: it has changed since.
-        """
-        found = self.noted().get(section, {})
-        expected = found.get(name, fingerprint) if isinstance(found, dict) else found
-        if fingerprint != expected:
-            raise StoreError(f"{section}.{name} has changed since it was resolved; run 'dvc repro' again")
 
     @cached_property
     def state(self) -> Path:
@@ -157,7 +128,7 @@ class Project:
         return main_checkout(self.root) / Path(named).expanduser() if named else self.paths.shared
 
     def noted(self) -> dict[str, Any]:
-        """What ``data/resolved.json`` holds; nothing where it is missing or damaged."""
+        """Read ``data/resolved.json``; empty if it is missing or damaged."""
         try:
             noted = load_json(self.paths.resolved.read_bytes())
         except (FileNotFoundError, ValueError):

@@ -1,9 +1,9 @@
 """``params.yaml`` → frozen, validated settings. Defaults live in that file and nowhere else.
 
-Which benchmarks there are is the registry's to say: each has a list in ``run``, and a section of its own.
+Each registered benchmark has a list in ``run``, and a section of its own.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from itertools import product
@@ -16,35 +16,44 @@ from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, create
 from driftledger.benchmarks.base import DATASET, Benchmark
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.registry import benchmark, benchmark_names, question_rules
-from driftledger.benchmarks.settings import EntryOf, Section
+from driftledger.benchmarks.settings import EntryOf, OfSelected, Section
 from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.components.card import CONTROLS
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, MissingExtraError, UntrustedCodeError, unknown_name
-from driftledger.core.names import Name
-from driftledger.core.places import Provided, is_place
-from driftledger.core.registry import PROVIDED_SECTIONS, is_provider, providers
-from driftledger.core.strict import Strict, explain
-from driftledger.core.yaml_text import load_yaml
+from driftledger.core.files import load_yaml
+from driftledger.core.registry import PROVIDED_SECTIONS, Provided, is_place, is_provider, providers
+from driftledger.core.strict import Name, Strict, explain
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.question_sets.base import QuestionProvider
-from driftledger.project.catalogue import DESCRIPTIONS, AnyEntry, CatalogueEntry, catalogue
-from driftledger.project.correlation import CorrelationSettings, shipped_correlation
-from driftledger.project.providers import checked_class
+from driftledger.project.catalogue import (
+    DESCRIPTIONS,
+    AnyEntry,
+    CatalogueEntry,
+    CorrelationSettings,
+    catalogue,
+    checked_class,
+    shipped_correlation,
+)
 
 PARAMS = "params.yaml"
+WITH_WORKERS = ("models", "generators")
+"""The sections whose entries are asked for calls, which may be made by replicas."""
+DVC_IGNORES = ("size", "nfiles")
+"""DVC 3.67 leaves keys of these names out when it looks a stage up among past runs, at any depth, so that a changed
+value would bring back the outputs of the old one. Components are safe: stages depend on their fingerprints."""
 
 
 def _no_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"{twice[0]!r} is selected twice")
     return names
 
 
 AnySelection = Annotated[tuple[Name, ...], AfterValidator(_no_duplicates)]
 Selection = Annotated[AnySelection, Field(min_length=1)]
+Entries = dict[Name, CatalogueEntry]
 
 
 class Run(Strict):
@@ -58,23 +67,23 @@ class Run(Strict):
     encoders: Selection
     """They see images."""
     text_encoders: AnySelection = ()
-    """They read descriptions. The first is the one that headline figures are of."""
+    """They read descriptions. Headline figures are of the first."""
     descriptions: AnySelection = ()
-    """How descriptions are asked for. The first is the one that headline figures are of."""
+    """How descriptions are asked for. Headline figures are of the first."""
     judge: Name | None = None
     """The model that grades open answers, where some are graded."""
     seed: int = Field(ge=0, lt=2**32)
 
     def names(self, benchmark_name: str, key: str) -> tuple[str, ...]:
-        """What a benchmark goes over, by a word of ``dvc.yaml``'s matrix: ``dataset`` or ``question_set`` is its own
-        list, ``model``, ``generator``, … what is selected for all."""
+        """Return what a benchmark goes over, by a word of ``dvc.yaml``'s matrix: ``dataset`` or ``question_set`` is its
+        own list, ``model``, ``generator``, … what is selected for all."""
         if key in benchmark(benchmark_name).data.keys:
             return self.over(benchmark_name)
         names: tuple[str, ...] = getattr(self, f"{key}s")
         return names
 
     def over(self, benchmark_name: str) -> tuple[str, ...]:
-        """The datasets or question sets that a benchmark goes over."""
+        """Return the datasets or question sets that a benchmark goes over."""
         names: tuple[str, ...] = getattr(self, benchmark_name)
         return names
 
@@ -85,8 +94,7 @@ class Run(Strict):
             for each in self.over(name):
                 if each not in getattr(self, built):
                     raise ValueError(f"{name} goes over {each!r}, which is not in {built}; add it there")
-        both = sorted(set(self.datasets) & set(self.question_sets))
-        if both:
+        if both := sorted(set(self.datasets) & set(self.question_sets)):
             raise ValueError(f"{both[0]!r} is a dataset and a question set, which MLflow cannot tell apart; rename one")
         return self
 
@@ -103,12 +111,6 @@ class Tracking(Strict):
     """Of each score, how many units a run shows step by step."""
 
 
-DVC_IGNORES = ("size", "nfiles")
-"""DVC 3.67 leaves keys of these names out when it looks a stage up among past runs, wherever they stand, so that a
-changed value would bring back the outputs of the old one. Components are not concerned: stages depend on their
-fingerprints."""
-
-
 def _keys(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -116,12 +118,6 @@ def _keys(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _keys(inner)
-
-
-Entries = dict[Name, CatalogueEntry]
-
-WITH_WORKERS = ("models", "generators")
-"""The sections whose entries are asked for calls, which may be made by replicas."""
 
 
 class Settings(Strict):
@@ -155,8 +151,13 @@ class Settings(Strict):
         """Those that go over something."""
         return tuple(benchmark(name) for name in benchmark_names() if self.run.over(name))
 
+    def keys_of(self, spec: Benchmark) -> Iterator[dict[str, str]]:
+        """Yield the keys of every selected score of a benchmark, in the order of ``run:``."""
+        names = [self.run.names(spec.name, key) for key in spec.scores.keys]
+        return (dict(zip(spec.scores.keys, each, strict=True)) for each in product(*names))
+
     def section(self, benchmark_name: str) -> Section:
-        """How a benchmark goes.
+        """Return how a benchmark goes.
 
         Raises:
             ConfigError: it has no section.
@@ -166,42 +167,43 @@ class Settings(Strict):
             raise ConfigError(f"{PARAMS}: {_no_section(benchmark_name)}")
         return section
 
-    def entry(self, section: str, name: str) -> AnyEntry:
-        """The entry of that name: the one in ``params.yaml``, or else the catalogue's.
-
-        Raises:
-            ConfigError: neither has one.
-        """
-        own: Mapping[str, AnyEntry] = getattr(self, section)
-        if name in own:
-            return own[name]
-        if name in catalogue(section):
-            return catalogue(section)[name]
-        raise ConfigError(unknown_name(f"{PARAMS}: {section}:", name, self.entries(section)))
-
     def entries(self, section: str) -> dict[str, AnyEntry]:
-        """All that can be selected, by name."""
+        """All that can be selected, by name: an entry in ``params.yaml`` wins over the catalogue's."""
         return {**catalogue(section), **getattr(self, section)}
 
+    def entry(self, section: str, name: str) -> AnyEntry:
+        """Return the entry of that name.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        if name not in (entries := self.entries(section)):
+            raise ConfigError(unknown_name(f"{PARAMS}: {section}:", name, entries))
+        return entries[name]
+
     def named(self, section: str) -> tuple[str, ...]:
-        """The entries of a section that take part in what is selected, whoever names them, each once."""
+        """The entries of a section that take part in what is selected, however they are named, each once."""
         names = [*getattr(self.run, section)]
         if section == "encoders":
             names += self.run.text_encoders
         if section == "models" and self.needs_judge:
             names.append(self.judge)
-        names += [name for _, where, name in self.references() if where == section]
+        names += [name for _, mark, name in self.references() if mark.section == section]
         return tuple(dict.fromkeys(names))
 
-    def references(self) -> Iterator[tuple[str, str, str]]:
-        """Where a benchmark's section names entries of a catalogue, of which, and the name of each."""
+    def references(self) -> Iterator[tuple[str, EntryOf, str]]:
+        """Yield where a benchmark's section names entries of a catalogue: the setting, its mark, the name."""
         for spec in self.benchmarks:
-            for key, field in spec.settings.model_fields.items():
-                for mark in field.metadata:
-                    if isinstance(mark, EntryOf):
-                        given = getattr(self.section(spec.name), key)
-                        names = given if isinstance(given, tuple) else () if given is None else (given,)
-                        yield from ((f"{spec.name}.{key}", mark.section, name) for name in names)
+            for key, mark, names in self._marked(spec):
+                if isinstance(mark, EntryOf):
+                    yield from ((f"{spec.name}.{key}", mark, name) for name in names)
+
+    def _marked(self, spec: Benchmark) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
+        """Yield the marks of a section's settings, and the names that each setting holds."""
+        for key, field in spec.settings.model_fields.items():
+            for mark in field.metadata:
+                given = getattr(self.section(spec.name), key)
+                yield key, mark, given if isinstance(given, tuple) else () if given is None else (given,)
 
     @property
     def needs_judge(self) -> bool:
@@ -220,121 +222,122 @@ class Settings(Strict):
         return self.run.judge
 
     @model_validator(mode="after")
-    def _dvc_sees_every_key(self) -> "Settings":
-        for section in ("datasets", "question_sets"):
-            for name, entry in getattr(self, section).items():
-                for key in _keys(entry.settings()):
-                    if key in DVC_IGNORES:
-                        raise ValueError(
-                            f"{section}.{name}: a setting must not be called {key!r}: DVC would not see its changes"
-                        )
-        return self
-
-    @model_validator(mode="after")
-    def _have_sections(self) -> "Settings":
+    def _is_consistent(self) -> "Settings":
         for spec in self.benchmarks:
             if getattr(self, spec.name) is None:
                 raise ValueError(_no_section(spec.name))
-        return self
-
-    @model_validator(mode="after")
-    def _names_are_known(self) -> "Settings":
         for section in PROVIDED_SECTIONS:
-            own: Entries = getattr(self, section)
-            for name, entry in own.items():
-                if not is_place(entry.provider) and not is_provider(section, entry.provider):
-                    raise ValueError(unknown_name(f"{section}.{name}: provider", entry.provider, providers(section)))
-                if entry.workers is not None and section not in WITH_WORKERS:
-                    raise ValueError(f"{section}.{name}: workers are for {', '.join(WITH_WORKERS)} alone; remove it")
+            self._check_entries(section, getattr(self, section))
             self._check_known(f"run.{section}", section, getattr(self.run, section))
         if self.run.judge is not None:
             self._check_known("run.judge", "models", [self.run.judge])
-        elif self.needs_judge:
-            judged = next(spec.name for spec in self.benchmarks if spec.judged)
-            raise ValueError(f"run.{judged} selects something that a judge grades; name a model as run.judge")
+        elif judged := [spec.name for spec in self.benchmarks if spec.judged]:
+            raise ValueError(f"run.{judged[0]} selects something that a judge grades; name a model as run.judge")
         self._check_known("run.text_encoders", "encoders", self.run.text_encoders)
         self._check_known("run.descriptions", DESCRIPTIONS, self.run.descriptions)
         for name, description in self.descriptions.items():
-            shown = description.demonstrations
-            if shown and shown.encoder:
-                self._check_known(f"descriptions.{name}: encoder", "encoders", [shown.encoder])
-            if shown and shown.by:
-                self._check_known(f"descriptions.{name}: by", "models", [shown.by])
-        for where, section, name in self.references():
-            self._check_known(where, section, [name])
+            if shown := description.demonstrations:
+                self._check_known(f"descriptions.{name}: encoder", "encoders", [shown.encoder] if shown.encoder else [])
+                self._check_known(f"descriptions.{name}: by", "models", [shown.by] if shown.by else [])
+        for where, mark, name in self.references():
+            self._check_known(where, mark.section, [name])
         for leaderboard, names in self.correlation.models.items():
             self._check_known(f"correlation.models.{leaderboard}:", "models", names)
+        self._check_questions()
+        self._check_benchmarks()
         return self
+
+    def _check_entries(self, section: str, entries: Entries) -> None:
+        for name, entry in entries.items():
+            if not is_place(entry.provider) and not is_provider(section, entry.provider):
+                raise ValueError(unknown_name(f"{section}.{name}: provider", entry.provider, providers(section)))
+            if entry.workers is not None and section not in WITH_WORKERS:
+                raise ValueError(f"{section}.{name}: workers are for {', '.join(WITH_WORKERS)} alone; remove it")
+            ignored = [key for key in _keys(entry.settings()) if key in DVC_IGNORES]
+            if ignored and section in ("datasets", "question_sets"):
+                raise ValueError(
+                    f"{section}.{name}: a setting must not be called {ignored[0]!r}: DVC would not see its changes"
+                )
 
     def _check_known(self, where: str, section: str, names: Iterable[str]) -> None:
-        own = getattr(self, section)
         for name in names:
-            if name not in own and name not in catalogue(section):
-                raise ValueError(unknown_name(f"{where}:", name, self.entries(section)))
+            if name not in (entries := self.entries(section)):
+                raise ValueError(unknown_name(f"{where}:", name, entries))
 
-    @model_validator(mode="after")
-    def _questions_keep_the_rules(self) -> "Settings":
+    def _check_questions(self) -> None:
         protocols = {}
         for name in self.run.question_sets:
-            try:
+            with suppress(UntrustedCodeError):
                 provider = self.question_set(name)
-            except UntrustedCodeError:
-                continue
-            try:
-                question_rules(provider)
-            except ConfigError as error:
-                raise ValueError(f"question_sets.{name}: {error}") from None
-            protocols[name] = provider.protocol
+                try:
+                    question_rules(provider)
+                except ConfigError as error:
+                    raise ValueError(f"question_sets.{name}: {error}") from None
+                protocols[name] = provider.protocol
         for spec in self.benchmarks:
             for name in self.run.over(spec.name):
-                if protocols.get(name, spec.name) != spec.name:
+                if (other := protocols.get(name, spec.name)) != spec.name:
                     raise ValueError(
-                        f"run.{spec.name} goes over {name!r}, whose questions are for {protocols[name]}; name it in "
-                        f"run.{protocols[name]}"
+                        f"run.{spec.name} goes over {name!r}, whose questions are for {other}; name it in run.{other}"
                     )
-        return self
 
-    @model_validator(mode="after")
-    def _benchmarks_can_go(self) -> "Settings":
+    def _check_benchmarks(self) -> None:
         for spec in self.benchmarks:
+            if empty := [f"run.{key}s" for key in spec.scores.keys if not self.run.names(spec.name, key)]:
+                needed = " and ".join(empty)
+                raise ValueError(f"{spec.name} needs {needed}; select some, or nothing in run.{spec.name}")
+            for key, mark, names in self._marked(spec):
+                other = [name for name in names if name not in self.run.over(spec.name)]
+                if isinstance(mark, OfSelected) and other:
+                    raise ValueError(
+                        f"{spec.name}.{key}: {other[0]!r} is not in run.{spec.name}; select it, or remove it"
+                    )
+        for where, mark, name in self.references():
             with suppress(UntrustedCodeError):
-                spec.check(self)
-        return self
+                if mark.must == "read" and not self.encoder(name).reads:
+                    raise ValueError(f"{where}: {name!r} has no text tower; name another, or set null")
+            if mark.must == "ask once":
+                asked = self.description(name)
+                if asked.demonstrations or len(asked.lengths) > 1:
+                    raise ValueError(
+                        f"{where}: {name!r} has demonstrations or several lengths; name a description that asks once "
+                        "an image"
+                    )
 
     def dataset(self, name: str) -> DatasetProvider:
-        """The dataset provider behind a catalogue name.
+        """Return the dataset provider behind a catalogue name.
 
         Raises:
             ConfigError: no such name, or its settings are wrong.
         """
-        return cast(DatasetProvider, self._build("datasets", name))
+        return cast(DatasetProvider, self.build("datasets", name))
 
     def question_set(self, name: str) -> QuestionProvider:
-        """The question set provider behind a catalogue name; errors as in :meth:`dataset`."""
-        return cast(QuestionProvider, self._build("question_sets", name))
+        """Return the question set provider behind a catalogue name; errors as in :meth:`dataset`."""
+        return cast(QuestionProvider, self.build("question_sets", name))
 
     def model(self, name: str) -> Model:
-        """The model behind a catalogue name; errors as in :meth:`dataset`."""
-        return cast(Model, self._build("models", name))
+        """Return the model behind a catalogue name; errors as in :meth:`dataset`."""
+        return cast(Model, self.build("models", name))
 
     def generator(self, name: str) -> Generator:
-        """The generator behind a catalogue name; errors as in :meth:`dataset`."""
-        return cast(Generator, self._build("generators", name))
+        """Return the generator behind a catalogue name; errors as in :meth:`dataset`."""
+        return cast(Generator, self.build("generators", name))
 
     def encoder(self, name: str) -> Encoder:
-        """The encoder behind a catalogue name; errors as in :meth:`dataset`."""
-        return cast(Encoder, self._build("encoders", name))
+        """Return the encoder behind a catalogue name; errors as in :meth:`dataset`."""
+        return cast(Encoder, self.build("encoders", name))
 
     def workers(self, component: Component) -> WorkerSettings | None:
-        """What the first entry that stands for this component says about its workers."""
+        """Return the workers of the first entry that gives this component."""
         section = f"{component.kind}s"
         for name, entry in self.entries(section).items():
-            if cast(CatalogueEntry, entry).workers and self._build(section, name) == component:
+            if cast(CatalogueEntry, entry).workers and self.build(section, name) == component:
                 return cast(CatalogueEntry, entry).workers
         return None
 
     def description(self, name: str) -> Description:
-        """How a catalogue name asks for a description.
+        """Return how a catalogue name asks for a description.
 
         Raises:
             ConfigError: no such name.
@@ -342,7 +345,7 @@ class Settings(Strict):
         return cast(Description, self.entry(DESCRIPTIONS, name))
 
     def examples_fingerprint(self, description: str) -> str:
-        """What stands behind a description's in-context examples: its encoder, and whoever describes them."""
+        """Name what is behind a description's in-context examples: its encoder, and the model that describes them."""
         shown = self.description(description).demonstrations
         if shown is None:
             return "none"
@@ -350,7 +353,7 @@ class Settings(Strict):
         return sha256_of([encoder, self.model(shown.by).fingerprint if shown.by else None])
 
     def provider_class(self, section: str, name: str) -> type[Provided]:
-        """The class behind an entry; what its settings are is not looked at.
+        """Return the class behind an entry, without looking at the entry's settings.
 
         Raises:
             ConfigError: there is none, or it lacks something that its section needs.
@@ -364,36 +367,27 @@ class Settings(Strict):
         except ConfigError as error:
             raise type(error)(f"{PARAMS}: {section}.{name}: {error}") from None
 
-    def _build(self, section: str, name: str) -> Component | DatasetProvider | QuestionProvider:
+    def build(self, section: str, name: str) -> Provided:
+        """Make what an entry of a section says; errors as in :meth:`dataset`."""
         entry, cls = cast(CatalogueEntry, self.entry(section, name)), self.provider_class(section, name)
         if entry.workers is not None and "limits" in cls.model_fields:  # of a service
             raise ConfigError(
                 f"{PARAMS}: {section}.{name}: a service has no workers here; remove them, and set limits.concurrency"
             )
         try:
-            return cast(Component | DatasetProvider | QuestionProvider, cls.model_validate(entry.settings()))
+            return cls.model_validate(entry.settings())
         except ValidationError as error:
             raise ConfigError(explain(error, f"{PARAMS}: {section}.{name}")) from None
 
 
 def _no_section(benchmark_name: str) -> str:
-    fields = benchmark(benchmark_name).settings.model_fields
-    return f"run.{benchmark_name} selects something, and there is no section {benchmark_name!r}; add one with " + (
-        ", ".join(fields)
-    )
-
-
-def settings_class() -> type[Settings]:
-    """:class:`Settings` with what the registered benchmarks add: a list of each in ``run``, and its section.
-
-    Raises:
-        ConfigError: a benchmark has the name of something else in it.
-    """
-    return _settings_class(benchmark_names())
+    fields = ", ".join(benchmark(benchmark_name).settings.model_fields)
+    return f"run.{benchmark_name} selects something, and there is no section {benchmark_name!r}; add one with {fields}"
 
 
 @cache
 def _settings_class(names: tuple[str, ...]) -> type[Settings]:
+    """Return :class:`Settings` with what these benchmarks add: a list of each in ``run``, and its section."""
     for name in names:
         if any(hasattr(each, name) or name in each.model_fields for each in (Settings, Run)):
             raise ConfigError(f"a benchmark cannot be called {name!r}, which has a meaning in {PARAMS}; rename it")
@@ -416,19 +410,13 @@ def load_settings(path: Path = Path(PARAMS), *, own_code: bool = False) -> Setti
 
 
 def read_yaml(path: Path) -> Any:
-    """What a file of settings in the checkout holds, unchecked; errors as in :func:`read_yaml_text`."""
-    return read_yaml_text(path)[1]
-
-
-def read_yaml_text(path: Path) -> tuple[str, Any]:
-    """The text of a file of settings in the checkout, and what it holds, unchecked.
+    """Read a file of settings in the checkout, unchecked.
 
     Raises:
         ConfigError: it is missing, or is not YAML.
     """
     try:
-        text = path.read_bytes().decode()
-        return text, load_yaml(text)
+        return load_yaml(path.read_bytes().decode(), for_dvc=True)
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
     except (yaml.YAMLError, ValueError) as error:
@@ -436,7 +424,7 @@ def read_yaml_text(path: Path) -> tuple[str, Any]:
 
 
 def parse_settings(raw: Any, where: str, own_code: Path | None = None) -> Settings:
-    """Check what ``params.yaml`` holds, the selected entries' own settings included; errors name it ``where``.
+    """Check the content of ``params.yaml``, the selected entries' own settings included; errors name it ``where``.
 
     Args:
         own_code: the folder whose modules may be imported; None leaves entries that name some unchecked.
@@ -445,18 +433,18 @@ def parse_settings(raw: Any, where: str, own_code: Path | None = None) -> Settin
         ConfigError: something in it is unknown or out of bounds.
     """
     try:
-        settings = settings_class().model_validate(raw, context=own_code)
+        settings = _settings_class(benchmark_names()).model_validate(raw, context=own_code)
     except ValidationError as error:
         raise ConfigError(explain(error, where)) from None
     for section in PROVIDED_SECTIONS:
         for name in getattr(settings.run, section):
             with suppress(UntrustedCodeError):
-                settings._build(section, name)
-    for kind, name, role, otherwise in _towers(settings):
+                settings.build(section, name)
+    for kind, name, wrong in _towers(settings):
         with suppress(UntrustedCodeError):
             encoder = settings.encoder(name)
             if not (encoder.sees if kind == "image" else encoder.reads):
-                raise ConfigError(f"{where}: {role}{otherwise}")
+                raise ConfigError(f"{where}: {wrong}")
     for sentence in _not_understood(settings):
         raise ConfigError(f"{where}: {sentence}")
     return settings
@@ -484,20 +472,20 @@ def _not_understood(settings: Settings) -> Iterator[str]:
             if spoken.isdisjoint(reader.understands | CONTROLS) and reader.provider not in speaker.understood_by:
                 yield (
                     f"{place}: {name!r} only works for models of {', '.join(sorted(reader.understands))}, and "
-                    f"run.models has {model!r}, of {speaker.provider}; select {_ANY_MODEL[section]}, or another entry that works "
+                    f"run.models has {model!r}, of {speaker.provider}; select {_ANY_MODEL[section]}, or another entry "
                     f"for every model; or set understood_by: [{reader.provider}] in models.{model} if it does"
                 )
 
 
-def _towers(settings: Settings) -> Iterator[tuple[Literal["image", "text"], str, str, str]]:
-    """Which tower each selected encoder needs: its name, where that is selected, and what to say where it has none."""
+def _towers(settings: Settings) -> Iterator[tuple[str, str, str]]:
+    """Yield which tower each selected encoder needs, the encoder, and what to say where it has none."""
     for name in settings.run.encoders:
-        yield "image", name, "run.encoders: ", f"{name!r} has no image tower; name it in run.text_encoders"
+        yield "image", name, f"run.encoders: {name!r} has no image tower; name it in run.text_encoders"
     for name in settings.run.text_encoders:
-        yield "text", name, "run.text_encoders: ", f"{name!r} has no text tower; name it in run.encoders"
+        yield "text", name, f"run.text_encoders: {name!r} has no text tower; name it in run.encoders"
     for name in settings.run.descriptions:
         shown = settings.description(name).demonstrations
         if shown and shown.encoder:
-            kind: Literal["image", "text"] = "image" if shown.choose == "similar_image" else "text"
+            kind = "image" if shown.choose == "similar_image" else "text"
             needed = f"{shown.choose} needs an encoder with {'an' if kind == 'image' else 'a'} {kind} tower"
-            yield kind, shown.encoder, f"descriptions.{name}: ", f"{needed}, and {shown.encoder!r} has none"
+            yield kind, shown.encoder, f"descriptions.{name}: {needed}, and {shown.encoder!r} has none"

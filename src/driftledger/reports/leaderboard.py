@@ -1,79 +1,249 @@
-"""Every benchmark's models side by side: tables as in the papers for people, one row per value for programs.
+"""Every benchmark's models side by side: tables as in the papers for people, one row per value for programs."""
 
-Which tables there are, what a metric is called and which direction is better stands in each benchmark's specification.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
-from driftledger.benchmarks.base import Benchmark, SideBySide
-from driftledger.benchmarks.score import Score, base_key
-from driftledger.benchmarks.tables import NOWHERE, Place, places
+from driftledger.benchmarks.base import COVERAGE, NOWHERE, Benchmark, Cell, Metric, Place, Table, cell
+from driftledger.benchmarks.coverage import how_many
+from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.collect.observations import Observations
-from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.core.files import new_folder, write_bytes, write_text
-from driftledger.reports.sections import (
-    ReportPart,
-    Told,
-    by_benchmark,
-    marks,
-    observed,
-    overview,
-    sections,
+from driftledger.core.grouping import grouped
+from driftledger.core.text import csv_text, for_csv, for_markdown
+from driftledger.reports.standing import Block, Part, best_first
+from driftledger.reports.tables import (
+    cells_of,
+    csv,
+    direction,
+    generators_tables,
+    interval,
+    latex,
+    markdown,
+    misplaced,
+    name_cell,
+    tables_of,
 )
-from driftledger.reports.tables import csv, latex, markdown
+
+T = TypeVar("T")
 
 _COLUMNS = (
     *("dataset", "generator", "encoder", "description"),
     *("metric", "kind", "name", "model", "value", "rank", "letters", "apart"),
 )
-"""Models that share one of ``letters`` cannot be told apart, and their ``rank`` is 1 + how many are shown to be better;
-without letters, which nobody tested, it goes by values. Controls have none. ``apart`` says why a rank is not among
-those of the rows without it."""
+"""Models that share one of ``letters`` cannot be told apart, and their ``rank`` is 1 + how many are shown to be better.
+Without letters nothing was tested, and the rank goes by values. Controls have none. ``apart`` says why a rank is not
+among those of the rows without it."""
 
 OVERALL, STEP = "overall", "step"
 """Kinds of numbers beside those in groups."""
 
+BRACKETS = "the interval, and a coverage below 1"
+LETTERS = (
+    "Models that share a letter cannot be told apart (paired differences, Holm's correction over all pairs). Bold "
+    "marks the group that no model is shown to be better than. A value without a letter was not tested; controls do "
+    "not compete."
+)
 
-def write_leaderboard(
-    target: Path,
-    scores: Sequence[Score],
-    seen: Observations | None = None,
-    told: Told | None = None,
-    further: Sequence[ReportPart] = (),
-) -> None:
-    """Write ``target`` as ``.csv``, one row per value, and as ``.md``, an overview and the tables that most readers
-    want; beside it ``tables.md``, those of details, and ``tables/``, a CSV and a LaTeX file of each.
+
+class Section(NamedTuple):
+    """What is under one heading."""
+
+    title: str
+    name: str
+    """The beginning of its files' names."""
+    spec: Benchmark
+    tables: Sequence[Table]
+    block: Block | None = None
+    """The scores; None where several blocks are side by side."""
+
+    @property
+    def apart(self) -> str:
+        """Why these are not ranked with the section before; empty where they are."""
+        return f"Not ranked with those above: {self.block.apart}." if self.block and self.block.apart else ""
+
+    @property
+    def scored(self) -> str:
+        """How much of each was scored."""
+        scores = self.block.scores if self.block else ()
+        return f"Scored: {', '.join(f'{score.model} {how_many(score)}' for score in scores)}." if scores else ""
+
+    def absent(self, inert: Callable[[str], str] = str) -> Iterator[str]:
+        """What has no value, and why, with the models that this is true of."""
+        scores = self.block.scores if self.block else ()
+        reasons = [((key, why), score.model) for score in scores for key, why in sorted(score.absent.items())]
+        for (key, why), models in _with_models(reasons, scores):
+            metric = self.spec.metric(key)
+            yield f"No {inert(metric.named(key) if metric else key)} ({models}): {inert(why)}."
+
+    def flags(self, inert: Callable[[str], str] = str) -> Iterator[str]:
+        """What a reader must know about the numbers, with the models that this is true of."""
+        scores = self.block.scores if self.block else ()
+        flags = [(flag, score.model) for score in scores for flag in score.flags]
+        return (f"{models}: {inert(flag)}" for flag, models in _with_models(flags, scores))
+
+
+def _with_models(pairs: Iterable[tuple[T, str]], scores: Sequence[Score]) -> Iterator[tuple[T, str]]:
+    """Each thing once, with its models in words."""
+    every = {score.model for score in scores}
+    for thing, some in grouped(dict.fromkeys(pairs), lambda each: each[0]).items():
+        models = [model for _, model in some]
+        yield thing, "all models" if len(models) == len(every) > 1 else ", ".join(models)
+
+
+def sections(parts: Sequence[Part]) -> list[Section]:
+    """For each benchmark a section with what is side by side across blocks, then one per block."""
+    made = []
+    for part in parts:
+        spec, _, blocks = part
+        several = side_by_side(part) if len({block.on for block in blocks}) > 1 else None
+        across = [*([several] if several else []), *generators_tables(spec, blocks)]
+        if across:
+            made.append(Section(f"{spec.name}, side by side", f"{spec.name}-across", spec, across))
+        made += [Section(block.title, block.name, spec, tables_of(block), block) for block in blocks]
+    return made
+
+
+class MetricColumn(NamedTuple):
+    """A metric on one data through the same components."""
+
+    metric: Metric
+    key: str
+    head: str
+    blocks: Sequence[Block]
+    """Those after the first are not ranked with it."""
+
+    @property
+    def scores(self) -> dict[str, Score]:
+        """Model → its score."""
+        return {score.model: score for block in self.blocks for score in block.scores}
+
+    @property
+    def apart(self) -> dict[str, str]:
+        """Model → why it is not ranked with the others."""
+        return {score.model: block.apart for block in self.blocks if block.apart for score in block.scores}
+
+    def cells(self) -> dict[str, Cell]:
+        """Model → its value with an interval, and a coverage below 1."""
+        cells = {}
+        for block in self.blocks:
+            of_block = cells_of(block, self.key, ranked=not block.apart)
+            for score in block.scores:
+                covered = "" if score.coverage == 1 else f"coverage {score.coverage:.{COVERAGE.digits}f}"
+                more = "; ".join(filter(None, (interval(score.metrics, self.key, self.metric.digits), covered)))
+                each = of_block[score.model]
+                cells[score.model] = each._replace(more=more if each.of else "", deviation="")
+        return cells
+
+
+def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterator[MetricColumn]:
+    """A column per data and components on which some model has the metric."""
+    for some in grouped(blocks, lambda block: block.on).values():
+        key = spec.shown_key(metric, [score for block in some for score in block.scores])
+        if key is not None:
+            yield MetricColumn(metric, key, metric.named(key) + direction(metric), some)
+
+
+def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
+    """A row per model, by the first column the best first."""
+    cells, first = [column.cells() for column in columns], columns[0]
+    scores = {model: score for column in reversed(columns) for model, score in column.scores.items()}
+    models = dict.fromkeys(model for column in columns for model in column.scores)
+    values = {model: None if model in first.apart else cells[0].get(model, cell(None)).value for model in models}
+    order = best_first([scores[model] for model in models], values, first.metric.is_higher)
+    rows = [[name_cell(score), *(of.get(score.model, cell(None)) for of in cells)] for score in order]
+    heads = ["", *(column.head + misplaced(column.blocks[0], column.key) for column in columns)]
+    notes = [
+        f"{column.head} of {model} has no rank: {why}."
+        for column, of in zip(columns, cells, strict=True)
+        for model, why in column.apart.items()
+        if of[model].value is not None
+    ]
+    return Table(title, heads, rows, notes, name=name)
+
+
+def at_a_glance(parts: Sequence[Part]) -> list[MetricColumn]:
+    """The first headlines of each benchmark, on the data and components that come first."""
+    return [
+        column._replace(head=f"{spec.title} {column.head}")
+        for spec, _, blocks in parts
+        for metric in spec.metrics
+        if metric.key in spec.glanced
+        for column in list(_columns(spec, blocks, metric))[:1]
+    ]
+
+
+def overview(parts: Sequence[Part]) -> Table | None:
+    """One row per model, a column for each of :func:`at_a_glance`; None without any."""
+    columns = at_a_glance(parts)
+    if not columns:
+        return None
+    on = "; ".join(f"{column.head}: {column.blocks[0].on}" for column in columns)
+    table = _table("At a glance", columns, "overview")
+    note = f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. {LETTERS} {on}."
+    return table._replace(notes=[note, *table.notes])
+
+
+def side_by_side(part: Part, *, headlines: bool = False) -> Table | None:
+    """A benchmark's metrics on all data and through all components; None without any.
 
     Args:
-        scores: in the order of the selection; of each benchmark the first ones are the overview's.
-        seen: of components that were asked the same twice.
-        told: the scores with what tests of their differences show; without it nothing is tested.
-        further: what stands behind the sections of the benchmarks.
+        headlines: show all headlines rather than those that the specification names.
     """
-    told = by_benchmark(scores) if told is None else told
-    parts = [*sections(told), *further]
-    details = [each for each in parts if any(table.detail for table in each.tables)]
-    lines = ["# Leaderboard", "", *overview_lines(told)]
-    lines += [line for each in observed(told, seen or {}, for_markdown) for line in (f"- {each}", "")]
-    if parts:
+    spec = part.spec
+    columns = [
+        column._replace(head=f"{column.head} on {column.blocks[0].on}")
+        for metric in spec.metrics
+        if (metric.headline or metric.compared if headlines else metric.key in (spec.across or spec.glanced))
+        for column in _columns(spec, part.blocks, metric)
+    ]
+    title = f"{spec.title} on all data, through all components; each column has its own ranks; in brackets {BRACKETS}"
+    return _table(title, columns, spec.name) if columns else None
+
+
+def remarks(parts: Sequence[Part], seen: Observations, inert: Callable[[str], str] = str) -> Iterator[str]:
+    """What components say of themselves, with the models this is true of; and how often one answered otherwise."""
+    scores = [score for part in parts for score in part.scores]
+    marked = [(mark, score.model) for score in scores for mark in marks_of(score.components)]
+    yield from (f"{models}: {inert(mark)}" for mark, models in _with_models(marked, scores))
+    cards = (card for score in scores for card in score.components.values())
+    for fingerprint, name in {card.fingerprint: card.name for card in cards}.items():
+        if fingerprint in seen:
+            yield f"{inert(name)}: {seen[fingerprint]}"
+
+
+def write_leaderboard(
+    target: Path, parts: Sequence[Part], seen: Observations | None = None, further: Sequence[Section] = ()
+) -> None:
+    """Write ``target`` as ``.csv``, one row per value, and as ``.md``, an overview and the tables that most readers
+    want; beside it ``tables.md`` with those of details, and ``tables/`` with a CSV and a LaTeX file of each.
+
+    Args:
+        seen: of components that were asked the same twice.
+        further: what follows the sections of the benchmarks.
+    """
+    every, glance = [*sections(parts), *further], overview(parts)
+    lines = ["# Leaderboard", ""]
+    lines += ["## At a glance", *list(markdown(glance))[1:]] if glance else []
+    lines += [line for each in remarks(parts, seen or {}, for_markdown) for line in (f"- {each}", "")]
+    if every:
         lines += ["Details stand in [tables.md](tables.md), and every table as CSV and LaTeX in [tables](tables).", ""]
-    lines += [line for section in parts for line in _lines(section, detail=False)]
-    write_text(target.with_suffix(".csv"), _values_csv(told))
+    lines += [line for section in every for line in _lines(section, detail=False)]
     write_text(target.with_suffix(".md"), "\n".join(lines))
-    lines = ["# Tables of details", "", *([] if details else ["There are none.", ""])]
-    lines += [line for section in details for line in _lines(section, detail=True)]
-    write_text(target.with_name("tables.md"), "\n".join(lines))
-    files = [("overview", table) for table in overview(told)]
-    files += [(f"{section.name}-{table.name}", table) for section in parts for table in section.tables]
+    write_text(target.with_suffix(".csv"), csv_text(_COLUMNS, (row for part in parts for row in _csv_rows(part))))
+    details = [line for section in every for line in _lines(section, detail=True)]
+    write_text(
+        target.with_name("tables.md"), "\n".join(["# Tables of details", "", *(details or ["There are none.", ""])])
+    )
+    files = [(f"{section.name}-{table.name}", table) for section in every for table in section.tables]
     with new_folder(target.with_name("tables")) as folder:
-        for name, table in files:
+        for name, table in [*([("overview", glance)] if glance else []), *files]:
             write_bytes(folder / f"{name}.csv", csv(table))
             write_text(folder / f"{name}.tex", latex(table))
 
 
-def _lines(section: ReportPart, *, detail: bool) -> Iterator[str]:
-    """Markdown of a section, on the page of details or the other one."""
+def _lines(section: Section, *, detail: bool) -> Iterator[str]:
+    """A section as Markdown, on the page of details or on the leaderboard."""
     tables = [table for table in section.tables if table.detail == detail]
     if tables or not detail:
         yield from (f"## {section.title}", "", *([section.apart, ""] if section.apart else []))
@@ -85,58 +255,27 @@ def _lines(section: ReportPart, *, detail: bool) -> Iterator[str]:
         yield from ("To know about these numbers:", "", *flags, "") if flags else ()
 
 
-def overview_lines(told: Told) -> Iterator[str]:
-    """Every model at a glance, and which are marked."""
-    for table in overview(told):
-        yield from ("## At a glance", *list(markdown(table))[1:])
-    for line in marks(told, for_markdown):
-        yield from (f"- {line}", "")
-
-
-def _values_csv(told: Told) -> str:
+def _csv_rows(part: Part) -> Iterator[tuple[str, ...]]:
     """Every number of a score, of its groups and of its curves, with its rank among the models of its block."""
-    return csv_text(_COLUMNS, (row for spec, _, blocks in told for block in blocks for row in _rows(spec, block)))
+    spec = part.spec
+    for block in part.blocks:
+        places: dict[str, dict[str, Place]] = {}
+        for score in block.scores:
+            generator, encoder, description = (score.keys.get(k, "") for k in ("generator", "encoder", "description"))
+            fixed = (score.on, generator, encoder or score.keys.get("text_encoder", ""), description)
+            for key, kind, name, value in _numbers(score):
+                number = key if kind == OVERALL else f"{kind}/{name}/{key}"
+                if number not in places:
+                    is_ranked = spec.metric(key) in spec.metrics and kind != STEP and base_key(key) == key
+                    places[number] = block.places(number) if is_ranked else {}
+                place = places[number].get(score.model, NOWHERE)
+                yield (
+                    *(*fixed, f"{spec.name}/{key}", kind, for_csv(name), score.model, repr(float(value))),
+                    *("" if place.rank is None else str(place.rank), place.letters, block.apart),
+                )
 
 
-def _rows(spec: Benchmark, block: SideBySide) -> Iterator[tuple[str, ...]]:
-    numbers = [list(_numbers(score)) for score in block.scores]
-    at = _places(spec, block, numbers)
-    for score, some in zip(block.scores, numbers, strict=True):
-        generator, encoder, description = (score.keys.get(key, "") for key in ("generator", "encoder", "description"))
-        fixed = (score.on, generator, encoder or score.keys.get("text_encoder", ""), description)
-        for key, kind, name, value in some:
-            place = at.get((key, kind, name), {}).get(score.model, NOWHERE)
-            rank = "" if place.rank is None else str(place.rank)
-            yield (
-                *(*fixed, f"{spec.name}/{key}", kind, for_csv(name), score.model),
-                *(repr(float(value)), rank, place.letters, block.apart),
-            )
-
-
-_Number = tuple[str, str, str, float]
-
-
-def _places(
-    spec: Benchmark, block: SideBySide, numbers: Sequence[Sequence[_Number]]
-) -> Mapping[tuple[str, str, str], Mapping[str, Place]]:
-    """Of each number by which models are ranked, key, kind and name → model → where it stands."""
-    values: dict[tuple[str, str, str], dict[str, float]] = {}
-    for score, some in zip(block.scores, numbers, strict=True):
-        for key, kind, name, value in some:
-            ranked = spec.ranked(score, key) if kind == OVERALL else value
-            if kind != STEP and base_key(key) == key and spec.metric(key) in spec.metrics and ranked is not None:
-                values.setdefault((key, kind, name), {})[score.model] = ranked
-    found = {}
-    for (key, kind, name), of in values.items():
-        metric = spec.metric(key)
-        assert metric is not None  # it is in the table
-        standing = block.standing(key if kind == OVERALL else f"{kind}/{name}/{key}")
-        there = places(block.scores, [of.get(score.model) for score in block.scores], metric, standing)
-        found[key, kind, name] = {score.model: place for score, place in zip(block.scores, there, strict=True)}
-    return found
-
-
-def _numbers(score: Score) -> Iterator[_Number]:
+def _numbers(score: Score) -> Iterator[tuple[str, str, str, float]]:
     """Key, kind (:data:`OVERALL`, :data:`STEP` or a kind of groups), name and value."""
     for key, value in sorted(score.metrics.items()):
         yield key, OVERALL, OVERALL, value

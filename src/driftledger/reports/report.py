@@ -1,11 +1,7 @@
-"""The report of what is selected: the leaderboard, the pictures of each benchmark, and rows for other programs.
+"""The stage ``report``: everything in ``reports/`` that is put together from several scores."""
 
-Rows are what ``dvc plots`` draws: ``dvc.yaml`` names those that are worth a picture.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from driftledger.benchmarks.base import SCORES as SCORES_FOLDER
 from driftledger.benchmarks.registry import benchmark, benchmarks
@@ -14,71 +10,95 @@ from driftledger.collect.observations import read_observations
 from driftledger.core.canonical import pretty_json
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.project.project import Project
-from driftledger.reports.cross_check import cross_check_tables, cross_checks
-from driftledger.reports.figures import write_figures
+from driftledger.reports.charts import Drawing, drawn, figures_of, series_of
+from driftledger.reports.cross_check import cross_check_sections, cross_checks
 from driftledger.reports.leaderboard import write_leaderboard
-from driftledger.reports.sections import by_benchmark
 from driftledger.reports.selected import rows_beside, selected_scores
 from driftledger.reports.site.build import write_site
-
-SCORES = "scores"
-"""Beside the curves of a benchmark: its metrics, a row per score."""
+from driftledger.reports.standing import Part, by_benchmark
 
 Row = dict[str, str | int | float | None]
 
 
-def write_report(project: Project) -> None:
-    """Write everything in ``reports/`` that is put together from several scores.
+def write_report(project: Project) -> str | None:
+    """Write everything that the scores give; return a sentence about what they alone do not give.
 
     Errors as in :func:`~driftledger.reports.selected.selected_scores`.
     """
     scores = selected_scores(project)
-    rows_of = rows_beside(project)
-    seen, told = read_observations(project.paths.observations), by_benchmark(scores, rows_of)
-    checks = cross_checks(project, scores)
-    write_text(project.paths.reports / "cross_check.json", pretty_json(checks))
-    write_leaderboard(project.paths.leaderboard, scores, seen, told, list(cross_check_tables(checks)))
-    write_metrics(project.paths.reports / "metrics", scores)
-    write_plots(project.paths.plots, scores)
-    write_figures(project.paths.figures, told)
+    parts, paths = by_benchmark(scores, rows_beside(project)), project.paths
+    missing = missing_folders(project, scores)
+    chains = [score for score in scores if score.benchmark == "genception"]
+    checks = [] if missing_folders(project, chains) else cross_checks(project, chains)
+    write_text(paths.reports / "cross_check.json", pretty_json(checks))
+    seen = read_observations(paths.observations)
+    write_leaderboard(paths.leaderboard, parts, seen, list(cross_check_sections(checks)))
+    write_metrics(paths.reports / "metrics", scores)
+    write_plots(paths.plots, scores)
+    figures = {f"{name}.svg": (drawing, drawn(drawing)) for name, drawing in drawings(parts)}
+    with new_folder(paths.figures) as folder:
+        for name, (_, data) in figures.items():
+            write_bytes(folder / name, data)
     for spec in benchmarks():
         own = [score for score in scores if score.benchmark == spec.name]
         for name in spec.pictures:
-            write_bytes(project.paths.reports / name, spec.picture(name, own, project.root))
-    write_site(project.paths.site, project, scores, told=told)
+            write_bytes(
+                paths.reports / name, spec.picture(name, [] if missing_folders(project, own) else own, project.root)
+            )
+    write_site(paths.site, project, parts, figures)
+    if not missing:
+        return None
+    more = f" and {len(missing) - 1} more folders" if len(missing) > 1 else ""
+    return (
+        f"{missing[0]}{more} are not in this checkout, so the report lacks what it reads there: units with their "
+        "pictures, and the cross-check; 'dvc pull' fetches them"
+    )
+
+
+def write_pages(folder: Path, project: Project, *, images: bool) -> None:
+    """Write the site alone, into a folder; errors as in :func:`~driftledger.reports.site.build.write_site`."""
+    parts = by_benchmark(selected_scores(project), rows_beside(project))
+    figures = {f"{name}.svg": (drawing, drawn(drawing)) for name, drawing in drawings(parts)}
+    write_site(folder, project, parts, figures, images=images)
+
+
+def missing_folders(project: Project, scores: Sequence[Score]) -> list[str]:
+    """The folders of data and records behind the scores that are not in this checkout."""
+    stages = [(stage, score) for score in scores for stage in benchmark(score.benchmark).stages[:-1]]
+    folders = dict.fromkeys(stage.at(score.keys) for stage, score in stages)
+    return [folder for folder in folders if not (project.root / folder).is_dir()]
+
+
+def drawings(parts: Sequence[Part]) -> list[tuple[str, Drawing]]:
+    """``<benchmark>-<on>-<name>`` → figure, for each block of each benchmark."""
+    series = series_of([score for part in parts for score in part.scores])
+    blocks = [block for part in parts for block in part.blocks]
+    return [(f"{block.name}-{drawing.name}", drawing) for block in blocks for drawing in figures_of(block, series)]
 
 
 def write_plots(folder: Path, scores: Sequence[Score]) -> None:
-    """Write ``<benchmark>/<curve>.json``, a row per score and step, and ``<benchmark>/scores.json``, a row per score.
+    """Write ``<benchmark>/<curve>.json``, a row per score and step, and ``<benchmark>/scores.json``, a row per score,
+    which ``dvc plots`` draws by the templates that ``dvc.yaml`` names.
 
-    Each row has its ``model``, and in ``of`` what else names the score. All rows of a file have the same keys, since
-    DVC draws none of them otherwise; a model without a value has null.
+    All rows of a file have the same keys, since DVC draws none of them otherwise; a model without a value has null.
     """
     with new_folder(folder) as made:
         for name in dict.fromkeys(score.benchmark for score in scores):
             own = [score for score in scores if score.benchmark == name]
+            keys = [key for key in benchmark(name).scores.keys if key != "model"]
+            named: list[Row] = [{"of": " · ".join(s.keys[key] for key in keys), "model": s.model} for s in own]
             for curve in dict.fromkeys(base_key(curve) for score in own for curve in score.curves):
-                _write(made / name / f"{curve.replace('/', '_')}.json", list(_points(own, curve)))
-            _write(made / name / f"{SCORES}.json", _metrics(own))
-
-
-def _points(scores: Sequence[Score], curve: str) -> Iterator[Row]:
-    ends = [end for end in SPREAD if any(curve + end in score.curves for score in scores)]
-    for score in scores:
-        values = {end: {p.step: p.value for p in score.curves.get(curve + end, ())} for end in ("", *ends)}
-        for point in score.curves.get(curve, ()):
-            spread = {end.removeprefix("_"): values[end].get(point.step) for end in ends}
-            yield {**_named(score), "step": point.step, "value": point.value, **spread}
-
-
-def _metrics(scores: Sequence[Score]) -> list[Row]:
-    keys = dict.fromkeys(key for score in scores for key in score.metrics if base_key(key) == key)
-    return [{**_named(score), **{key: score.metrics.get(key) for key in keys}} for score in scores]
-
-
-def _named(score: Score) -> dict[str, str]:
-    keys = benchmark(score.benchmark).scores.keys
-    return {"of": " · ".join(score.keys[key] for key in keys if key != "model"), "model": score.model}
+                ends = [end for end in SPREAD if any(curve + end in score.curves for score in own)]
+                rows: list[Row] = []
+                for score, row in zip(own, named, strict=True):
+                    values = {end: {p.step: p.value for p in score.curves.get(curve + end, ())} for end in ends}
+                    for point in score.curves.get(curve, ()):
+                        spread: Row = {end.removeprefix("_"): values[end].get(point.step) for end in ends}
+                        rows.append({**row, "step": point.step, "value": point.value, **spread})
+                write_text(made / name / f"{curve.replace('/', '_')}.json", pretty_json(rows))
+            metrics = dict.fromkeys(key for score in own for key in score.metrics if base_key(key) == key)
+            table = [{**row, **{k: s.metrics.get(k) for k in metrics}} for s, row in zip(own, named, strict=True)]
+            write_text(made / name / "scores.json", pretty_json(table))
 
 
 def write_metrics(folder: Path, scores: Sequence[Score]) -> None:
@@ -88,7 +108,3 @@ def write_metrics(folder: Path, scores: Sequence[Score]) -> None:
             spec = benchmark(score.benchmark)
             path = spec.scores.at(score.keys).removeprefix(f"{SCORES_FOLDER}/")
             write_text(made / f"{path}.json", pretty_json(spec.shown_by_dvc(score) | {"coverage": score.coverage}))
-
-
-def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    write_text(path, pretty_json(list(rows)))

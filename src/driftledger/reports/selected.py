@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
-from driftledger.benchmarks.standing import RowsOf
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.project.project import Project
+from driftledger.reports.standing import RowsOf
 
 
 def selected_scores(project: Project) -> list[Score]:
@@ -25,7 +24,9 @@ def selected_scores(project: Project) -> list[Score]:
 def selected_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> Score:
     """One of them; errors as in :func:`selected_scores`."""
     score = read_json(project.root / spec.scores.at(keys) / SCORE, Score)
-    if spec.scoring.model_validate(score.inputs.settings) != spec.scoring_of(project.settings):
+    if spec.scoring.model_validate(score.inputs.settings) != spec.scoring_of(
+        project.settings.section(spec.name), project.settings.run.seed
+    ):
         raise StoreError(
             f"the score of {spec.name} on {score.on} for {score.model} was computed with other settings than "
             "params.yaml has now; run 'dvc repro'"
@@ -33,23 +34,12 @@ def selected_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -
     return score
 
 
-def rows_of(project: Project, score: Score) -> list[Row]:
-    """The rows behind one of them."""
-    return read_jsonl(_rows_file(project, score), Row)
-
-
-def _rows_file(project: Project, score: Score) -> Path:
-    return project.root / benchmark(score.benchmark).scores.at(score.keys) / ROWS
-
-
 def rows_beside(project: Project) -> RowsOf:
-    """The rows behind each of them, each read once; none where somebody took them away."""
+    """The rows behind each of them, read once; none where the file is missing."""
 
     @cache
-    def read(file: Path) -> list[Row]:
+    def read(path: str) -> list[Row]:
+        file = project.root / path / ROWS
         return read_jsonl(file, Row) if file.is_file() else []
 
-    def rows(score: Score) -> list[Row]:
-        return read(_rows_file(project, score))
-
-    return rows
+    return lambda score: read(benchmark(score.benchmark).scores.at(score.keys))

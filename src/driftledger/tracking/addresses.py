@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from driftledger.core.checkouts import main_checkout
+from driftledger.core.paths import main_checkout
 
 if TYPE_CHECKING:
     from driftledger.project.settings import Tracking

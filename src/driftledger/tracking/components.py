@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from driftledger.benchmarks.base import Kind
 from driftledger.components.card import ComponentCard
-from driftledger.core.escaping import for_line
+from driftledger.core.text import for_line
 from driftledger.tracking.content import FINGERPRINT, clip, flat
 from driftledger.tracking.store import all_pages
 

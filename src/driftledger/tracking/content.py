@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from driftledger.benchmarks.base import Kind, Tracked, base_role, kind_of
+from driftledger.benchmarks.records import records_csv
 from driftledger.benchmarks.score import Row, Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
-from driftledger.core.escaping import csv_text, for_csv, for_line
+from driftledger.core.text import csv_text, for_csv, for_line
 from driftledger.ledger.lineage import Evidence, Lineage
 
 FINGERPRINT = "driftledger.fingerprint"
@@ -187,8 +188,10 @@ def artifacts_of(root: Path, evidence: Evidence, rows: Mapping[str, Sequence[Row
         "prompts.json": _json({place: some for place, some in prompts.items() if some}),
     }
     for lineage in first_of_records(evidence.lineages):
-        made = lineage.spec.artifacts(lineage, root)
-        files |= {f"{lineage.place}/{path}": make() for path, make in made.items()}
+        folders = lineage.places(root)
+        for stage in lineage.spec.collects:
+            if stage.record is not None:
+                files[f"{lineage.place}/{stage.name}.csv"] = records_csv(folders[stage.name], stage.record)
     return files
 
 

@@ -44,7 +44,7 @@ def traces_of(
         return
     spec, score = lineage.spec, lineage.score
     shown = worth_showing(spec, score, rows, None if at_most == "all" else at_most)
-    traces = list(spec.traces(lineage, root, shown))
+    traces = list(spec.traces(lineage.places(root), score, shown))
     averages = {
         metric.named(key)
         for key, value in spec.headlines(score).items()

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock
 
 from driftledger.benchmarks.score import Row
-from driftledger.charts.palette import colour_of
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import read_jsonl
 from driftledger.core.paths import Paths
 from driftledger.ledger.lineage import Evidence
+from driftledger.reports.charts import colour_of
 from driftledger.tracking.components import Versions
 from driftledger.tracking.content import (
     CURRENT,

@@ -3,6 +3,7 @@
 How the answers of a model were read, and what a judge gave, is taken from the records.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -42,8 +43,15 @@ class Recomputed(NamedTuple):
         """Return True if a stored value is the one that was found."""
         found = self.numbers.get(place, ...)
         if isinstance(found, float) and isinstance(value, float):
+            if any(part.endswith(("_low", "_high")) for part in place) and value == float(f"{value:.9g}"):
+                return abs(found - value) <= max(self.tolerances.get(place, 0.0), _half_a_unit(value))
             return abs(found - value) <= self.tolerances.get(place, 0.0)
         return type(found) is type(value) and found == value
+
+
+def _half_a_unit(value: float) -> float:
+    """Return half a unit of the ninth digit, to which interval ends are rounded, and a little for their quantile."""
+    return 0.500001 * 10.0 ** (math.floor(math.log10(abs(value))) - 8) if value else 0.0
 
 
 def recompute(files: ScoreFiles) -> Recomputed:

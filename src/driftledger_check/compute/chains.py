@@ -3,12 +3,10 @@
 CLIP-S-I and CLIP-S are cosines in percent, seen through an encoder; SSIM needs none.
 """
 
-import csv
-import io
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
@@ -26,7 +24,6 @@ from driftledger_check.compute.stats import (
     Array,
     Intervals,
     by_group,
-    correlations,
     cosines,
     finite,
     frechet_distance,
@@ -44,16 +41,6 @@ TEXT_MEAN = "text_similarity_mean"
 OTHERS = ("mcd", "mcd_texts", "mcd_image_to_text", "mcd_text_to_image", "drift_rate", "drift_floor")
 ELSEWHERE = (*OTHERS, "original_to_text", "text_to_drawing", "pixel_distance", "cross_check")
 """What other papers measure on the same chains."""
-
-_LINE_END = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
-_LEFT_OUT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
-_WRITTEN_OUT = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_QUOTED = re.compile(
-    r"'(?!'*+[1-9][0-9]{0,8}\Z)'*+"
-    r"(?:[=+\-@\t\r]|(?:(?=[^0-9]*+[0-9])[0-9.-]*+[A-Za-z]{0,9}+[0-9.-]*+|true|false)\Z)",
-    re.IGNORECASE,
-)
-"""What begins with our ', before what a spreadsheet would take for a formula, a number or a date."""
 
 
 class Chains:
@@ -290,7 +277,7 @@ def _read(files: ScoreFiles, samples: Sequence[Sample], chains: Chains, most: in
 
 
 def fidelity(files: ScoreFiles, found: Found) -> None:
-    """Image against redrawing, image against description, and people."""
+    """Image against redrawing, and image against description."""
     settings, every = values.settings(files), values.samples(files.data)
     repeats = read_chains(files.collected["redraw"], found)
     samples = [sample for sample in every if sample.split == "test"] or every
@@ -298,9 +285,12 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
     parts = [_redrawn(files, samples, chains, encoder, side, found) for chains in repeats]
     whole = parts[0] if len(parts) == 1 else _mean_of(parts)
     intervals, columns = Intervals.of(settings), dict(whole.columns)
-    human = np.array(_human(files, _described(samples, repeats[0]), samples, found))
-    if not np.isnan(human).all():
-        columns["human"] = human
+    if "ratings" in files.beside:
+        why = "people's ratings are no part of the checker; 'driftledger verify' reads them"
+        found.withhold(["human"], why)
+        found.not_checkable |= {("details", "ratings"): why, ("groups", "agreement"): why}
+    else:
+        found.put(["details", "ratings"], {"used": 0, "raters": 0, "stale": 0})
 
     def means(part: Part, columns: Mapping[str, Array]) -> dict[str, float]:
         distance = {encoder.frechet_name: part.frechet[""][0], "images": float(part.images)} if part.images else {}
@@ -308,10 +298,8 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
 
     found.put(["metrics"], means(whole, columns))
     for metric, column in columns.items():
-        several, both = finite(column), ~np.isnan(column) & ~np.isnan(human)
+        several = finite(column)
         found.put(["metrics"], intervals.of_mean(metric, several, [ALL] * len(several)))
-        agreed = correlations(human[both].tolist(), column[both].tolist()) if metric != "human" else {}
-        found.put(["groups", "agreement", metric], agreed)
     put_repeats(found, [means(part, part.columns) | dict(part.words) for part in parts])
     found.put(["groups", "category"], by_group(columns, [sample.category for sample in samples]))
     for place, sample in enumerate(samples):
@@ -325,9 +313,7 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
     for at in found.numbers:
         # a deviation is as far off as what it is of
         rounded = (*at[:-1], at[-1].removesuffix("_std"))
-        if at[:2] == ("groups", "agreement"):
-            found.tolerances[at] = SIX_DECIMALS
-        elif any(re.fullmatch("ssim(_low|_high|_std)?", part) for part in at[-2:]):
+        if any(re.fullmatch("ssim(_low|_high|_std)?", part) for part in at[-2:]):
             found.tolerances[at] = PERCENT * SIX_DECIMALS
         elif rounded[-1] == encoder.frechet_name:
             found.tolerances[at] = SIX_DIGITS * abs(values.number(found.numbers[rounded]))
@@ -336,18 +322,14 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
     found.counts(redrawn, redrawn, len(samples) * len(repeats))
 
 
-def _described(samples: Sequence[Sample], chains: Chains) -> dict[str, str]:
-    """Sample → its description, of everything that was described, whether it could be drawn or not."""
-    last = {sample.id: chains.last.get(sample.id, {}) for sample in samples}
-    return {name: said for name, each in last.items() if (said := values.text_or_none(each, "description"))}
-
-
 def _redrawn(
     files: ScoreFiles, samples: Sequence[Sample], chains: Chains, encoder: Encoder, side: int, found: Found
 ) -> Part:
     originals = {sample.id: Picture.of(files.data, sample.file) for sample in samples}
     pairs = {name: (first, chains.drawn[name, 1]) for name, first in originals.items() if (name, 1) in chains.drawn}
-    said, columns, frechet = _described(samples, chains), dict[str, Array](), list[float]()
+    last = {sample.id: chains.last.get(sample.id, {}) for sample in samples}  # drawn or not
+    said = {name: text for name, each in last.items() if (text := values.text_or_none(each, "description"))}
+    columns, frechet = dict[str, Array](), list[float]()
     name, distance = "clip_s_i" if encoder.reads else "image_similarity", encoder.frechet_name
 
     def measure(metric: str, names: Mapping[str, object], similarities: Callable[[], list[float]]) -> None:
@@ -368,15 +350,10 @@ def _redrawn(
         return cosines(seen, np.stack([rows[each] for each in said.values()]))
 
     measure(name, pairs, between_images)
-    measure("ssim", pairs, lambda: [_ssim(*pair, side) for pair in pairs.values()])
+    measure("ssim", pairs, lambda: [ssim(*(_luma(each, side) for each in pair)) for pair in pairs.values()])
     if encoder.reads:
         measure("clip_s", said, with_texts)
     return Part(columns, {}, {"": frechet}, len(pairs) if frechet else 0, chains.words)
-
-
-@lru_cache(maxsize=2**14)
-def _ssim(original: Picture, redrawn: Picture, side: int) -> float:
-    return ssim(_luma(original, side), _luma(redrawn, side))
 
 
 @lru_cache(maxsize=512)
@@ -385,43 +362,3 @@ def _luma(picture: Picture, side: int) -> NDArray[np.uint8]:
     if side > MOST_PIXELS:
         raise MissingError(f"images of {side} × {side} pixels are more than the checker compares")
     return np.asarray(picture.open().convert("L").resize((side, side), Image.Resampling.BILINEAR))
-
-
-def _human(files: ScoreFiles, said: Mapping[str, str], samples: Sequence[Sample], found: Found) -> list[float]:
-    """The mean of what people gave for the description of each sample, from 1 to 5; NaN where nobody did."""
-    shown = {_clean(name).strip(): _as_shown(each) for name, each in said.items()}
-    ratings: dict[str, list[int]] = {}
-    raters, stale, about = set(), 0, (files.score["keys"]["dataset"], files.score["keys"]["model"])
-    for row in _sheet(files.beside["ratings"]) if "ratings" in files.beside else ():
-        if row["rating"] and (row["dataset"], row["model"]) == about:
-            if shown.get(row["sample"]) == " ".join(row["description"].split()):
-                ratings.setdefault(row["sample"], []).append(values.whole(int(row["rating"]), 1, 5))
-                raters.add(row["rater"])
-            else:
-                stale += 1
-    used = sum(map(len, ratings.values()))
-    found.put(["details", "ratings"], {"used": used, "raters": len(raters), "stale": stale})
-    given = (ratings.get(_clean(sample.id).strip()) for sample in samples)
-    return [sum(some) / len(some) if some else math.nan for some in given]
-
-
-def _sheet(data: bytes) -> Iterator[Mapping[str, str]]:
-    """The rows of a CSV file as spreadsheets save it."""
-    whole = data.decode("utf-8-sig")
-    tables = [list(csv.reader(io.StringIO(whole, newline=""), delimiter=each)) for each in ",;\t"]
-    heads = [[cell.casefold() for cell in _cells(table[0])] for table in tables]
-    names, rows = max(zip(heads, tables, strict=True), key=lambda sheet: len({"dataset", "sample"} & {*sheet[0]}))
-    yield from (dict(zip(names, [*_cells(row), *[""] * len(names)], strict=False)) for row in rows[1:])
-
-
-def _cells(row: Sequence[str]) -> list[str]:
-    return [_clean(cell[1:] if _QUOTED.match(cell) else cell).strip() for cell in row]
-
-
-def _clean(text: str) -> str:
-    return _LEFT_OUT.sub("", _LINE_END.sub("\n", text))
-
-
-def _as_shown(said: str) -> str:
-    """As the sheet shows a description, differences in blanks apart."""
-    return " ".join(_WRITTEN_OUT.sub(lambda match: f"\\x{ord(match[0]):02x}", _clean(said)).split())

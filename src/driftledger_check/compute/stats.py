@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 SIX_DIGITS = 1e-5
 """A unit of the sixth digit, relatively: how far a Fréchet distance may be off."""
 SIX_DECIMALS = 1e-6
-"""How far an SSIM or a correlation may be off."""
+"""How far an SSIM may be off."""
 CELLS = 2**21
 """Numbers computed at once."""
 MOST_VOTES = 2**31
@@ -94,24 +94,6 @@ def mean_of(rows: Sequence[Mapping[str, float]], *, of_all: bool) -> dict[str, f
         for key, value in row.items():
             values.setdefault(key, []).append(value)
     return {key: mean(some) for key, some in values.items() if not of_all or len(some) == len(rows)}
-
-
-def correlations(a: Sequence[float], b: Sequence[float]) -> dict[str, float]:
-    """Spearman's ρ, Kendall's τ-b and Pearson's r to 6 decimals; none of fewer than three, or of constants."""
-    x, y = np.array(a), np.array(b)
-    if len(x) < 3 or (x == x[0]).all() or (y == y[0]).all():
-        return {}
-    (p, p_ties), (q, q_ties) = map(_ranks, (x, y))
-    agreeing = sum(float(np.sign(x - u) @ np.sign(y - v)) for u, v in zip(x, y, strict=True))
-    tau = agreeing / math.sqrt((len(x) ** 2 - p_ties) * (len(x) ** 2 - q_ties))
-    found = {"spearman": np.corrcoef(p, q)[0, 1], "kendall": tau, "pearson": np.corrcoef(x, y)[0, 1]}
-    return {name: round(float(value), 6) + 0.0 for name, value in found.items()} | {"n": float(len(x))}
-
-
-def _ranks(values: Array) -> tuple[Array, int]:
-    """Ties share the mean of theirs; and how many pairs are tied, each with itself and both ways."""
-    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[which], int((counts**2).sum())
 
 
 def rounded_cosines(queries: NDArray[Any], known: NDArray[Any]) -> Array:

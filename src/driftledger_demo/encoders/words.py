@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftledger.components.base import Encoder, library_versions
+from driftledger.core.registry import files_in_wheel, hashes
 from driftledger.core.types import Float32, Float64, PromptUsage
-from driftledger.core.wheels import files_in_wheel, hashes
 
 _WHEEL = "wordllama"
 _WEIGHTS = "wordllama/weights/l2_supercat_256.safetensors"

@@ -8,14 +8,13 @@ import pytest
 from driftledger.benchmarks._chains.collect import Iteration
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.writing import write_collected
+from driftledger.benchmarks.runner import write_collected
 from driftledger.collect.call import Result
-from driftledger.commands.stages import refuse_failures
-from driftledger.core.canonical import sha256_file
+from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, read_jsonl
-from driftledger.core.seeds import derive_seed
 from driftledger.core.types import ImageFile, Outcome, PromptUsage, Sample
+from driftledger.project.asking import refuse_failures
 from tests.conftest import draw
 from tests.support.chains import CARD as CHAIN_CARD
 from tests.support.chains import chains, collected
@@ -99,7 +98,7 @@ def test_failed_calls_are_told_with_their_reasons_and_tried_again(samples: list[
     for calls in (["20x30", "30x30", "40x30", "21x30", "31x30", "41x30"], ["31x30"]):
         SEEN.clear()
         failed, total, things = collecting.failures(collected(collecting, tmp_path / "store"))
-        assert (failed, total, things) == (["s1 at t=2: TimeoutError: no answer"], 3, "chains")
+        assert (failed, total, things) == (["sample s1, t = 2: TimeoutError: no answer"], 3, "chains")
         assert [size for batch in SEEN for size in batch] == calls
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -12,21 +11,14 @@ from PIL import Image
 
 from driftledger.benchmarks._chains.collect import CollectChains
 from driftledger.benchmarks._chains.records import ChainRecord, asked_again, check_chains
-from driftledger.benchmarks.descriptions import describe_key
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.runner import Planned
-from driftledger.benchmarks.writing import write_collected
-from driftledger.collect.call import Ask, Draw, NotStoredError
-from driftledger.collect.plan import Plan
-from driftledger.collect.run import run_protocols
-from driftledger.collect.shards import Shard, part_of
+from driftledger.benchmarks.runner import write_collected
+from driftledger.collect.call import Ask, Draw
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
-from driftledger.core.canonical import sha256_file
+from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.files import read_json, read_jsonl, write_jsonl
-from driftledger.core.progress import Progress
-from driftledger.core.seeds import derive_seed
 from driftledger.core.types import Conversation, ImageFile, Reply, Sample
 from driftledger.data.records import SampleEntry
 from tests.conftest import draw
@@ -139,48 +131,12 @@ def test_which_models_draw_lots_is_told_by_their_settings() -> None:
     assert asked_again({"temperature": None, "seed": None}, 1) == 1, "the service's own, which is seldom 0"
 
 
-def test_a_plan_counts_what_repeats_share_once(samples: list[Sample], tmp_path: Path) -> None:
-    with CallStore(tmp_path / "store") as store:
-        plan = Plan(store)
-        with pytest.raises(NotStoredError):
-            stage(samples, 3).run(plan.run)
-    made = {calls.component.kind: calls.to_make for calls in plan.calls.values()}
-    assert made == {"model": 3 * (1 + 3 * 2), "generator": 3 * 3 * 3}
-    assert stage(samples, 3).calls == 2 * 27
-    run(samples, tmp_path, 3)
-    with CallStore(tmp_path / "store") as store:
-        plan = Plan(store)
-        stage(samples, 3).run(plan.run)
-    assert {calls.to_make for calls in plan.calls.values()} == {0}
-
-
-def test_shards_share_every_repeat_among_them(samples: list[Sample], tmp_path: Path) -> None:
-    """What a shard cannot go on with in one repeat keeps it from no other."""
-    reference = files(run(samples, tmp_path, 3))
-    collecting, calls = stage(samples, 3), []
-    with CallStore(tmp_path / "shared") as store:
-
-        def make(planned: Sequence[Planned[Any]], positions: Sequence[int]) -> list[Any]:
-            steps = [planned[position].steps() for position in positions]
-            calls.append(len(steps))
-            with Progress("shard", total=100) as progress:
-                return run_protocols(steps, store, progress, 6, positions=positions)
-
-        with pytest.raises(NotStoredError):
-            collecting.run(lambda planned: part_of(planned, Shard(0, 2), 1, store, make))
-        came = collecting.run(lambda planned: part_of(planned, Shard(1, 2), 1, store, make))
-    assert calls == [2, 2, 2, 1, 1, 1]
-    write_collected(tmp_path / "sharded", collecting, came)
-    assert files(tmp_path / "sharded") == reference
-
-
 def test_calls_of_every_repeat_can_be_made_again(samples: list[Sample], tmp_path: Path) -> None:
     model = LotsModel()
     folder = run(samples, tmp_path, 2, model)
     records = read_jsonl(folder / RECORDS, ChainRecord)
-    lineage: Any = SimpleNamespace(collected={"chain": SimpleNamespace(path="data/chains/d/lots/size")})
     folders = {"dataset": tmp_path / "d", "chain": folder}
-    describer, drawer = list(runner("genception").callers(lineage, folders.__getitem__))[:2]
+    describer, drawer = list(runner("genception").callers({"chain": "data/records/lots"}, folders.__getitem__))[:2]
     described, drawn = list(describer.calls(model)), list(drawer.calls(SizeGenerator()))
     assert len(records) == len(described) == len(drawn) == 18
     with CallStore(tmp_path / "store") as store:
@@ -193,8 +149,6 @@ def test_calls_of_every_repeat_can_be_made_again(samples: list[Sample], tmp_path
             found = store.get(digests)
             assert found[digests[0]].text == record.description
             assert getattr(found[digests[1]].image, "sha256", None) == record.image_sha256
-            told = describe_key(model.fingerprint, "Describe.", record.parent_sha256, None, None, record.repeat or None)
-            assert told == digests[0]
 
 
 @pytest.mark.parametrize(
@@ -217,3 +171,20 @@ def test_links_hold_within_each_repeat(
     assert problem in {linked.problem for linked in check_chains(forged, card, parents)}
     assert "repeat" in records[-1].place
     assert len({record.place for record in records}) == len(records)
+
+
+def test_a_chain_that_begins_with_a_text_asks_its_writer_first(samples: list[Sample], tmp_path: Path) -> None:
+    writer = EchoModel(refuses=1)  # another version of it, whose first descriptions are as long as its own
+    plain = stage(samples, 1)
+    asked = plain.protocol.asked.model_copy(update={"writer": "people"})
+    collecting = replace(plain, protocol=replace(plain.protocol, asked=asked, writer=writer))
+    assert collecting.calls == plain.calls
+    write_collected(tmp_path / "begun", collecting, collected(collecting, tmp_path / "store"))
+    card = read_json(tmp_path / "begun" / CARD, CollectedCard)
+    names = {role: each.name for role, each in card.components.items()}
+    assert names == {"model": "echo", "generator": "size", "writer": "people"}
+    assert (card.components["writer"].fingerprint, card.protocol["writer"]) == (writer.fingerprint, "people")
+    folders = {"dataset": tmp_path / "d", "chain": tmp_path / "begun"}
+    by_role = {each.role: each for each in runner("genception").callers({"chain": "p"}, folders.__getitem__)}
+    said = {role: [call.call().context.t for call in by_role[role].calls(EchoModel())] for role in ("model", "writer")}
+    assert said == {"model": [2, 3] * 3, "writer": [1] * 3}

@@ -3,23 +3,20 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Never
 
 from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.registry import benchmark, runner
-from driftledger.benchmarks.runner import Collecting
-from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.runner import Caller, Collecting, StageInputs, write_collected
+from driftledger.benchmarks.scoring import Scored, ToScore, write_score
 from driftledger.benchmarks.settings import Section
-from driftledger.benchmarks.writing import write_collected, write_score
 from driftledger.collect.store import CallStore
-from driftledger.commands.stages import ask
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.question_sets.files import QuestionEntry
-from driftledger.project.project import Project
+from driftledger.project.asking import ask
 from tests.conftest import draw
 
 OPTIONS = ["red", "blue", "green", "yellow", "It cannot be determined."]
@@ -101,6 +98,10 @@ class Grades(Model):
         return f"{max(0.0, min(1.0, share + self.shift / 10)):.1f}"
 
 
+def unused(name: str) -> Never:
+    raise AssertionError(f"no question benchmark uses {name}")
+
+
 @dataclass(frozen=True)
 class Exam:
     """A folder with a question set, and who answers it."""
@@ -112,14 +113,17 @@ class Exam:
     section: Section
 
     @property
-    def project(self) -> Project:
-        """As much of a project as the runner asks for."""
-        run = SimpleNamespace(seed=3)
-        settings = SimpleNamespace(run=run, judge="umpire", section=lambda name: self.section)
-        return cast(
-            Project,
-            SimpleNamespace(root=self.root, settings=settings, model=lambda name: self.model, judge=lambda: self.judge),
-        )
+    def given(self) -> StageInputs:
+        """What the runner gets of a project."""
+
+        def model(name: str) -> Model:
+            component = self.judge if name == "umpire" else self.model
+            assert component is not None
+            return component
+
+        folders = {stage.name: self.folder(stage) for stage in benchmark(self.benchmark).stages}
+        judge = "umpire" if self.judge else None
+        return StageInputs(KEYS, self.section, 3, folders, model, unused, unused, unused, judge)
 
     @property
     def variants(self) -> int:
@@ -133,7 +137,7 @@ class Exam:
         return self.root / found.at(KEYS)
 
     def collecting(self, stage: str, earlier: Mapping[str, Any] | None = None) -> Collecting[Any]:
-        return runner(self.benchmark).collecting(self.project, stage, KEYS, earlier)
+        return runner(self.benchmark).collecting(self.given, stage, earlier)
 
     def collect(self, *stages: str) -> "Exam":
         """Run collect stages, all of them where none is named."""
@@ -142,6 +146,11 @@ class Exam:
             with CallStore(self.root / "store") as store:
                 write_collected(self.folder(stage), collecting, ask(collecting, store))
         return self
+
+    def callers(self) -> list[Caller]:
+        """Who was called on the way to a score."""
+        paths = {stage.name: f"data/{stage.name}" for stage in benchmark(self.benchmark).collects}
+        return list(runner(self.benchmark).callers(paths, self.folder))
 
     def score(self) -> Scored:
         """Score what is collected, and write it."""

@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 
 from driftledger.benchmarks._questions.records import GradeRecord
+from driftledger.benchmarks._questions.scoring import joint_outcome
 from driftledger.benchmarks._questions.settings import UNREAD
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import Scored
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_jsonl, write_jsonl
 from driftledger.core.types import Outcome
-from driftledger.reports.leaderboard import write_leaderboard
-from tests.benchmarks._questions.asking import MME, OPTIONS, SAP, VET, Grades, Says, exam, sap
+from tests.benchmarks._questions.asking import MME, SAP, VET, Grades, Says, exam, sap
 
 REFUSAL = 4
 NOTHING = {"choice": None, "answer": None, "grade": None}
@@ -38,6 +37,11 @@ def scored(root: Path, name: str, questions: Any, read: Sequence[Mapping[str, An
 
 def ended(outcome: Outcome, **read: Any) -> dict[str, Any]:
     return {"outcome": outcome, **read}
+
+
+def test_a_question_has_the_outcome_of_its_first_answer_unless_one_is_ok() -> None:
+    assert joint_outcome([Outcome.REFUSED, Outcome.FILTERED]) is Outcome.REFUSED
+    assert joint_outcome([Outcome.FILTERED, Outcome.OK]) is Outcome.OK
 
 
 SAP_READ = [  # two questions of each subset; the right options are 0 to 3
@@ -167,56 +171,6 @@ def test_where_nothing_was_read_the_score_is_0_by_the_papers_and_none_without(tm
             taken.score()
 
 
-def half_read(root: Path, model: str, read: int, right: int, **settings: Any) -> Score:
-    """A model of which so many of 100 choices could be read, and so many are right."""
-    choices = [0] * right + [1] * (read - right)
-    as_read = [ended(Outcome.OK, choice=choice) for choice in choices] + [ended(Outcome.UNPARSED)] * (100 - read)
-    asked = [question | {"picture": number % 10} for number, question in enumerate(sap(*["red"] * 100))]
-    score = scored(root / model, "mm_sap", asked, as_read, permutations=1, **settings).score
-    return score.model_copy(update={"keys": score.keys | {"model": model}})
-
-
-def tables(root: Path, *scores: Score) -> list[str]:
-    """The leaderboard's lines."""
-    write_leaderboard(root / "board", scores)
-    return (root / "board.md").read_text(encoding="utf-8").splitlines()
-
-
-def at_a_glance(lines: list[str], model: str) -> tuple[str, str]:
-    """The value, and what stands in brackets behind its interval."""
-    first = next(line for line in lines if line.startswith(f"| {model} | "))
-    value, _, more = first.strip("| )").split(" | ")[1].partition(" (")
-    return value, more.partition("; ")[2]
-
-
-def test_leaving_out_what_is_hard_gains_nothing(tmp_path: Path) -> None:
-    """As on ``scenes_mm_sap``: the early stage read less and had more of that right, the middle one more of all."""
-    early, middle = half_read(tmp_path, "early", 59, 39), half_read(tmp_path, "middle", 68, 44)
-    assert early.metrics["score_unread_left_out"] > middle.metrics["score_unread_left_out"]
-    assert (early.metrics["score"], middle.metrics["score"]) == (39, 44)
-    lines = tables(tmp_path, early, middle)
-    assert at_a_glance(lines, "middle") == ("44.00", "coverage 0.680")
-    assert at_a_glance(lines, "early") == ("39.00", "coverage 0.590")
-    head = lines.index("## mm_sap on exam")
-    first, second = (line.split(" | ") for line in lines[head + 6 : head + 8])
-    assert (first[0], first[4], first[-2:]) == ("| middle", "44.00", ["1", "0.680 |"])
-    assert (second[0], second[4], second[-2:]) == ("| early", "39.00", ["2", "0.590 |"])
-    assert "Scored: early 59/100 (100 counted), middle 68/100 (100 counted)." in lines
-
-
-def test_where_it_is_left_out_the_two_are_not_ranked(tmp_path: Path) -> None:
-    early, middle = (half_read(tmp_path, *each, unread="left_out") for each in (("early", 59, 39), ("middle", 68, 44)))
-    lines = tables(tmp_path, early, middle)
-    why = "coverage differs (68/100, 68.0% and 59/100, 59.0%): more than 5% apart: "
-    why += "what is left out is seldom what is easy"
-    assert at_a_glance(lines, "middle") == ("64.71", "coverage 0.680")
-    assert at_a_glance(lines, "early") == ("66.10", "coverage 0.590")
-    assert f"MM-SAP self-awareness score of early has no rank: {why}." in lines
-    heads = [line for line in lines if line.startswith("## mm_sap")]
-    assert heads == ["## mm_sap on exam", "## mm_sap on exam, coverage 59.0%"]
-    assert lines[lines.index(heads[1]) + 2] == f"Not ranked with those above: {why}."
-
-
 def test_a_refusal_in_free_text_that_does_not_count_is_a_choice_that_could_not_be_read(tmp_path: Path) -> None:
     read = [ended(Outcome.OK, choice=0), ended(Outcome.REFUSED)]
     asked = sap("red", None)
@@ -226,10 +180,3 @@ def test_a_refusal_in_free_text_that_does_not_count_is_a_choice_that_could_not_b
         assert (score.metrics["score"], score.metrics["score_without_free_refusals"]) == (without, without)
         assert score.metrics["score_with_free_refusals"] == 100
         assert (score.scored, score.counted) == (1, 2 if unread == "wrong" else 1)
-
-
-def test_scores_of_a_time_before_the_setting_left_out_what_could_not_be_read() -> None:
-    spec = benchmark("mme")
-    bootstrap = {"resamples": 200, "confidence": 0.95}
-    assert spec.scoring.model_validate({"bootstrap": bootstrap, "seed": 1}).model_dump()["unread"] == "left_out"
-    assert OPTIONS[REFUSAL].startswith("It cannot")

@@ -3,26 +3,29 @@
 import csv
 import io
 import re
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.fidelity.ratings import (
     COLUMNS,
     LONGEST_TEXT,
-    RUBRIC,
     Rated,
     Rating,
     RatingSheetSummary,
     ToRate,
     mean_ratings,
     read_ratings,
+    to_rate,
     write_sheet,
 )
+from driftledger.benchmarks.records import RECORDS
 from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.files import write_jsonl
+from driftledger.core.types import Outcome
 
 HEAD = "dataset,sample,model,description,rater,rating\n"
 ROWS = [ToRate("birds", "a", "blind", "A bird."), ToRate("birds", "b", "blind", "=cmd()")]
@@ -49,16 +52,6 @@ def rate(path: Path, *ratings: int | str, separator: str = ",") -> None:
 
 def given_to(rater: str, rating: int, sample: str = "a", description: str = "A bird.") -> Rating:
     return Rating("birds", sample, "blind", description, rater, rating)
-
-
-def test_the_rubric_has_the_papers_five_points():
-    assert list(RUBRIC) == [1, 2, 3, 4, 5]
-    assert [text.partition(":")[0] for text in RUBRIC.values()] == [
-        f"{how} Unfaithful" for how in ("Completely", "Almost")
-    ] + [f"{how} Faithful" for how in ("Partially", "Mostly", "Completely")]
-
-
-# Reading
 
 
 def test_ratings_are_read_as_spreadsheets_save_them(sheet: Path):
@@ -108,16 +101,13 @@ def test_what_cannot_be_understood_is_one_sentence(sheet: Path, text: str, sente
 
 
 def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path, sheet: Path):
-    with pytest.raises(ConfigError, match="is missing; write it with: driftledger ratings sheet"):
+    with pytest.raises(ConfigError, match="is missing; write it with: driftledger people ratings"):
         read_ratings(sheet)
     with pytest.raises(ConfigError, match="cannot be read"):
         read_ratings(tmp_path)
     sheet.write_bytes(HEAD.encode("utf-16"))
     with pytest.raises(ConfigError, match="is not UTF-8"):
         read_ratings(sheet)
-
-
-# Means
 
 
 def test_means_over_raters():
@@ -136,18 +126,6 @@ def test_a_rating_of_another_text_is_stale():
     ratings = [given_to("ann", 5), given_to("bob", 2), given_to("ann", 4, "b"), given_to("ann", 4, "gone")]
     rated = mean_ratings(ratings, "birds", "blind", {"a": "A bird.", "b": "A dog.", "gone": None})
     assert rated == Rated({"a": 3.5}, ratings=2, raters=2, stale=2)
-
-
-@given(st.lists(st.integers(1, 5), min_size=1, max_size=50))
-def test_a_mean_is_the_float_nearest_to_it(ratings: list[int]):
-    rated = mean_ratings(
-        [given_to(str(rater), rating) for rater, rating in enumerate(ratings)], "birds", "blind", {"a": "A bird."}
-    )
-    assert rated.means == {"a": float(Fraction(sum(ratings), len(ratings)))}
-    assert (rated.ratings, rated.raters) == (len(ratings), len(ratings))
-
-
-# Writing
 
 
 def test_a_new_sheet(sheet: Path):
@@ -225,6 +203,7 @@ def test_what_no_sheet_can_hold(sheet: Path):
 anything = st.text(st.characters() | st.sampled_from("'=+-@\t\r\n,;\"\x00\x1b\u202e\ufeff 0e.%"), max_size=30)
 
 
+@settings(max_examples=20, derandomize=True)
 @given(anything)
 def test_any_description_comes_back_and_none_is_a_formula(tmp_path_factory: pytest.TempPathFactory, text: str):
     sheet = tmp_path_factory.mktemp("any") / "ratings.csv"
@@ -235,3 +214,19 @@ def test_any_description_comes_back_and_none_is_a_formula(tmp_path_factory: pyte
     rate(sheet, 4)
     assert mean_ratings(read_ratings(sheet), "d", "m", {"s": text}) == Rated({"s": 4.0}, 1, 1, 0)
     assert write_sheet(sheet, [ToRate("d", "s", "m", text)], None) == RatingSheetSummary(0, 1)
+
+
+def test_the_same_samples_of_every_model_are_chosen(tmp_path: Path) -> None:
+    said = {"b": "A bird.", "a": None, "d": "A dog.", "c": "A cat."}
+    for model in ("one", "two"):
+        records = [
+            ChainRecord(sample=name, t=1, outcome=Outcome.OK, description=text, parent_sha256="p", seed=1)
+            for name, text in said.items()
+        ]
+        again = [each.model_copy(update={"repeat": 1}) for each in records]
+        write_jsonl(tmp_path / model / RECORDS, [*records, *again])
+    rows = to_rate("birds", {model: tmp_path / model for model in ("one", "two")}, 1, 2)
+    first, second = ([row.sample for row in rows if row.model == model] for model in ("one", "two"))
+    assert first == second
+    assert 1 <= len(first) <= 2
+    assert len(to_rate("birds", {"one": tmp_path / "one"}, 1, 9)) == 3, "what was not described is not rated"

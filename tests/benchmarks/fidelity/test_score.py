@@ -11,26 +11,27 @@ from skimage.metrics import structural_similarity
 
 from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.fidelity.collect import asked_once
-from driftledger.benchmarks.fidelity.encode import to_redraw
 from driftledger.benchmarks.fidelity.ratings import COLUMNS, Rating
-from driftledger.benchmarks.fidelity.score import score
-from driftledger.benchmarks.fidelity.settings import FidelityScoring
+from driftledger.benchmarks.fidelity.runner import FidelityRunner
+from driftledger.benchmarks.fidelity.score import score, to_redraw
+from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
 from driftledger.benchmarks.fidelity.spec import Fidelity
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.runner import StageInputs
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError
-from driftledger.core.escaping import csv_text
-from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.files import read_json, read_jsonl, write_json, write_jsonl
 from driftledger.core.images import png_bytes
+from driftledger.core.text import csv_text
 from driftledger.core.types import Outcome, Sample
 from driftledger.data.records import read_samples
 from tests.support.fakes import ColourModel, LetterEncoder, SizeGenerator, TableEncoder
 from tests.support.labelled import Item, write_labelled
+from tests.support.params import default_params
 
 SCORING = FidelityScoring(ssim_side=64, confidence=0.9, seed=1)
 DRAWN = {"a": (100, 0, 0), "b": (100, 100, 0), "c": (0, 100, 0), "d": None}
@@ -176,12 +177,42 @@ def test_the_test_set_is_redrawn_or_everything_where_there_is_none(tmp_path: Pat
 
 def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path: Path) -> None:
     card = write_labelled(tmp_path / "d", [Item("a", "x", "test", (1, 2, 3))])
-    way = "elements", Description(prompt="Tell me of the {category}.", max_tokens=(40,))
-    made = asked_once(card, way, "{description}", 3)
-    assert (made.iterations, made.describe_prompt, made.max_tokens) == (1, "Tell me of the bird.", 40)
-    assert (made.generate_prompt, made.seed) == ("{description}", 3)
-    begun = asked_once(card, ("elements", way[1].model_copy(update={"prefix": "It has"})), "{description}", 3)
-    assert begun == made.model_copy(update={"prefix": "It has"})
+    way = Description(prompt="Tell me of the {category}.", max_tokens=(40,), prefix="It has")
+    section = default_params()["fidelity"] | {"generate_prompt": "{description}", "repeats": 2}
+    given = StageInputs(
+        keys={"dataset": "d"},
+        section=FidelitySettings.model_validate(section),
+        seed=3,
+        folders={},
+        model=lambda name: ColourModel(),
+        generator=lambda name: SizeGenerator(),
+        encoder=lambda name: TableEncoder(),
+        description=lambda name: way,
+    )
+    asked = FidelityRunner(Fidelity()).asked(given, card)
+    assert (asked.iterations, asked.describe_prompt, asked.max_tokens) == (1, "Tell me of the bird.", 40)
+    assert (asked.generate_prompt, asked.seed, asked.prefix, asked.repeats) == ("{description}", 3, "It has", 2)
+
+
+def test_of_repeats_a_sample_is_worth_its_mean(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    records = read_jsonl(tmp_path / "r" / RECORDS, ChainRecord)
+    again = [each.model_copy(update={"repeat": 1, "image": "images/c/1.png"}) for each in records]
+    write_jsonl(tmp_path / "r" / RECORDS, [*records, *again])
+    card = read_json(tmp_path / "r" / CARD, CollectedCard)
+    write_json(tmp_path / "r" / CARD, card.model_copy(update={"protocol": card.protocol | {"repeats": 2}}))
+    found, rows = scored(tmp_path, TableEncoder())
+    assert values(rows, "image_similarity") == {
+        "a": 50.0,
+        "b": pytest.approx(50 * math.sqrt(0.5)),
+        "c": 0.0,
+        "d": 0.0,  # which was drawn in the second repeat alone
+    }
+    assert found.groups["repeat"]["1"]["image_similarity"] == 0.0
+    first = 100 * (1 + math.sqrt(0.5)) / 3
+    assert found.metrics["image_similarity_std"] == pytest.approx(first / 2)
+    assert (found.scored, found.total, found.metrics["images"]) == (7, 8, 3)
+    assert [each.outcome for each in rows["d"].repeats] == [Outcome.FILTERED, Outcome.FILTERED]
 
 
 def test_categories_have_the_means_of_their_own_samples(tmp_path: Path) -> None:
@@ -209,12 +240,3 @@ def test_the_score_says_what_it_is_of_and_what_went_in(tmp_path: Path) -> None:
     assert all(spec.metric(key) is not None for key in found.metrics)
     assert list(spec.headlines(found)) == ["ssim", "clip_s", "clip_s_i"]
     assert "frechet_table" in found.metrics
-
-
-def test_rows_make_the_score(tmp_path: Path) -> None:
-    write_case(tmp_path)
-    for encoder in (TableEncoder(), LetterEncoder(wide=2)):
-        found, rows = scored(tmp_path, encoder)
-        for key in Fidelity().headlines(found):
-            there = [value for value in values(rows, key).values() if value is not None]
-            assert sum(there) / len(there) == pytest.approx(found.metrics[key], abs=1e-12)

@@ -1,18 +1,18 @@
 """The paper's Tables 1 and 2, from counts of right choices and refusals, through answers, readings, score and table."""
 
 import json
+from string import ascii_uppercase
 from typing import Any
 
 import pytest
 
-from driftledger.benchmarks._questions.answers import LETTERS
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_jsonl, write_jsonl
 from tests.benchmarks._questions.asking import OPTIONS, Exam, Says, exam, sap
 from tests.conftest import REPOSITORY
+from tests.support.tables import tables_of
 
 PUBLISHED = json.loads((REPOSITORY / "tests" / "cases" / "mm_sap_tables.json").read_bytes())
 QUESTIONS: dict[str, int] = PUBLISHED["questions"]
@@ -56,7 +56,7 @@ def answered(asked: Exam, row: dict[str, Any]) -> Score:
 
     def with_letter(answer: AnswerRecord) -> AnswerRecord:
         option = by_permutation[answer.variant][int(answer.question.removeprefix("q"))]
-        return answer.model_copy(update={"text": f"{LETTERS[answer.order.index(option)]}."})
+        return answer.model_copy(update={"text": f"{ascii_uppercase[answer.order.index(option)]}."})
 
     write_jsonl(file, [with_letter(each) for each in read_jsonl(file, AnswerRecord)])
     return asked.collect("grade").score().score
@@ -64,11 +64,7 @@ def answered(asked: Exam, row: dict[str, Any]) -> Score:
 
 def printed(score: Score) -> dict[str, dict[str, list[float]]]:
     """The leaderboard's first two tables: head → mean and deviation."""
-    spec = benchmark("mm_sap")
-    [block] = spec.blocks([score])
-    tables = spec.tables(block)
-    assert tables is not None
-    first, second, *_ = tables
+    first, second, *_ = tables_of([score])
     return {
         name: {
             head: [float(number) for number in str(cell).split(" ± ")]

@@ -133,7 +133,7 @@ def test_a_set_without_all_ten_has_no_perception(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", CASE["otherwise"], ids=lambda case: case["answer"])
 def test_where_our_reading_differs_by_design(case: dict[str, str]) -> None:
-    said = {True: "yes", False: "no", None: UNREAD}[parse_yes_no(case["answer"]).answer]
+    said = {True: "yes", False: "no", None: UNREAD}[parse_yes_no(case["answer"]).value]
     assert said == case["ours"]
     others = {name: read(case["answer"]) for name, read in SCORERS.items()}
     assert others == {name: case[name] for name in SCORERS}

@@ -11,14 +11,14 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
-from driftledger.benchmarks.trac.score import score
+from driftledger.benchmarks.trac.score import retrieve, score
 from driftledger.benchmarks.trac.settings import TracScoring
 from driftledger.benchmarks.trac.spec import Trac
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import sha256_file
+from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import CoverageError
-from driftledger.core.files import read_jsonl, write_json, write_jsonl
+from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Outcome
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.fakes import ColourModel, LetterEncoder
@@ -255,23 +255,6 @@ def test_conditions_and_the_headline(tmp_path: Path) -> None:
     }
 
 
-def test_one_condition_has_no_sweep_and_no_length_without_a_limit(tmp_path: Path) -> None:
-    write_case(tmp_path)
-    found, _ = scored(tmp_path)
-    assert list(found.curves) == ["vote"]
-    assert list(found.groups["condition"]) == ["no limit, 0-shot"]
-    assert "max_tokens" not in found.groups["condition"]["no limit, 0-shot"]
-
-
-def test_rows_make_the_score(tmp_path: Path) -> None:
-    write_case(tmp_path, TEST | {"e": ("wren", None)})
-    found, rows = scored(tmp_path)
-    for metric in ("top1", "class_mean"):
-        values = [row.values[metric][0] for row in rows.values() if row.extra["scored"]]
-        assert sum(value or 0.0 for value in values) / len(values) == found.metrics[metric]
-    assert {(row.group, row.cluster == row.unit) for row in rows.values()} == {("all", True)}
-
-
 def test_the_score_says_what_it_is_of_and_what_went_in(tmp_path: Path) -> None:
     write_case(tmp_path)
     found, _ = scored(tmp_path)
@@ -297,34 +280,19 @@ def test_descriptions_longer_than_the_encoder_reads_are_flagged(tmp_path: Path) 
     assert "the text encoder read only the beginning of 9 of 10 descriptions" in found.flags
 
 
-def test_conditions_with_the_same_descriptions_are_retrieved_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At 9 tokens as at 5 nothing was cut; at 2 one description is another, and at 1 one is as it was, and refused."""
-    write_case(tmp_path)
-    plain = read_jsonl(tmp_path / "said" / RECORDS, DescriptionRecord)
-    changes: dict[int, dict[str, object]] = {
-        9: {},
-        5: {},
-        2: {"description": "a short tail"},
-        1: {"outcome": Outcome.REFUSED},
-    }
-    several = {
-        length: [
-            record.model_copy(update={"max_tokens": length} | (change if record.sample == "a" else {}))
-            for record in plain
-        ]
-        for length, change in changes.items()
-    }
-    alone = {}
-    for length, records in several.items():
-        write_descriptions(tmp_path / "said", records, max_tokens=[length])
-        alone[length] = scored(tmp_path)[0].groups["condition"][f"l{length}, 0-shot"]
-    corpora: list[Sequence[str]] = []
-    honest = TfIdf.fitted
-    monkeypatch.setattr(TfIdf, "fitted", lambda self, texts: corpora.append(texts) or honest(self, texts))  # type: ignore[func-returns-value]
-    write_descriptions(tmp_path / "said", [each for some in several.values() for each in some], max_tokens=[*changes])
-    found, _ = scored(tmp_path)
-    assert found.groups["condition"] == {f"l{length}, 0-shot": numbers for length, numbers in alone.items()}
-    assert len(corpora) == 3
-    assert [alone[length]["top1"] for length in changes] == [75, 75, 50, 200 / 3]
+def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_first(tmp_path: Path) -> None:
+    """Four robins beside one wren: without the vote of four there is none in which all robins are heard.
+
+    Of two equal support descriptions, the one whose id has the smaller hash counts, not the one whose name comes first.
+    """
+    first, last = sorted(("r1", "r2", "r3", "r4", "w1"), key=sha256_of)[::4]
+    label = {"r1": "robin", "r2": "robin", "r3": "robin", "r4": "robin", "w1": "wren", "a": "robin"}
+    items = [Item(name, of, "test" if name == "a" else "support", (1, 2, 3)) for name, of in label.items()]
+    card = write_labelled(tmp_path / "birds", items)
+    records = [
+        DescriptionRecord(sample=each.id, split=each.split, outcome=Outcome.OK, description="a bird") for each in items
+    ]
+    for order in (records, records[::-1]):
+        found = retrieve(order, label, card, LetterEncoder())
+        assert found.votes.shape == (1, 4)
+        assert (found.support[0], found.support[-1], found.nearest) == (first, last, [first])

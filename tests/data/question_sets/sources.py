@@ -2,6 +2,7 @@
 
 import io
 import json
+import tempfile
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
 from driftledger.benchmarks.mm_vet.questions import MMVetQuestions
 from driftledger.benchmarks.mme.questions import MMEQuestions
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
-from driftledger.data.question_sets.build import Checker, build
+from driftledger.data.question_sets.build import build
 
 RULES: dict[str, QuestionRules] = {"mm_sap": MMSAPQuestions(), "mm_vet": MMVetQuestions(), "mme": MMEQuestions()}
 
@@ -70,11 +71,9 @@ def build_set(name: str, provider: QuestionProvider, target: Path) -> None:
 
 
 def check(name: str, protocol: str, questions: Iterable[SourceQuestion]) -> None:
-    """Check a set of questions, without reading their images."""
-    checker = Checker(name, RULES[protocol])
-    for question in questions:
-        checker.add(question)
-    checker.finish()
+    """Build a set of these questions, and keep nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        build_set(name, Given(protocol=protocol, given=tuple(questions)), Path(folder) / "set")
 
 
 class Given(QuestionProvider):
@@ -95,3 +94,10 @@ class Given(QuestionProvider):
     def model_dump(self, **options: Any) -> dict[str, Any]:
         options["exclude"] = {*options.get("exclude", ()), "given"}
         return super().model_dump(**options)
+
+
+def cases(file: str, name: str) -> list[dict[str, Any]]:
+    """Read ``cases/<name>.jsonl`` beside a test's file: an object per line, and at least one."""
+    lines = (Path(file).parent / "cases" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    assert lines
+    return [json.loads(line) for line in lines]

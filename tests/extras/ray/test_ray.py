@@ -22,11 +22,12 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, ImageFile
 from tests.conftest import draw
 from tests.support.fakes.sleeping import SleepingGenerator, SleepingModel, shifts
 from tests.support.ray_cluster import add_node, end_node, two_nodes
+from tests.support.stores import stored_rows
 
 pytestmark = pytest.mark.slow
 
@@ -106,8 +107,7 @@ def test_a_batch_that_takes_every_actor_down_ends_the_run(cluster: Any, tmp_path
     deadly = model.model_copy(update={"deadly": "s2 "})
     with pytest.raises(WorkersError, match=r"5 actors were lost over the batch of 2 calls that begins with d/s2"):
         run(deadly, generator, images(tmp_path, 4), tmp_path / "store", workers(cluster.address, 1))
-    with CallStore(tmp_path / "store", writes=False) as store:
-        assert {row.context.sample for row in store.rows()} == {"s0", "s1"}
+    assert {row["sample"] for row in stored_rows(tmp_path / "store").values()} == {"s0", "s1"}
 
 
 def test_a_node_with_another_component_is_refused(cluster: Any, tmp_path: Path) -> None:

@@ -140,14 +140,6 @@ def test_another_seed_is_another_training(tmp_path: Path) -> None:
     assert not same(trained(tmp_path / "1", seed=1), trained(tmp_path / "2", seed=2))
 
 
-def test_parts_in_one_folder_do_not_meet(tmp_path: Path) -> None:
-    model, other = untrained(), untrained()
-    train("line", model, Noisy(model), COURSE, at(tmp_path))
-    loss = Noisy(other)
-    train("lines", other, loss, COURSE, at(tmp_path))
-    assert loss.calls == STEPS
-
-
 # --- a loss that is no number -----------------------------------------------------------------------------------------
 
 

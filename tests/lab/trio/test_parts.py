@@ -18,10 +18,9 @@ import torch
 from PIL import Image
 from safetensors import safe_open
 
-from driftledger.components.encoders.class_token import ViT
-from driftledger.components.encoders.open_clip import OpenCLIP
-from driftledger.components.generators.diffusers import Diffusers
-from driftledger.components.models.transformers import Transformers
+from driftledger.components.diffusers import Diffusers
+from driftledger.components.encoders import OpenCLIP, ViT
+from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Conversation, ImageFile, Outcome

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from PIL import Image
 
-from driftledger.components.remote.client import TransientError
-from driftledger.components.remote.component import RemoteGenerator, RemoteModel
+from driftledger.components.service import RemoteGenerator, RemoteModel, TransientError
 from driftledger.core.errors import ServiceError
 from driftledger.core.types import Conversation, Generated, Reply, Usage
 

@@ -26,9 +26,9 @@ def draw(prompt: str, size: tuple[int, int]) -> bytes:
     return content.getvalue()
 
 
-def image_reply(body: dict[str, Any], content: bytes, size: tuple[int, int], url: str | None) -> Reply:
-    """An answer with one image, as base64 or as ``url``."""
-    held = {"url": url} if url else {"b64_json": base64.b64encode(content).decode()}
+def image_reply(body: dict[str, Any], content: bytes, size: tuple[int, int]) -> Reply:
+    """An answer with one image, as base64."""
+    held = {"b64_json": base64.b64encode(content).decode()}
     revised = f"{body['prompt'].strip()} Plain shapes, flat colours."
     text, drawn = len(body["prompt"].split()), size[0] * size[1] // 256
     return json_reply(

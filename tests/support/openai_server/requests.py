@@ -48,7 +48,7 @@ def check_chat(body: Any) -> None:
     _check_model(body)
     if not isinstance(body.get("messages"), list) or not body["messages"]:
         raise RequestError("Missing required parameter: 'messages'.", "missing_required_parameter", "messages")
-    if body.get("stream") or body.get("n", 1) != 1:
+    if body.get("stream") or (body.get("n", 1) != 1 and not body.get("use_beam_search")):
         raise RequestError("This server answers with one choice and does not stream.", "unsupported_value")
     for content in images_of(body):
         try:

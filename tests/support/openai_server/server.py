@@ -27,9 +27,9 @@ class OpenAIServer:
     before ``together`` of them have been under way at once. ``reply`` makes the answer to a chat request; like all
     functions handed in, it runs in the server's thread, and what it raises is raised again when the server stops.
     ``drawn`` makes the PNG for a prompt and a size, in any thread. ``served_models`` are the versions behind every
-    model name: each one gives ``switch_after`` answers, the last one all others. Without ``image_urls``, images are
-    base64 unless a request asks for a URL; they have the size it asks for, or else ``image_size``. ``version`` is what
-    it says at ``/version``, as vLLM does.
+    model name: each one gives ``switch_after`` answers, the last one all others.
+    Images have the size a request asks for, or else
+    ``image_size``. ``version`` is what it says at ``/version``, as vLLM does.
     """
 
     def __init__(
@@ -44,7 +44,6 @@ class OpenAIServer:
         models: Sequence[str] = ("vision-1", "image-1"),
         served_models: Sequence[str] = (),
         switch_after: int = 1,
-        image_urls: bool = False,
         image_size: tuple[int, int] = (256, 256),
         version: str | None = None,
     ) -> None:
@@ -58,10 +57,8 @@ class OpenAIServer:
         self._models = models
         self._served_models = served_models
         self._switch_after = switch_after
-        self._image_urls = image_urls
         self._image_size = image_size
         self._version = version
-        self._files: dict[str, bytes] = {}
         self._lock = threading.Lock()
         self._requests: list[Incoming] = []
         self._faults: Counter[str] = Counter()
@@ -179,7 +176,7 @@ class OpenAIServer:
     async def _decide(self, request: Incoming) -> tuple[Reply, bool]:
         """What a request gets, and whether that counts as an answer."""
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if self._api_key and given != self._api_key and not request.path.startswith("/files/"):
+        if self._api_key and given != self._api_key:
             message = f"Incorrect API key provided: {given[:4]}***{given[-4:]}."
             return error_reply(401, message, code="invalid_api_key"), False
         try:
@@ -210,8 +207,6 @@ class OpenAIServer:
                     return json_reply(_model(name))
                 case "GET", ["version"] if self._version is not None:
                     return json_reply({"version": self._version})
-                case "GET", ["files", name] if name in self._files:
-                    return Reply(200, self._files[name], "image/png")
         except RequestError as error:
             return error_reply(400, str(error), code=error.code, param=error.param)
         return error_reply(404, f"Invalid URL ({request.method} {request.path})")
@@ -227,11 +222,7 @@ class OpenAIServer:
         check_image(body)
         size = size_of(body, self._image_size)
         content = await asyncio.to_thread(self._draw, body["prompt"], size)
-        if not self._image_urls and body.get("response_format") != "url":
-            return image_reply(body, content, size, None)
-        name = f"{len(self._files)}.png"
-        self._files[name] = content
-        return image_reply(body, content, size, f"{self._origin}/files/{name}")
+        return image_reply(body, content, size)
 
 
 def _model(name: str) -> dict[str, Any]:

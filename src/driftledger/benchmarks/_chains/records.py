@@ -1,16 +1,16 @@
 """The records of chains: every iteration of every sample, what was asked of all of them, and what they drew."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby, takewhile
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftledger.benchmarks.records import CalledRecord, CollectedCard, Linked
-from driftledger.core.names import Id, RelativePath
-from driftledger.core.seeds import derive_seed
-from driftledger.core.types import ImageFile, PromptUsage, Sample
+from driftledger.benchmarks.records import CollectedCard, DescribedRecord, Linked
+from driftledger.core.canonical import derive_seed
+from driftledger.core.strict import RelativePath
+from driftledger.core.types import ImageFile, PromptUsage
 
 FRECHET_DIGITS = 6
 """Singular values differ in their last bits between processors; stored distances must not."""
@@ -51,14 +51,12 @@ class ChainRequest(Iterations):
     """How many chains each sample has, from seeds of their own."""
 
 
-class ChainRecord(CalledRecord):
+class ChainRecord(DescribedRecord):
     """One sample's iteration ``t``, describe and generate together."""
 
-    sample: Id
     repeat: int = Field(default=0, ge=0, exclude_if=lambda repeat: repeat == 0)
     """Which of the sample's chains; the first one has the number 0, which is not written out."""
     t: int = Field(ge=1)
-    description: str | None = None
     image: RelativePath | None = None
     image_sha256: str | None = None
     parent_sha256: str
@@ -68,10 +66,6 @@ class ChainRecord(CalledRecord):
     generator_system_fingerprint: str | None = None
     prompt_reading: PromptUsage | None = None
     """How much of the prompt the generator's text encoder read, where that is known."""
-
-    @property
-    def unit(self) -> str:
-        return self.sample
 
     @property
     def place(self) -> str:
@@ -98,15 +92,6 @@ def image_path(sample: str, t: int, repeat: int = 0) -> str:
     ('images/disc/3.png', 'repeats/1/disc/3.png')
     """
     return f"{f'repeats/{repeat}' if repeat else 'images'}/{sample}/{t}.png"
-
-
-def by_repeat(records: Sequence[ChainRecord], repeats: int) -> list[list[ChainRecord]]:
-    """The records of each repeat, as they would stand there alone; without those of a repeat that was not asked for."""
-    found: list[list[ChainRecord]] = [[] for _ in range(repeats)]
-    for record in records:
-        if record.repeat < repeats:
-            found[record.repeat].append(record)
-    return found
 
 
 def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
@@ -151,25 +136,10 @@ def check_chains(records: Sequence[ChainRecord], card: CollectedCard, parents: M
             parent = record.image_sha256
 
 
-def drawn_images(folder: Path, records: Sequence[ChainRecord]) -> Drawn:
-    """What the chains in ``folder`` drew, given the records of one repeat."""
+def drawn_images(folder: Path, records: Sequence[ChainRecord], repeat: int) -> Drawn:
+    """Return what the chains of a repeat in ``folder`` drew."""
     return {
         (record.sample, record.t): ImageFile(folder / record.image, record.image_sha256 or "")
         for record in records
-        if record.image is not None
+        if record.image is not None and record.repeat == repeat
     }
-
-
-def shown_images(samples: Sequence[Sample], drawn: Drawn, iterations: int) -> list[list[ImageFile]]:
-    """What an encoder looks at: the originals, then what each iteration drew."""
-    drawings = [
-        [drawn[samples[index].id, t] for index in places]
-        for t, places in enumerate(places_reached(samples, drawn, iterations), 1)
-    ]
-    return [[sample.image for sample in samples], *drawings]
-
-
-def places_reached(samples: Sequence[Sample], drawn: Drawn, iterations: int) -> list[list[int]]:
-    """For t = 1 … T, as far as any chain got, the places of the samples whose chain got there."""
-    all_t = ([i for i, sample in enumerate(samples) if (sample.id, t) in drawn] for t in range(1, iterations + 1))
-    return list(takewhile(len, all_t))

@@ -1,6 +1,6 @@
 """A chain step by step: each description, and what was drawn from it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,67 +15,77 @@ from driftledger.data.records import read_samples
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
-    from driftledger.ledger.lineage import Lineage
 
 
-def traces(lineage: "Lineage", root: Path, rows: Sequence[Row], name: str, drawing: str) -> Iterator[Trace]:
-    """The chains of these rows; the last arguments as in :func:`traces_in`."""
-    stage = lineage.collected[lineage.spec.collects[0].name]
-    folder, dataset = root / stage.path, root / lineage.data.path
-    return traces_in(folder, dataset, lineage.spec, lineage.score, rows, name, drawing)
-
-
-def traces_in(
+def traces(
     folder: Path, dataset: Path, spec: "Benchmark", score: Score, rows: Sequence[Row], name: str, drawing: str
 ) -> Iterator[Trace]:
-    """The chains of these rows, those of one sample one after the other.
+    """Yield the chains of these rows, those of one sample one after the other.
 
     Args:
         folder: with the chains that the score is of; ``dataset`` is the folder of their samples.
         name: what is done with each sample; ``drawing`` is what drawing is called.
     """
     files = {sample.id: sample.image.path for sample in read_samples(dataset)}
-    asked = ChainRequest.model_validate(score.inputs.protocol)
-    records: dict[str, dict[int, list[ChainRecord]]] = {}
+    prompt = ChainRequest.model_validate(score.inputs.protocol).describe_prompt
+    records: dict[str, list[ChainRecord]] = {}
     for record in read_jsonl(folder / RECORDS, ChainRecord):
-        records.setdefault(record.sample, {}).setdefault(record.repeat, []).append(record)
+        records.setdefault(record.sample, []).append(record)
     values = values_of(spec, score)
+
+    def drawn(record: ChainRecord) -> Mapping[str, Shown]:
+        return {} if record.image is None else {"image": Shot(folder / record.image)}
+
+    def steps(row: Row, record: ChainRecord) -> Iterator[Step]:
+        t, repeat, original = record.t, record.repeat, files[row.unit]
+        similarity = row.alone(repeat).values.get("similarity", [])
+        described, end = record.description is not None, of_repeat(repeat)
+        shown = original if t == 1 else folder / image_path(record.sample, t - 1, repeat)
+        column, again = f"t = {t}", f"repeat {repeat}" if repeat else ""
+        yield Step(
+            f"describe {t}{end}",
+            "model",
+            {"prompt": prompt, "image": Shot(shown)},
+            {"description": record.description},
+            Outcome.OK if described else record.outcome,
+            None if described else record.error,
+            column,
+            again=again,
+        )
+        if described:
+            compared = {f"s({t})": value for value in similarity[t - 1 : t] if value is not None}
+            failed = record.image is None
+            yield Step(
+                f"{drawing} {t}{end}",
+                "generator",
+                {"description": record.description, "seed": record.seed},
+                {**drawn(record), **compared},
+                record.outcome if failed else Outcome.OK,
+                record.error if failed else None,
+                column,
+                mark="" if failed else largest_loss(similarity).get(t, ""),
+                again=again,
+            )
+
     for row in rows:
         chains = records[row.unit]
-        seen = {repeat: row.alone(repeat).values.get("similarity", []) for repeat in chains}
-        lost = {repeat: largest_loss(similarity) for repeat, similarity in seen.items()}
-        end = chains[0][-1]
+        end = [record for record in chains if record.repeat == 0][-1]
+        category = row.extra.get("category", row.group)
         yield Trace(
             unit=row.unit,
             name=name,
-            asked={
-                "sample": row.unit,
-                "category": row.extra.get("category", row.group),
-                "image": Shot(files[row.unit]),
-            },
-            gave={"description": end.description, **_drawn(folder, end)},
+            asked={"sample": row.unit, "category": category, "image": Shot(files[row.unit])},
+            gave={"description": end.description, **drawn(end)},
             outcome=row.outcome,
-            steps=[
-                step._replace(
-                    name=step.name + of_repeat(repeat),
-                    column=f"t = {record.t}",
-                    mark=lost[repeat].get(record.t, "") if "image" in step.gave else "",
-                    again=f"repeat {repeat}" if repeat else "",
-                )
-                for repeat, chain in chains.items()
-                for record in chain
-                for step in _steps(
-                    folder, record, asked, files[row.unit], drawing, seen[repeat][record.t - 1 : record.t]
-                )
-            ],
+            steps=[step for record in chains for step in steps(row, record)],
             values=values(row),
             start="t = 0",
-            curve="s(t)" if len(seen[0]) > 1 else "",
+            curve="s(t)" if len(row.alone(0).values.get("similarity", [])) > 1 else "",
         )
 
 
 def largest_loss(similarity: Sequence[float | None]) -> dict[int, str]:
-    """The t at which s(t) falls most, from s(0) = 1, and how far; empty where it never falls.
+    """Return the t at which s(t) falls most, from s(0) = 1, and how far; empty where it never falls.
 
     >>> largest_loss([0.9, 0.5, None, 0.4])
     {2: 'largest loss −0.400'}
@@ -87,38 +97,3 @@ def largest_loss(similarity: Sequence[float | None]) -> dict[int, str]:
     ]
     fall, t = max(falls, key=lambda each: (each[0], -each[1]), default=(0.0, 0))
     return {t: f"largest loss −{fall:.3f}"} if fall > 0 else {}
-
-
-def _steps(
-    folder: Path,
-    record: ChainRecord,
-    asked: ChainRequest,
-    original: Path,
-    drawing: str,
-    similarity: Sequence[float | None],
-) -> Iterator[Step]:
-    seen = original if record.t == 1 else folder / image_path(record.sample, record.t - 1, record.repeat)
-    described = record.description is not None
-    failed = record.outcome if record.image is None else Outcome.OK
-    yield Step(
-        f"describe {record.t}",
-        "model",
-        {"prompt": asked.describe_prompt, "image": Shot(seen)},
-        {"description": record.description},
-        Outcome.OK if described else record.outcome,
-        None if described else record.error,
-    )
-    if described:
-        compared = {f"s({record.t})": value for value in similarity if value is not None}
-        yield Step(
-            f"{drawing} {record.t}",
-            "generator",
-            {"description": record.description, "seed": record.seed},
-            {**_drawn(folder, record), **compared},
-            failed,
-            record.error if record.image is None else None,
-        )
-
-
-def _drawn(folder: Path, record: ChainRecord) -> dict[str, Shown]:
-    return {} if record.image is None else {"image": Shot(folder / record.image)}

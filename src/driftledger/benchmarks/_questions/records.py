@@ -1,13 +1,10 @@
 """The records of answers to questions, and of what each answer is read or graded as."""
 
-from functools import lru_cache
-from hashlib import sha256
-
 from pydantic import Field
 
-from driftledger.benchmarks.records import CalledRecord, CollectedRecord, ReadAs
-from driftledger.core.canonical import canonical_json
-from driftledger.core.names import Id
+from driftledger.benchmarks.records import CalledRecord, CollectedRecord
+from driftledger.core.canonical import sha256_of
+from driftledger.core.strict import Id
 from driftledger.core.types import Outcome
 
 
@@ -56,30 +53,11 @@ class GradeRecord(QuestionRecord):
         """Which of the repeated gradings of its answer."""
         return 0
 
-    @property
-    def reading(self) -> ReadAs:
-        return ReadAs(f"{self.outcome}: {'nothing' if self.read is None else self.read}", self.how)
-
 
 NO_ANSWER = "no answer"
 """``how`` of a grade whose answer cannot be read."""
 
 
 def permutation(seed: int, question: str, variant: int, options: int) -> list[int]:
-    """Option ids in the order of one variant. It does not depend on the model, so that all are shown the same.
-
-    They are in the order of the hashes of ``[seed, "options", question, variant, option]`` as canonical JSON.
-    """
-    return [*_permuted(seed, question, variant, options)]
-
-
-@lru_cache(2**14)  # each model is asked the same
-def _permuted(seed: int, question: str, variant: int, options: int) -> tuple[int, ...]:
-    begun = sha256(canonical_json([seed, "options", question, variant])[:-1].encode())
-
-    def hashed(option: int) -> bytes:
-        whole = begun.copy()
-        whole.update(b",%d]" % option)
-        return whole.digest()
-
-    return tuple(sorted(range(options), key=hashed))
+    """Option ids in the order of one variant, by hashes; it does not depend on the model: all are shown the same."""
+    return sorted(range(options), key=lambda option: sha256_of([seed, "options", question, variant, option]))

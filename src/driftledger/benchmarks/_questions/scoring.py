@@ -19,7 +19,7 @@ from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
 from driftledger.metrics._checks import Integers
-from driftledger.metrics.intervals.shares import share_interval
+from driftledger.metrics.intervals import share_interval
 
 PERCENT = 100.0
 DATA, ANSWER, GRADE = "question_set", "answer", "grade"

@@ -1,9 +1,8 @@
 """What the sections of question benchmarks in ``params.yaml`` have in common, and what of them a score keeps."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+from pydantic import field_validator
 
 from driftledger.benchmarks.settings import Scoring, Section, has_once
 
@@ -11,12 +10,6 @@ Unread = Literal["wrong", "left_out"]
 """What becomes of answers in which nothing could be read: in all denominators as wrong ones, or in none."""
 
 UNREAD: tuple[Unread, ...] = get_args(Unread)
-
-
-def unread_in(settings: Mapping[str, Any]) -> Any:
-    """What the stored settings of a score say of unread answers; those that say nothing are of a time when all were
-    left out."""
-    return settings.get("unread", "left_out")
 
 
 class QuestionSection(Section):
@@ -35,22 +28,7 @@ class QuestionSection(Section):
         return has_once(prompt, "prompt", *cls.places)
 
 
-class QuestionProtocol(BaseModel):
-    """How the questions were put, and what read the answers or their grades."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    prompt: str
-    parser: str
-    seed: int
-
-
 class QuestionScoring(Scoring):
     """What the scoring over questions depends on."""
 
     unread: Unread
-
-    @model_validator(mode="before")
-    @classmethod
-    def _stored(cls, given: Any) -> Any:
-        return {**given, "unread": unread_in(given)} if isinstance(given, dict) else given

@@ -2,29 +2,19 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
-from driftledger.benchmarks._questions.settings import (
-    UNREAD,
-    QuestionProtocol,
-    QuestionScoring,
-    QuestionSection,
-    unread_in,
-)
+from driftledger.benchmarks._questions.settings import UNREAD, QuestionScoring, QuestionSection
 from driftledger.benchmarks.base import (
     QUESTION_SET,
     RECORDS_OF,
-    Artifacts,
     Benchmark,
     Input,
     Metric,
     Rule,
-    SideBySide,
     Stage,
-    Table,
     score_stage,
 )
 from driftledger.benchmarks.score import Row, Score
@@ -32,7 +22,6 @@ from driftledger.data.question_sets.base import QuestionRules
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.traces import Trace
-    from driftledger.ledger.lineage import Lineage
 
 KEYS = ("question_set", "model")
 
@@ -54,7 +43,6 @@ def both_ways(headline: Metric) -> Iterator[Metric]:
             headline=False,
             row="",
             pairing="mean",
-            steps=1,
             tracked="",
         )
 
@@ -65,7 +53,6 @@ class QuestionBenchmark(Benchmark):
     data: ClassVar[Stage] = QUESTION_SET
     questions: ClassVar[QuestionRules]
     settings: ClassVar[type[QuestionSection]] = QuestionSection
-    protocol: ClassVar[type[QuestionProtocol]] = QuestionProtocol
     scoring: ClassVar[type[QuestionScoring]] = QuestionScoring
 
     unfair: ClassVar[tuple[Rule, ...]] = (
@@ -73,32 +60,11 @@ class QuestionBenchmark(Benchmark):
         Rule("parser", "another parser reads other answers from the same replies"),
         UNREAD_COUNTS,
     )
-    shown: ClassVar[Mapping[str, Mapping[str, str]]]
-    """Title of a table of the leaderboard, a row per model → head of a column → the number below it, by its name as in
-    :meth:`~driftledger.benchmarks.score.Score.numbers`. Metrics that stand in none have a column of the first, too."""
-    tabled: ClassVar[tuple[str, ...]] = ()
-    """Kinds of groups that have a table of their own; those without one in :attr:`shown` have one made for them."""
-    not_shown: ClassVar[tuple[str, ...]] = ()
-    """Keys of metrics that are left to the score files, MLflow and the leaderboard's CSV file."""
 
-    def facts(self, score: Score) -> dict[str, Any]:
-        return super().facts(score) | {"unread": unread_in(score.inputs.settings)}
-
-    def tables(self, block: SideBySide) -> Iterator[Table]:
-        from driftledger.benchmarks._questions.tables import ranked_tables
-
-        return ranked_tables(self, block)
-
-    def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
-        from driftledger.benchmarks._questions.tables import answers_csv
-
-        answered, graded = (root / lineage.collected[stage.name].path for stage in self.collects)
-        return {"answers.csv": partial(answers_csv, answered, graded, cast(type[GradeRecord], self.collects[1].record))}
-
-    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator["Trace"]:
+    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator["Trace"]:
         from driftledger.benchmarks._questions.traces import traces
 
-        return traces(lineage, root, rows, cast(type[GradeRecord], self.collects[1].record), self.judged)
+        return traces(self, folders, score, rows, cast(type[GradeRecord], self.collects[1].record))
 
 
 def flow(
@@ -109,6 +75,7 @@ def flow(
     graded: tuple[str, ...] = (),
     scored: tuple[str, ...] = (),
     judged: bool = False,
+    read: int = 1,
 ) -> tuple[Stage, Stage, Stage]:
     """The stages that ask the model, read or grade the answers, and score them.
 
@@ -116,10 +83,11 @@ def flow(
         record: what an answer is read or graded as.
         asked: settings of the benchmark's section that the first depends on; ``graded`` and ``scored`` likewise.
         judged: whether a judge grades the answers.
+        read: the version of the stage that reads or grades them.
     """
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"
     return (
         Stage("answer", KEYS, f"{folder}/answers", record=AnswerRecord, settings=asked),
-        Stage("grade", KEYS, f"{folder}/grades", record=record, settings=graded, judged=judged),
+        Stage("grade", KEYS, f"{folder}/grades", read, record=record, settings=graded, judged=judged),
         score_stage(name, KEYS, "unread", *scored),
     )

@@ -1,32 +1,28 @@
 """Answers step by step: the question with its image, what was said, and what that was read or graded as."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, question_ids, values_of
 from driftledger.core.files import read_jsonl
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
 
-if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
-
 
 def traces(
-    lineage: "Lineage", root: Path, rows: Sequence[Row], kind: type[GradeRecord], judged: bool
+    spec: Benchmark, folders: Mapping[str, Path], score: Score, rows: Sequence[Row], kind: type[GradeRecord]
 ) -> Iterator[Trace]:
     """The questions of these rows, with every answer to them.
 
     Args:
         kind: what an answer is read or graded as.
-        judged: whether a judge did that.
     """
-    answered, graded = (root / folder.path for folder in lineage.collected.values())
-    folder = root / lineage.data.path
+    answered, graded = (folders[stage.name] for stage in spec.collects)
+    folder = folders["question_set"]
     questions = {entry.id: entry for entry in read_questions(folder)}
     answers: dict[str, list[AnswerRecord]] = {}
     for answer in read_jsonl(answered / RECORDS, AnswerRecord):
@@ -34,37 +30,64 @@ def traces(
     grades: dict[tuple[str, int], list[GradeRecord]] = {}
     for grade in read_jsonl(graded / RECORDS, kind):
         grades.setdefault((grade.question, grade.variant), []).append(grade)
-    values = values_of(lineage.spec, lineage.score)
+    values = values_of(spec, score)
     for row in rows:
         about = [questions[name] for name in question_ids(row)]
         pairs = [(entry, answer) for entry in about for answer in answers[entry.id]]
-        accepted = row.values.get(lineage.spec.metrics[0].row, []) if not judged else []
+        accepted = row.values.get(spec.metrics[0].row, []) if not spec.judged else []
         verdicts = accepted if len(accepted) == len(pairs) else [None] * len(pairs)
-        given = [_read(entry, grade) for entry, answer in pairs for grade in grades[entry.id, answer.variant]]
+        steps, given = list[Step](), set[str]()
+        for number, ((entry, answer), verdict) in enumerate(zip(pairs, verdicts, strict=True), 1):
+            read = grades[entry.id, answer.variant]
+            given |= {_read(entry, grade) for grade in read}
+            column = entry.question if len(about) > 1 else "answer"
+            if column == "answer" and len(pairs) > 1:
+                column = f"order {answer.variant + 1}"
+            steps.append(_answered(number, entry, answer, {grade.read for grade in read}, column))
+            for grade in read:
+                good = _read(entry, grade).casefold() == right(entry).casefold() if verdict is None else verdict > 0
+                step = Step(
+                    f"grade {number}" + (f", grading {grade.grading + 1}" if len(read) > 1 else ""),
+                    "judge" if spec.judged else "",
+                    {"answer": answer.text},
+                    {"read as": _read(entry, grade), "by the rule": grade.how, "right": right(entry)},
+                    grade.outcome,
+                    column=column,
+                    good=None if spec.judged else good,
+                )
+                steps.append(step)
+        asked: dict[str, Shown] = {"questions": [entry.question for entry in about]}
+        if len(about) == 1:
+            asked = {"question": about[0].question} | ({"options": about[0].options} if about[0].options else {})
+        known = {"right": [right(entry) for entry in about]}
         yield Trace(
             unit=row.unit,
             name="question" if len(about) == 1 else "questions",
-            asked={**_asked(about), "image": Shot(folder / about[0].image)},
-            gave={"read as": sorted(set(given)), "right": [right(entry) for entry in about]},
+            asked={**asked, "image": Shot(folder / about[0].image)},
+            gave={"read as": sorted(given), **known},
             outcome=row.outcome,
-            steps=[
-                step
-                for number, (entry, answer) in enumerate(pairs, 1)
-                for step in _steps(
-                    *(number, entry, answer, grades[entry.id, answer.variant], judged),
-                    *(verdicts[number - 1], _column(about, entry, answer, len(pairs))),
-                )
-            ],
+            steps=steps,
             values=values(row),
-            known={"right": [right(entry) for entry in about]},
+            known=known,
         )
 
 
-def _asked(about: Sequence[QuestionEntry]) -> dict[str, Shown]:
-    if len(about) > 1:
-        return {"questions": [entry.question for entry in about]}
-    [entry] = about
-    return {"question": entry.question} | ({"options": entry.options} if entry.options else {})
+def _answered(
+    number: int, entry: QuestionEntry, answer: AnswerRecord, read: set[int | float | bool | None], column: str
+) -> Step:
+    letters = list(zip(ascii_uppercase, answer.order, strict=False))
+    shown = [f"{letter}. {entry.options[option]}" for letter, option in letters]
+    correct = entry.refusal if entry.answer is None else entry.answer
+    return Step(
+        f"answer {number}",
+        "model",
+        {"question": entry.question} | ({"options": shown} if shown else {}),
+        {"answer": answer.text},
+        answer.outcome,
+        answer.error,
+        column,
+        [Option(letter, entry.options[option], option in read, option == correct) for letter, option in letters],
+    )
 
 
 def right(entry: QuestionEntry) -> str:
@@ -74,53 +97,6 @@ def right(entry: QuestionEntry) -> str:
     if entry.answer is None and entry.refusal is not None:
         return f"refusing: {entry.options[entry.refusal]}"
     return str(entry.answer)
-
-
-def _column(about: Sequence[QuestionEntry], entry: QuestionEntry, answer: AnswerRecord, answers: int) -> str:
-    """The question, the order of its options, or nothing to tell apart."""
-    if len(about) > 1:
-        return entry.question
-    return f"order {answer.variant + 1}" if answers > 1 else "answer"
-
-
-def _steps(
-    number: int,
-    entry: QuestionEntry,
-    answer: AnswerRecord,
-    grades: Sequence[GradeRecord],
-    judged: bool,
-    verdict: float | None,
-    column: str,
-) -> Iterator[Step]:
-    letters = list(zip(ascii_uppercase, answer.order, strict=False))
-    shown = [f"{letter}. {entry.options[option]}" for letter, option in letters]
-    is_right = entry.refusal if entry.answer is None else entry.answer
-    read = {grade.read for grade in grades}
-    yield Step(
-        f"answer {number}",
-        "model",
-        {"question": entry.question} | ({"options": shown} if shown else {}),
-        {"answer": answer.text},
-        answer.outcome,
-        answer.error,
-        column,
-        [Option(letter, entry.options[option], option in read, option == is_right) for letter, option in letters],
-    )
-    for grade in grades:
-        yield Step(
-            f"grade {number}" + (f", grading {grade.grading + 1}" if len(grades) > 1 else ""),
-            "judge" if judged else "",
-            {"answer": answer.text},
-            {"read as": _read(entry, grade), "by the rule": grade.how, "right": right(entry)},
-            grade.outcome,
-            column=column,
-            good=_accepted(entry, grade, verdict) if not judged else None,
-        )
-
-
-def _accepted(entry: QuestionEntry, grade: GradeRecord, verdict: float | None) -> bool:
-    """What the score makes of it, where it keeps a value for each answer; else whether it is what is right."""
-    return _read(entry, grade).casefold() == right(entry).casefold() if verdict is None else verdict > 0
 
 
 def _read(entry: QuestionEntry, grade: GradeRecord) -> str:

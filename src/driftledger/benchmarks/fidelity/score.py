@@ -1,50 +1,63 @@
 """The scoring half: image against description, and image against redrawing, seen through one encoder."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple, cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.flags import few_images, flags, mean_words, served_versions, unified
 from driftledger.benchmarks._chains.records import (
     FRECHET_DIGITS,
     ChainRecord,
     ChainRequest,
-    by_repeat,
     drawn_images,
     of_repeat,
 )
-from driftledger.benchmarks.fidelity.encode import Described, Encoded, Redrawing, encode_reconstructions, to_redraw
+from driftledger.benchmarks._chains.scoring import few_images, flags, rows, served_versions, unified
 from driftledger.benchmarks.fidelity.ratings import Rated, mean_ratings, read_ratings
 from driftledger.benchmarks.fidelity.settings import FidelityScoring
-from driftledger.benchmarks.fidelity.structure import structural_similarity
-from driftledger.benchmarks.score import REPEAT, STD, RepeatRow, Row, Score
+from driftledger.benchmarks.score import REPEAT, STD, Score
 from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, interval, outcomes
+from driftledger.collect.features import FeatureStore, encode_images, encode_texts, read_texts
 from driftledger.components.base import Encoder
-from driftledger.core.types import Outcome, Sample
+from driftledger.core.types import Float64, ImageFile, Sample
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.agreement import agreement
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
-from driftledger.metrics.repeats import deviations
+from driftledger.metrics.repeats import deviations, mean_over_repeats
+from driftledger.metrics.structural import comparable, structural_similarity
 
 PERCENT = 100.0
 
-Values = dict[str, dict[str, float]]
-"""Metric → sample → value."""
+Columns = dict[str, Float64]
+"""Metric → a value per sample; NaN where there is none."""
 
 
 class Measured(NamedTuple):
     """What redrawings come to: those of one repeat, or the mean over all."""
 
-    redrawn: list[Redrawing]
-    values: Values
+    columns: Columns
     distance: dict[str, float]
     """The Fréchet distance, and over how many images it is; empty where there is none."""
-    described: Described | None
-    records: Sequence[ChainRecord]
+    words: list[int]
+    """Of each description."""
+    cut: int
+    """How many descriptions are longer than what the encoder reads of them."""
+    texts: int
+    """How many it read."""
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The metrics, without intervals."""
+        known = {metric: column[np.isfinite(column)] for metric, column in self.columns.items()}
+        means = {metric: exact_mean(column) for metric, column in known.items() if column.size}
+        return means | self.distance | ({"words": exact_mean(self.words)} if self.words else {})
+
+
+def to_redraw(samples: Sequence[Sample]) -> list[Sample]:
+    """Return the test set; all samples, where there is none."""
+    return [sample for sample in samples if sample.split == "test"] or list(samples)
 
 
 def score(given: ToScore) -> Scored:
@@ -57,204 +70,166 @@ def score(given: ToScore) -> Scored:
         CoverageError: fewer than ``min_coverage`` of the redrawings are there.
         ConfigError: the sheet cannot be read.
     """
-    data, scoring = FromDataset(given, "redraw", ChainRecord, "encoder"), cast(FidelityScoring, given.scoring)
-    encoder, name, records = data.encoder, data.encoder_name, data.records
-    repeats = by_repeat(records, ChainRequest.model_validate(data.card.protocol).repeats)
-    redrawings = [_redrawings(data.samples, some, data.folder) for some in repeats]
-    every = [(repeat, each) for repeat, some in enumerate(redrawings) for each in some]
+    data, scoring = FromDataset(given, "redraw", ChainRecord), cast(FidelityScoring, given.scoring)
+    encoder, samples, repeats = (
+        given.encoders["encoder"],
+        to_redraw(data.samples),
+        range(data.asked(ChainRequest).repeats),
+    )
+    of = {(record.repeat, record.sample): record for record in data.records}
+    drawn = [drawn_images(data.folder, data.records, repeat) for repeat in repeats]
+    images = [[some.get((sample.id, 1)) for sample in samples] for some in drawn]
     lost = [
-        f"{each.sample.id}{of_repeat(repeat)}: {each.record.outcome if each.record else 'no record'}"
-        for repeat, each in every
-        if each.image is None
+        f"{sample.id}{of_repeat(repeat)}: {of[repeat, sample.id].outcome}"
+        for repeat in repeats
+        for sample, image in zip(samples, images[repeat], strict=True)
+        if image is None
     ]
-    reached = len(every) - len(lost)
-    check_coverage(reached, len(every), "images were redrawn", "fidelity", given.min_coverage, lost)
-    alone = [_measured(given, redrawn, some, data.encoder) for redrawn, some in zip(redrawings, repeats, strict=True)]
-    whole = _mean_of(alone, records)
-    rated = _rated(given, redrawings[0])
-    values = whole.values | ({"human": rated.means} if rated.means else {})
-    by_itself = [_plain(each) for each in alone] if len(alone) > 1 else []
+    total = len(repeats) * len(samples)
+    reached = total - len(lost)
+    check_coverage(reached, total, "images were redrawn", "fidelity", given.min_coverage, lost)
+    said = [[of[repeat, sample.id].description for sample in samples] for repeat in repeats]
+    alone = [
+        _measured(samples, images[repeat], said[repeat], encoder, scoring.ssim_side, given.features)
+        for repeat in repeats
+    ]
+    whole = _mean_of(alone)
+    rated = _rated(given, {sample.id: text or None for sample, text in zip(samples, said[0], strict=True)})
+    if rated.means:
+        whole.columns["human"] = np.array([rated.means.get(sample.id, np.nan) for sample in samples])
+    by_itself = [each.numbers for each in alone] if len(alone) > 1 else []
     spreads = {key + STD: std for key, std in deviations(by_itself).items() if key != "images"}
-    intervals = _intervals(values, scoring)
+    everything = [ONE_CATEGORY] * len(samples)
+    intervals = Ends.together(interval(key, column, everything, scoring) for key, column in whole.columns.items())
+    categories = [sample.category or ONE_CATEGORY for sample in samples]
     scored = Score(
-        **data.origin("fidelity"),
-        metrics={metric: exact_mean([*of_sample.values()]) for metric, of_sample in values.items()}
-        | intervals.metrics
-        | whole.distance
-        | mean_words(records)
-        | spreads,
+        **data.origin(),
+        metrics=whole.numbers | intervals.metrics | spreads,
         groups={
-            "category": _by_category(values, redrawings[0]),
-            "agreement": _agreement(values),
+            "category": _by_category(whole.columns, categories),
+            "agreement": _agreement(whole.columns),
             **({REPEAT: {str(repeat): each for repeat, each in enumerate(by_itself)}} if by_itself else {}),
         },
-        outcomes=outcomes(records),
+        outcomes=outcomes(data.records),
         scored=reached,
         counted=reached,
-        total=len(every),
-        coverage=reached / len(every),
-        absent=_absent(encoder, name, values, whole.distance) | intervals.absent,
-        served=served_versions(records),
+        total=total,
+        coverage=reached / total,
+        absent=_absent(encoder, given.keys["encoder"], whole) | intervals.absent,
+        served=served_versions(data.records),
         flags=[
             *unified(data.card),
-            *flags(records),
-            *_cut([each.described for each in alone if each.described is not None]),
+            *flags(data.records),
+            *_cut(whole),
             *few_images(whole.distance, int(whole.distance.get("images", reached))),
             *_stale(rated),
         ],
         details={"ratings": {"used": rated.ratings, "raters": rated.raters, "stale": rated.stale}},
     )
-    return Scored(scored, list(_rows(redrawings, values, alone)))
+    named = [(sample.id, ONE_CATEGORY, {"category": name}) for sample, name in zip(samples, categories, strict=True)]
+    ended = [[of[repeat, sample.id].outcome for repeat in repeats] for sample in samples]
+    tables = [{key: column[:, None] for key, column in each.columns.items()} for each in (whole, *alone)]
+    return Scored(scored, rows(named, ended, tables[0], tables[1:], sparse=True))
 
 
-def _measured(given: ToScore, redrawn: list[Redrawing], records: Sequence[ChainRecord], encoder: Encoder) -> Measured:
-    """What the redrawings of one repeat come to."""
-    reached = [each for each in redrawn if each.image is not None]
-    encoded = encode_reconstructions(redrawn, encoder, given.features)
-    values, distance = _between_images(reached, encoder, encoded)
-    values["ssim"] = _structure(reached, cast(FidelityScoring, given.scoring).ssim_side)
-    described = [each for each in redrawn if each.description is not None]
-    if encoded.described is not None:  # CLIP-S, of everything that was described, whether it could be drawn or not
-        values["clip_s"] = _by_sample(described, cosine_similarity(encoded.described.images, encoded.described.texts))
-    return Measured(redrawn, values, distance, encoded.described, records)
+def _measured(
+    samples: Sequence[Sample],
+    images: Sequence[ImageFile | None],
+    said: Sequence[str | None],
+    encoder: Encoder,
+    ssim_side: int,
+    features: FeatureStore | None,
+) -> Measured:
+    """Measure the redrawings of one repeat."""
+    columns, distance, cut = dict[str, Float64](), dict[str, float](), 0
+
+    def put(metric: str, places: Sequence[int], values: Sequence[float] | Float64) -> None:
+        columns[metric] = np.full(len(samples), np.nan)
+        columns[metric][list(places)] = [PERCENT * float(value) for value in values]
+
+    pairs = {at: (samples[at].image, image) for at, image in enumerate(images) if image is not None}
+    originals = encode_images(encoder, [original for original, _ in pairs.values()], features)
+    redrawn = encode_images(encoder, [image for _, image in pairs.values()], features)
+    put("clip_s_i" if encoder.reads else "image_similarity", [*pairs], cosine_similarity(originals, redrawn))
+    put("ssim", [*pairs], [_ssim(*pair, ssim_side) for pair in pairs.values()])
+    if len(pairs) > 1:
+        found = round_significant(frechet_distance(originals, redrawn), FRECHET_DIGITS)
+        distance = {encoder.frechet_name: found, "images": len(pairs)}
+    described = {at: text for at, text in enumerate(said) if text} if encoder.reads else {}
+    if encoder.reads:  # CLIP-S, of everything that was described, whether it could be drawn or not
+        seen = encode_images(encoder, [samples[at].image for at in described], features)
+        read = encode_texts(encoder, [*described.values()], features)
+        put("clip_s", [*described], cosine_similarity(seen, read))
+        cut = sum(each.cut for each in read_texts(encoder, [*described.values()], features))
+    words = [len(text.split()) for text in said if text is not None]
+    return Measured(columns, distance, words, cut, len(described))
 
 
-def _mean_of(repeats: Sequence[Measured], records: Sequence[ChainRecord]) -> Measured:
-    """The mean over repeats: of a sample over those in which it has a value, of a Fréchet distance over all."""
+def _ssim(original: ImageFile, redrawn: ImageFile, side: int) -> float:
+    return structural_similarity(comparable(original.open(), side), comparable(redrawn.open(), side))
+
+
+def _mean_of(repeats: Sequence[Measured]) -> Measured:
+    """Average over repeats: of a sample over those in which it has a value, of a Fréchet distance over all."""
     if len(repeats) == 1:
         return repeats[0]
-    values: Values = {}
-    for metric in repeats[0].values:
-        several: dict[str, list[float]] = {}
-        for each in repeats:
-            for sample, value in each.values[metric].items():
-                several.setdefault(sample, []).append(value)
-        values[metric] = {sample: exact_mean(some) for sample, some in several.items()}
     distances = [each.distance for each in repeats]
     distance = {key: exact_mean([each[key] for each in distances]) for key in distances[0] if all(distances)}
-    if "images" in distance:
+    if distance:
         distance["images"] = min(each["images"] for each in distances)
-    return Measured(repeats[0].redrawn, values, distance, repeats[0].described, records)
-
-
-def _plain(measured: Measured) -> dict[str, float]:
-    """The metrics, without intervals."""
-    means = {metric: exact_mean(list(of_sample.values())) for metric, of_sample in measured.values.items() if of_sample}
-    return means | measured.distance | mean_words(measured.records)
-
-
-def _rated(given: ToScore, redrawn: Sequence[Redrawing]) -> Rated:
-    ratings = read_ratings(given.beside["ratings"]) if "ratings" in given.beside else []
-    descriptions = {each.sample.id: each.description for each in redrawn}
-    return mean_ratings(ratings, given.keys["dataset"], given.keys["model"], descriptions)
-
-
-def _redrawings(samples: Sequence[Sample], records: Sequence[ChainRecord], folder: Path) -> list[Redrawing]:
-    by_sample, drawn = {record.sample: record for record in records}, drawn_images(folder, records)
-    return [Redrawing(sample, by_sample.get(sample.id), drawn.get((sample.id, 1))) for sample in to_redraw(samples)]
-
-
-def _between_images(
-    reached: Sequence[Redrawing], encoder: Encoder, encoded: Encoded
-) -> tuple[Values, dict[str, float]]:
-    """CLIP-S-I or its like per sample, and the Fréchet distance between all originals and all redrawings."""
-    name = "clip_s_i" if encoder.reads else "image_similarity"
-    values = {name: _by_sample(reached, cosine_similarity(encoded.originals, encoded.redrawn))}
-    if len(reached) < 2:
-        return values, {}
-    distance = round_significant(frechet_distance(encoded.originals, encoded.redrawn), FRECHET_DIGITS)
-    return values, {encoder.frechet_name: distance, "images": len(reached)}
-
-
-def _by_sample(some: Sequence[Redrawing], similarities: np.ndarray) -> dict[str, float]:
-    return {each.sample.id: PERCENT * float(value) for each, value in zip(some, similarities, strict=True)}
-
-
-def _structure(reached: Sequence[Redrawing], side: int) -> dict[str, float]:
-    return {
-        each.sample.id: PERCENT * structural_similarity(each.sample.image, each.image, side)
-        for each in reached
-        if each.image is not None
-    }
-
-
-def _intervals(values: Values, scoring: FidelityScoring) -> Ends:
-    """Of the means over samples."""
-    columns = {metric: np.array([*of_sample.values()]) for metric, of_sample in values.items()}
-    return Ends.together(
-        interval(metric, column, [ONE_CATEGORY] * len(column), scoring) for metric, column in columns.items()
+    return Measured(
+        {key: mean_over_repeats([each.columns[key] for each in repeats]) for key in repeats[0].columns},
+        distance,
+        [count for each in repeats for count in each.words],
+        sum(each.cut for each in repeats),
+        sum(each.texts for each in repeats),
     )
 
 
-def _by_category(values: Values, redrawn: Sequence[Redrawing]) -> Values:
-    by_category: Values = {}
-    for category in sorted({each.sample.category or ONE_CATEGORY for each in redrawn}):
-        members = {each.sample.id for each in redrawn if (each.sample.category or ONE_CATEGORY) == category}
-        rows = {name: [value for sample, value in some.items() if sample in members] for name, some in values.items()}
-        by_category[category] = {name: exact_mean(row) for name, row in rows.items() if row}
+def _rated(given: ToScore, descriptions: Mapping[str, str | None]) -> Rated:
+    ratings = read_ratings(given.beside["ratings"]) if "ratings" in given.beside else []
+    return mean_ratings(ratings, given.keys["dataset"], given.keys["model"], descriptions)
+
+
+def _by_category(columns: Columns, categories: Sequence[str]) -> dict[str, dict[str, float]]:
+    by_category = {}
+    for name in sorted(set(categories)):
+        members = np.array([category == name for category in categories])
+        known = {metric: column[members & np.isfinite(column)] for metric, column in columns.items()}
+        by_category[name] = {metric: exact_mean(values) for metric, values in known.items() if values.size}
     return by_category
 
 
-def _agreement(values: Values) -> Values:
+def _agreement(columns: Columns) -> dict[str, dict[str, float]]:
     """How each automatic score goes with the human one, over the samples that have both."""
-    human = values.get("human", {})
-    agreements: Values = {}
-    for metric, of_sample in values.items():
-        both = sorted(of_sample.keys() & human.keys())
-        if metric != "human" and both:
-            agreed = agreement(np.array([human[s] for s in both]), np.array([of_sample[s] for s in both]))
-            if agreed is not None:
-                agreements[metric] = {name: float(value) for name, value in agreed._asdict().items()}
+    agreements = {}
+    for metric, column in columns.items():
+        human = columns.get("human", np.full(len(column), np.nan))
+        both = np.isfinite(human) & np.isfinite(column)
+        if metric != "human" and both.any() and (agreed := agreement(human[both], column[both])) is not None:
+            agreements[metric] = {name: float(value) for name, value in agreed._asdict().items()}
     return agreements
 
 
-def _absent(encoder: Encoder, name: str, values: Values, distance: Mapping[str, float]) -> dict[str, str]:
+def _absent(encoder: Encoder, name: str, whole: Measured) -> dict[str, str]:
     reasons: dict[str, str] = {}
     if not encoder.reads:
         reasons["clip_s"] = f"{name} has no text tower"
         reasons["clip_s_i"] = f"{name} is no CLIP; image_similarity is the same cosine, seen through it"
-    if not distance:
+    if not whole.distance:
         reasons[encoder.frechet_name] = "fewer than two images were redrawn"
     if encoder.frechet_name != "fid":
         reasons["fid"] = f"{name} is not Inception; {encoder.frechet_name} is the same distance, seen through it"
-    if "human" not in values:
+    if "human" not in whole.columns:
         reasons["human"] = "nobody has rated these descriptions"
     return reasons
 
 
-def _cut(described: Sequence[Described]) -> Iterator[str]:
-    cut = sum(each.cut for each in described)
-    if cut:
-        texts = sum(len(each.texts) for each in described)
-        yield f"CLIP-S is of the beginning of {cut} of {texts} descriptions: the text tower reads no more"
+def _cut(whole: Measured) -> Iterator[str]:
+    if whole.cut:
+        yield f"CLIP-S is of the beginning of {whole.cut} of {whole.texts} descriptions: the text tower reads no more"
 
 
 def _stale(rated: Rated) -> Iterator[str]:
     if rated.stale:
         yield f"{rated.stale} human ratings are of other descriptions than these and do not count"
-
-
-def _rows(redrawings: Sequence[Sequence[Redrawing]], values: Values, alone: Sequence[Measured]) -> Iterator[Row]:
-    for several in zip(*redrawings, strict=True):
-        sample = several[0].sample
-        outcomes = [each.record.outcome for each in several if each.record is not None]
-        if len(outcomes) < len(several):
-            raise ValueError(f"sample {sample.id} has no record")
-        yield Row(
-            unit=sample.id,
-            group=ONE_CATEGORY,
-            cluster=sample.id,
-            outcome=next((outcome for outcome in outcomes if outcome is not Outcome.OK), Outcome.OK),
-            values=_of_sample(values, sample.id),
-            repeats=[
-                RepeatRow(outcome=outcome, values=_of_sample(each.values, sample.id))
-                for outcome, each in zip(outcomes, alone, strict=True)
-            ]
-            if len(alone) > 1
-            else [],
-            extra={"category": sample.category or ONE_CATEGORY},
-        )
-
-
-def _of_sample(values: Values, sample: str) -> dict[str, list[float | None]]:
-    return {name: [of_sample[sample]] for name, of_sample in values.items() if sample in of_sample}

@@ -1,40 +1,35 @@
 """The sheet in which people describe images: the same prompt, the same chain, a person in the place of the model."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from driftledger.benchmarks._chains.collect import ChainProtocol
 from driftledger.benchmarks.genception.runner import chain_request
+from driftledger.benchmarks.runner import StageInputs
 from driftledger.collect.call import Ask, Call, Draw, Result, walk
 from driftledger.collect.store import CallStore
-from driftledger.components.models.human import SHEET, Human
-from driftledger.components.models.human_folder import Pending, write_sheet
+from driftledger.components.human import SHEET, Human, Pending, write_sheet
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Sample
 
-if TYPE_CHECKING:
-    from driftledger.project.project import Project
 
-
-def human_sheet(project: "Project", dataset: str, model: str, generator: str | None = None) -> str:
+def write_human_sheet(given: StageInputs, store: CallStore) -> str:
     """Write the sheet for the images that people have to describe next, and say how many there are.
 
     Raises:
-        ConfigError: ``model`` is not of provider ``human``, or its path is a CSV file and no folder.
+        ConfigError: the model is not of provider ``human``, or its path is a CSV file and no folder.
     """
-    person = project.settings.model(model)
+    model, person = given.keys["model"], given.model(given.keys["model"])
     if not isinstance(person, Human):
         raise ConfigError(f"models.{model} in params.yaml is not of provider human; name one that is")
     if person.sheet.name != SHEET:
         raise ConfigError(
             f"models.{model}.path in params.yaml is the file {person.path}; let it be a folder for a sheet"
         )
-    drawing = project.settings.generator(generator or project.settings.run.generators[0])
-    samples = project.built_samples(dataset)
-    protocol = ChainProtocol(project.dataset_card(dataset), person, drawing, chain_request(project, dataset))
+    card, samples = given.dataset()
+    drawing = given.generator(given.keys["generator"])
+    protocol = ChainProtocol(card, person, drawing, chain_request(given.section, card, given.seed))
     chains = [(sample, repeat) for repeat in range(protocol.asked.repeats) for sample in samples]
-    with project.store(writes=False) as store:
-        ends = [walk(protocol.run(*chain), _told_by(person, store)).pending for chain in chains]
+    ends = [walk(protocol.run(*chain), _told_by(person, store)).pending for chain in chains]
     by = _assigned(person.annotators, samples)
     pending = [
         _waiting(end, by.get(sample.id)) for (sample, _), end in zip(chains, ends, strict=True) if isinstance(end, Ask)

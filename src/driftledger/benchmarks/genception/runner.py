@@ -1,44 +1,35 @@
 """Runs GenCeption: chains and their scores."""
 
-from typing import TYPE_CHECKING, cast
-
+from driftledger.benchmarks._chains.collect import ChainRunner
 from driftledger.benchmarks._chains.records import ChainRequest
-from driftledger.benchmarks._chains.runner import ChainRunner
 from driftledger.benchmarks.genception.score import score
 from driftledger.benchmarks.genception.settings import GenCeptionSettings
+from driftledger.benchmarks.runner import StageInputs
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.data.records import DatasetCard
-
-if TYPE_CHECKING:
-    from driftledger.project.project import Project
 
 
 class GenCeptionRunner(ChainRunner):
     """Asks T times describe → generate of every sample, and scores what is left of it."""
 
-    def asked(self, project: "Project", dataset: str) -> ChainRequest:
-        return chain_request(project, dataset)
+    def asked(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
+        return chain_request(given.section, dataset, given.seed)
 
     def score(self, given: ToScore) -> Scored:
         return score(given)
 
 
-def chain_request(project: "Project", dataset: str) -> ChainRequest:
-    """How chains go over a dataset that is built; errors as in :func:`chains_of`."""
-    return chains_of(_settings(project), project.dataset_card(dataset), project.settings.run.seed)
-
-
-def chains_of(settings: GenCeptionSettings, dataset: DatasetCard, seed: int) -> ChainRequest:
+def chain_request(settings: GenCeptionSettings, dataset: DatasetCard, seed: int) -> ChainRequest:
     """How chains go over a dataset.
 
     Raises:
         ConfigError: the settings name a group that it does not have.
     """
-    groups = dataset.groups
     for group in settings.iterations_by_group or ():
-        if group not in groups:
-            raise ConfigError(unknown_name(f"genception.iterations_by_group: group of {dataset.name}", group, groups))
+        if group not in dataset.groups:
+            where = f"genception.iterations_by_group: group of {dataset.name}"
+            raise ConfigError(unknown_name(where, group, dataset.groups))
     return ChainRequest(
         iterations=settings.iterations,
         iterations_by_group=settings.iterations_by_group,
@@ -49,7 +40,3 @@ def chains_of(settings: GenCeptionSettings, dataset: DatasetCard, seed: int) -> 
         seed=seed,
         repeats=settings.repeats,
     )
-
-
-def _settings(project: "Project") -> GenCeptionSettings:
-    return cast(GenCeptionSettings, project.settings.section("genception"))

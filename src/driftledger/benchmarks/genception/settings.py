@@ -5,8 +5,8 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from driftledger.benchmarks._chains.records import Iterations
-from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection, Scoring
-from driftledger.core.names import Name
+from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, OfSelected, RepeatedSection, Scoring
+from driftledger.core.strict import Name
 
 
 class GenCeptionSettings(RepeatedSection):
@@ -15,13 +15,13 @@ class GenCeptionSettings(RepeatedSection):
     iterations: int = Field(ge=1, le=100)
     iterations_by_group: dict[str, Annotated[int, Field(ge=1)]] | None
     """Group of the dataset → a smaller T of the chains in its categories."""
-    text_first: tuple[Name, ...]
+    text_first: Annotated[tuple[Name, ...], OfSelected()]
     """Datasets whose chains begin with a text, that of ``writer``, and not with the model's description."""
     writer: Annotated[Name | None, EntryOf("models")]
     """The model whose description is that text: people's, out of a sheet or a file, or any other."""
     describe_prompt: str = Field(min_length=1)
     generate_prompt: DrawingPrompt
-    text_encoder: Annotated[Name | None, EntryOf("encoders")]
+    text_encoder: Annotated[Name | None, EntryOf("encoders", must="read")]
     """What descriptions are compared by; nothing is said of them where it is null."""
     cross_check: Annotated[tuple[Name, ...], EntryOf("models")]
     """Models whose first descriptions the report checks each other model's against, as far as they are selected."""

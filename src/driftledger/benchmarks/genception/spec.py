@@ -6,7 +6,7 @@ Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Alg
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEYS, LONGER, SEEN, WORDS, ChainBenchmark
@@ -16,20 +16,15 @@ from driftledger.benchmarks.base import (
     Input,
     Metric,
     Rule,
-    SideBySide,
     Stage,
     Table,
     score_stage,
 )
 from driftledger.benchmarks.genception.artifacts import chains_by_model
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
-from driftledger.benchmarks.genception.tables import tables, tables_across
+from driftledger.benchmarks.genception.tables import people, rank_over_groups
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Trace
-
-if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
-    from driftledger.project.settings import Settings
 
 _OVER_CATEGORIES = "averaged over a sample's repeats, over a category's samples, then over categories"
 _PAPER = "Cao et al., GenCeption"
@@ -43,7 +38,6 @@ class GenCeption(ChainBenchmark):
 
     name: ClassVar[str] = "genception"
     title: ClassVar[str] = "GenCeption"
-    topic: ClassVar[str] = "Drift"
     collects: ClassVar[tuple[Stage, ...]] = (
         Stage(
             "chain",
@@ -192,6 +186,9 @@ class GenCeption(ChainBenchmark):
     pictures: ClassVar[tuple[str, ...]] = ("chains.png",)
     drawn_groups: ClassVar[Mapping[str, str]] = {"category": "gc_at_{t}"}
     dvc_metrics: ClassVar[tuple[str, ...]] = ("gc_at_{t}", "similarity_at_{t}")
+    every_step: ClassVar[tuple[str, ...]] = ("gc_at_{t}",)
+    tabled_groups: ClassVar[tuple[str, ...]] = ("category",)
+    means_of_groups: ClassVar[str] = "group"
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
         LONGER,
@@ -203,18 +200,6 @@ class GenCeption(ChainBenchmark):
         Rule("writer", "chains that begin with other texts are other chains"),
     )
 
-    def check(self, settings: "Settings") -> None:
-        """Refuse to compare descriptions by an encoder that does not read, and texts for datasets nobody goes over."""
-        section = cast(GenCeptionSettings, settings.section(self.name))
-        for dataset in section.text_first:
-            if dataset not in settings.run.over(self.name):
-                raise ValueError(
-                    f"genception.text_first: {dataset!r} is none of run.genception; select it, or remove it"
-                )
-        name = section.text_encoder
-        if name is not None and not settings.encoder(name).reads:
-            raise ValueError(f"genception.text_encoder: {name!r} has no text tower; name another, or set null")
-
     def facts(self, score: Score) -> dict[str, Any]:
         """Return what makes scores unfair to compare; the text encoder counts as a component."""
         return {name: value for name, value in super().facts(score).items() if name != "text_encoder"}
@@ -224,19 +209,17 @@ class GenCeption(ChainBenchmark):
         there = {key in row for row in score.groups["category"].values()}
         return score.metrics.get(key) if len(there) < 2 else None
 
-    def tables(self, block: SideBySide) -> Iterator[Table]:
-        return tables(self, block)
+    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
+        yield from people(self, scores)
+        yield from rank_over_groups(self, scores)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """A group's are those of its categories."""
         members = score.details["groups"].get(name, ()) if kind == "group" else (name,)
         return [row for row in rows if row.group in members]
 
-    def tables_across(self, blocks: Sequence[SideBySide]) -> Iterator[Table]:
-        return tables_across(self, blocks)
-
-    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(lineage, root, rows, "chain", "generate")
+    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
+        return traces(folders["chain"], folders["dataset"], self, score, rows, "chain", "generate")
 
     def picture(self, name: str, scores: Sequence[Score], root: Path) -> bytes:
         return chains_by_model(self, scores, root)

@@ -121,8 +121,7 @@ def _grouped(choices: NDArray[np.int64], key: Key, wrong: Flags, groups: list[st
 def _percent(scores: Sequence[SelfAwareness]) -> dict[str, float]:
     """The mean and the deviation of each measure over permutations."""
     over = over_permutations(scores)
-    spreads = {name: getattr(over, name) for name in MEASURES}
-    ends = (end for name, each in spreads.items() if each for end in ((name, each.mean), (name + STD, each.std)))
+    ends = (end for name, each in over.items() for end in ((name, each.mean), (name + STD, each.std)))
     return {name: PERCENT * value for name, value in ends if value is not None}
 
 
@@ -135,7 +134,7 @@ def _positions(graded: GradedAnswers[ChoiceRecord]) -> dict[str, dict[str, float
     if all(letter < 0 for letter in letters):
         return {}
     asked = [by_id[answer.question] for answer in graded.answers]
-    bias = position_bias(
+    shares = position_bias(
         np.array(letters),
         np.array([answer.order for answer in graded.answers]),
         np.array([-1 if question.answer is None else int(question.answer) for question in asked]),
@@ -144,5 +143,5 @@ def _positions(graded: GradedAnswers[ChoiceRecord]) -> dict[str, dict[str, float
     return {
         share.letter: {"chosen": PERCENT * share.chosen, "refusal": PERCENT * share.refusal}
         | ({} if share.correct is None else {"correct": PERCENT * share.correct})
-        for share in bias.letters
+        for share in shares
     }

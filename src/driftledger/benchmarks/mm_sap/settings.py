@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from driftledger.benchmarks._questions.settings import QuestionProtocol, QuestionScoring, QuestionSection
+from driftledger.benchmarks._questions.settings import QuestionScoring, QuestionSection
 
 
 class MMSAPSettings(QuestionSection):
@@ -16,12 +16,6 @@ class MMSAPSettings(QuestionSection):
     """Of the options of each question, the same for every model; section 4.2 of the paper."""
     count_free_refusals: bool
     """Whether declining in free text counts as choosing the refusal; both figures are always in the score."""
-
-
-class MMSAPProtocol(QuestionProtocol):
-    """How the questions were put, and what read the answers."""
-
-    permutations: int
 
 
 class MMSAPScoring(QuestionScoring):

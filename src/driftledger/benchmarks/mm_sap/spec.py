@@ -10,22 +10,19 @@ from typing import ClassVar
 
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
-from driftledger.benchmarks.base import Cell, Cells, Metric, Origin, Rule, SideBySide, Stage, Table
-from driftledger.benchmarks.mm_sap.figures import figures
+from driftledger.benchmarks.base import Cell, Cells, Matrix, Metric, Origin, Rule, Scatter, Stage, Table, cell
 from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
-from driftledger.benchmarks.mm_sap.records import ChoiceRecord, check_orders
-from driftledger.benchmarks.mm_sap.settings import MMSAPProtocol, MMSAPScoring, MMSAPSettings
+from driftledger.benchmarks.mm_sap.records import SIZES, ChoiceRecord, check_orders
+from driftledger.benchmarks.mm_sap.settings import MMSAPScoring, MMSAPSettings
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.tables import cell, name_cell
-from driftledger.charts.figure import Figure
 from driftledger.data.question_sets.base import QuestionRules
 
 _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
 _percent = partial(Metric, needs=READ, unit="%")
 _letters = partial(_percent, source="positions.position_bias", higher_is_better=None, digits=1)
-_STAGES = flow("mm_sap", ChoiceRecord, asked=("permutations", "prompt"), scored=("count_free_refusals",))
+_STAGES = flow("mm_sap", ChoiceRecord, asked=("permutations", "prompt"), scored=("count_free_refusals",), read=2)
 _SCORE = _percent(
     "score",
     "self-awareness score",
@@ -44,7 +41,6 @@ class MMSAP(QuestionBenchmark):
 
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
-    topic: ClassVar[str] = "Self-awareness"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
     collects: ClassVar[tuple[Stage, ...]] = _STAGES[:2]
     scores: ClassVar[Stage] = _STAGES[2]
@@ -110,7 +106,6 @@ class MMSAP(QuestionBenchmark):
         _letters("refusal", "refusal", "100 · answers read in which the refusal stood at this letter / answers read"),
     )
     settings: ClassVar[type[MMSAPSettings]] = MMSAPSettings
-    protocol: ClassVar[type[MMSAPProtocol]] = MMSAPProtocol
     scoring: ClassVar[type[MMSAPScoring]] = MMSAPScoring
     runner: ClassVar[str] = "driftledger.benchmarks.mm_sap.runner:MMSAPRunner"
     unfair: ClassVar[tuple[Rule, ...]] = (
@@ -142,7 +137,7 @@ class MMSAP(QuestionBenchmark):
             "self-awareness score": "score",
         },
     }
-    tabled: ClassVar[tuple[str, ...]] = ("position",)
+    tabled_groups: ClassVar[tuple[str, ...]] = ("subtask",)
     published_groups: ClassVar[Mapping[str, str]] = {"subtask": ", as in the paper's Figure 4"}
     not_shown: ClassVar[tuple[str, ...]] = (
         *("score_unread_wrong", "score_unread_left_out"),
@@ -160,23 +155,53 @@ class MMSAP(QuestionBenchmark):
             return [row for row in rows if f"{row.extra.get('subset')}: {row.extra.get('subtask')}" == name]
         return super().rows_in(score, kind, name, rows)
 
-    def tables(self, block: SideBySide) -> Iterator[Table]:
-        from driftledger.benchmarks._questions.tables import best_first
-
-        yield from super().tables(block)
-        read = {score.model: score for score in block.scores if "position" in score.groups}
+    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
+        """How often each letter was chosen."""
+        read = [score for score in scores if "position" in score.groups]
         if read:
-            letters = sorted(next(iter(read.values())).groups["position"])
-            order = [score for score in best_first(block.scores, "score") if score.model in read]
-            rows: list[Cells] = [[name_cell(score), *(_share(score, letter) for letter in letters)] for score in order]
-            title = "position bias: chosen, and in brackets where the right option stood, in % of the answers read"
-            coverages = [each.coverage for each in order]
+            letters = sorted(read[0].groups["position"])
+            rows: list[Cells] = []
+            for score in read:
+                of = {letter: score.groups["position"].get(letter, {}) for letter in letters}
+                shares = [
+                    cell(
+                        values.get("chosen", 0.0),
+                        digits=1,
+                        more=f"{values.get('correct', 0.0):.1f}",
+                        of=Origin(score, f"position/{letter}/chosen"),
+                    )
+                    for letter, values in of.items()
+                ]
+                rows.append([Cell(score.model, more="control" if score.is_control else ""), *shares])
+            title = (
+                "position bias: how often each letter was chosen, and in brackets was right, in % of the answers read"
+            )
+            coverages = [each.coverage for each in read]
             yield Table(title, ["", *letters], rows, coverages=coverages, name="position", detail=True)
 
-    def figures(self, block: SideBySide) -> Iterator[Figure]:
-        return figures(self, block)
-
-
-def _share(score: Score, letter: str) -> Cell:
-    share, of = score.groups["position"].get(letter, {}), Origin(score, f"position/{letter}/chosen")
-    return cell(share.get("chosen", 0.0), digits=1, more=f"{share.get('correct', 0.0):.1f}", of=of)
+    def figures(self, scores: Sequence[Score]) -> Iterator[Scatter | Matrix]:
+        """The paper's Figure 5, the same of answering, and position bias."""
+        sizes: Mapping[str, int] = scores[0].details.get(SIZES, {})
+        basic, know, beyond = (sizes.get(subset, 0) for subset in ("basic", "know", "beyond"))
+        knowable, unknowable = basic + know, know + beyond
+        alike: dict[str, list[tuple[float, float]]] = {}
+        for score in range(10, 101, 10) if knowable and unknowable else ():
+            total = score * (basic + know + beyond)
+            ends = {(x, (total - x * knowable) / unknowable) for x in (0.0, 100.0)}
+            ends |= {((total - y * unknowable) / knowable, y) for y in (0.0, 100.0)}
+            inside = sorted({(round(x, 6), round(y, 6)) for x, y in ends if 0 <= x <= 100 and 0 <= y <= 100})
+            if len(inside) > 1:
+                alike[str(score)] = [inside[0], inside[-1]]
+        note = "on a dotted line the self-awareness score is the same" if alike else ""
+        yield Scatter("quadrants", "known_knowns", "known_unknowns", alike, note)
+        right = {str(each): [(x, 100 * each / x) for x in range(each, 101)] for each in range(10, 100, 10)}
+        note = "on a dotted line the share of all questions that are answered right is the same, in %"
+        yield Scatter("answering", "answer_rate", "answer_accuracy", right, note)
+        read = [score for score in scores if "position" in score.groups]
+        if read:
+            letters = sorted({letter for score in read for letter in score.groups["position"]})
+            chosen = [[score.groups["position"].get(each, {}).get("chosen") for each in letters] for score in read]
+            chosen.append([read[0].groups["position"].get(each, {}).get("correct") for each in letters])
+            names = [*(score.model for score in read), "where the right option stood"]
+            note = "how often each letter was chosen, in % of the answers read"
+            yield Matrix("positions", "position bias", names, letters, chosen, note, digits=1)

@@ -3,33 +3,27 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks._questions.grading import GivenAnswers
 from driftledger.benchmarks._questions.parsing import grade
 from driftledger.benchmarks._questions.records import NO_ANSWER, AnswerRecord
+from driftledger.benchmarks._questions.runner import GivenAnswers
+from driftledger.benchmarks._questions.scoring import ANSWER
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION, Known
 from driftledger.benchmarks.mm_vet.records import CALIBRATION as CALIBRATION_FILE
 from driftledger.benchmarks.mm_vet.records import CALIBRATION_REPLIES, Calibration, JudgedRecord, JudgeReply
 from driftledger.benchmarks.records import RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
-from driftledger.collect.call import Ask, Context, NotStoredError, Result, Steps, Uncounted
+from driftledger.benchmarks.runner import Collecting, FailedCalls, RunSteps
+from driftledger.collect.call import Ask, Context, NotStoredError, Planned, Steps, Uncounted
 from driftledger.components.base import Component, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import write_jsonl
 from driftledger.core.types import Conversation, Outcome, Turn
 from driftledger.data.question_sets.files import QuestionEntry
 
-PARSER = grade.VERSION
 GRADE, ASKED_AGAIN, NO_GRADE = "grade", "grade, asked again", "no grade"
-
-SHORT = 100
-"""Characters of a reply that is read once: most are a grade and nothing else."""
-
-_CUT = re.compile(r"(?<![0-9.])[0-9]+\.?\s*$")
-"""Where a reply that met the length limit ends in a whole number, digits behind a point may be missing: ``**0.``"""
 
 
 @dataclass(frozen=True)
@@ -46,27 +40,29 @@ class Judging:
     again: str
     gradings: int
 
-    def run(self, answer: AnswerRecord, repeat: int, asks: Sequence[Ask]) -> Steps[JudgedRecord]:
-        """One grading of one answer, given what the judge is asked for it."""
-        if not answer.readable:
-            return unread(answer, repeat)
-        replies = yield from _replies(asks)
-        return JudgedRecord(
-            question=answer.question, variant=answer.variant, repeat=repeat, replies=replies, **read(replies)._asdict()
-        )
+    def run(
+        self, question: str, variant: int, repeat: int, asks: Sequence[Ask], unread: Outcome
+    ) -> Steps[JudgedRecord]:
+        """One grading: ask until there is a grade. A call that failed is tried again by the next run, and not here.
 
-    def calibrate(self, number: int, repeat: int, asks: Sequence[Ask]) -> Steps[JudgedRecord]:
-        """One grading of an answer whose grade is known, given what the judge is asked for it."""
-        replies = yield from _replies(asks)
-        return JudgedRecord(
-            question="calibration", variant=number, repeat=repeat, replies=replies, **read(replies)._asdict()
-        )
+        Args:
+            asks: what the judge is asked first, and what where that brings no grade; empty if there is no answer.
+            unread: the outcome in that case.
+        """
+        replies: list[JudgeReply] = []
+        for ask in asks:
+            result = yield ask
+            replies.append(JudgeReply(outcome=result.outcome, text=result.text, served_model=result.served_model))
+            if result.outcome is Outcome.FAILED or _grade_in(replies[-1]) is not None:
+                break
+        return judged(JudgedRecord(question=question, variant=variant, repeat=repeat, outcome=unread, how=""), replies)
 
     def asks(self, question: QuestionEntry, answer: AnswerRecord, repeat: int) -> list[Ask]:
         """What the judge is asked first, and what where that brings no grade."""
         return self._asks(question.id, question.question, str(question.answer), answer.text or "", repeat)
 
     def asks_known(self, known: Known, repeat: int) -> list[Ask]:
+        """The same of an answer whose grade is known."""
         return self._asks("calibration", known.question, known.truth, known.answer, repeat)
 
     def _asks(self, name: str, question: str, truth: str, prediction: str, repeat: int) -> list[Ask]:
@@ -79,53 +75,35 @@ class Judging:
         return [Conversation((Turn("user", (text,)),)) for text in (prompt, prompt + self.again)]
 
 
-def _replies(asks: Iterable[Ask]) -> Steps[list[JudgeReply]]:
-    """Ask until there is a grade. A call that failed is tried again by the next run, and not here."""
-    replies: list[JudgeReply] = []
-    for ask in asks:
-        result: Result = yield ask
-        replies.append(JudgeReply(outcome=result.outcome, text=result.text, served_model=result.served_model))
-        if result.outcome is Outcome.FAILED or read(replies).grade is not None:
-            break
-    return replies
-
-
-class ReadGrade(NamedTuple):
-    """What was read in a judge's replies, by the names of :class:`JudgedRecord`."""
-
-    outcome: Outcome
-    how: str
-    grade: float | None = None
-
-
-def read(replies: Sequence[JudgeReply]) -> ReadGrade:
-    """The grade in the first reply that holds one."""
+def judged(record: JudgedRecord, replies: Sequence[JudgeReply]) -> JudgedRecord:
+    """``record`` with the grade in the first reply that holds one; its outcome stays where there is none to read."""
     for reply, how in zip(replies, (GRADE, ASKED_AGAIN), strict=False):
-        found = _grade_in(reply)
-        if found is not None:
-            return ReadGrade(Outcome.OK, how, found)
-    last = replies[-1].outcome
-    return ReadGrade(Outcome.UNPARSED if last.goes_on else last, NO_GRADE)
+        if (found := _grade_in(reply)) is not None:
+            read = {"outcome": Outcome.OK, "how": how, "grade": found}
+            break
+    else:
+        last = replies[-1].outcome if replies else record.outcome
+        outcome = Outcome.UNPARSED if replies and last.goes_on else last
+        read = {"outcome": outcome, "how": NO_GRADE if replies else NO_ANSWER, "grade": None}
+    return record.model_copy(update={**read, "replies": list(replies)})
 
 
 def _grade_in(reply: JudgeReply) -> float | None:
-    text = reply.text or ""
-    if not reply.outcome.goes_on or (reply.outcome is Outcome.TRUNCATED and _CUT.search(text)):
+    if not reply.outcome.goes_on:
         return None
-    return (_parsed if len(text) <= SHORT else grade.parse_grade)(text).grade
+    return grade.parse_grade(reply.text or "", cut=reply.outcome is Outcome.TRUNCATED).value
 
 
-_parsed = lru_cache(2**10)(grade.parse_grade)
+def read_again(stored: Iterable[JudgedRecord], answers: Iterable[AnswerRecord]) -> list[JudgedRecord]:
+    """The grades in what the judge said of those answers."""
+    known = {(answer.question, answer.variant): answer for answer in answers}
+    pairs = [(each, known[key]) for each in stored if (key := (each.question, each.variant)) in known]
+    return [
+        judged(each.model_copy(update={"outcome": answer.outcome}), each.replies if answer.readable else [])
+        for each, answer in pairs
+    ]
 
 
-def unread(answer: AnswerRecord, repeat: int) -> JudgedRecord:
-    """The grading of an answer that there is nothing to grade in."""
-    return JudgedRecord(
-        question=answer.question, variant=answer.variant, repeat=repeat, outcome=answer.outcome, how=NO_ANSWER
-    )
-
-
-@lru_cache(1)  # all gradings of an answer come one after the other
 def graded_prompt(prompt: str, question: str, truth: str, prediction: str) -> str:
     """The judge's prompt as MM-Vet's evaluator writes it: texts stay as they are, whatever lines and cells they hold,
     and only the ground truth's ``<AND>`` and ``<OR>`` get a blank on either side.
@@ -174,35 +152,32 @@ class CollectGrades(Collecting[Judged]):
 
     def run(self, run: RunSteps) -> Judged:
         questions, repeats = {question.id: question for question in self.given.questions}, range(self.judging.gradings)
-        planned = [
-            self._planned(questions[answer.question], answer, repeat)
+        answers = [
+            self._planned(answer.question, answer.variant, repeat, asks, answer.outcome)
             for answer in self.given.answers
+            for repeat in repeats
+            for asks in [self.judging.asks(questions[answer.question], answer, repeat) if answer.readable else []]
+        ]
+        calibration = [
+            self._planned("calibration", number, repeat, self.judging.asks_known(known, repeat), Outcome.FAILED)
+            for number, known in enumerate(CALIBRATION)
             for repeat in repeats
         ]
         try:
-            grades = run(planned)
+            grades = run(answers)
         except NotStoredError:  # calls are only counted: these are as well
-            self._calibrate(run)
+            run(calibration)
             raise
-        return Judged(grades, self._calibrate(run))
+        return Judged(grades, run(calibration))
 
-    def _planned(self, question: QuestionEntry, answer: AnswerRecord, repeat: int) -> Planned[JudgedRecord]:
-        asks = self.judging.asks(question, answer, repeat) if answer.readable else []
-        return Planned(partial(self.judging.run, answer, repeat, asks), _calls(asks))
-
-    def _calibrate(self, run: RunSteps) -> list[JudgedRecord]:
-        judging, repeats = self.judging, range(self.judging.gradings)
-        return run(
-            [
-                Planned(partial(judging.calibrate, number, repeat, asks), _calls(asks))
-                for number, item in enumerate(CALIBRATION)
-                for repeat in repeats
-                for asks in [judging.asks_known(item, repeat)]
-            ]
-        )
+    def _planned(
+        self, question: str, variant: int, repeat: int, asks: list[Ask], unread: Outcome
+    ) -> Planned[JudgedRecord]:
+        steps = partial(self.judging.run, question, variant, repeat, asks, unread)
+        return Planned(steps, [(ask.component, ask.conversation) for ask in asks])
 
     def uncounted(self) -> Sequence[Uncounted]:
-        """By the prompt alone, which holds no answer yet."""
+        """Estimate from the prompt without an answer."""
         judging = self.judging
         return [(judging.judge, asked, self._gradings) for asked in judging.conversations(judging.prompt)]
 
@@ -214,46 +189,19 @@ class CollectGrades(Collecting[Judged]):
         """Write ``records.jsonl``, and beside it ``calibration.jsonl`` and what the judge said there."""
         write_jsonl(folder / RECORDS, collected.grades)
         write_jsonl(folder / CALIBRATION_REPLIES, collected.calibration)
-        given: dict[int, list[float | None]] = {}
+        given: dict[int, list[float | None]] = {number: [] for number in range(len(CALIBRATION))}
         for record in collected.calibration:
-            given.setdefault(record.variant, []).append(record.grade)
-        write_jsonl(
-            folder / CALIBRATION_FILE,
-            [
-                Calibration(
-                    question=item.question,
-                    answer=item.answer,
-                    known=item.grade,
-                    forged=item.forged,
-                    given=given[number],
-                )
-                for number, item in enumerate(CALIBRATION)
-            ],
-        )
+            given[record.variant].append(record.grade)
+        known = [
+            Calibration(question=k.question, answer=k.answer, known=k.grade, forged=k.forged, given=given[number])
+            for number, k in enumerate(CALIBRATION)
+        ]
+        write_jsonl(folder / CALIBRATION_FILE, known)
+        judging = self.judging
+        protocol = {"grade_prompt": judging.prompt, "grade_again": judging.again, "gradings": judging.gradings}
         return self.card(
             self.given.data_digest,
-            {"judge": (self.judge_name, self.judging.judge)},
-            {
-                "grade_prompt": self.judging.prompt,
-                "grade_again": self.judging.again,
-                "gradings": self.judging.gradings,
-                "parser": PARSER,
-            },
-            {"answer": sha256_file(self.given.file)},
+            {"judge": (self.judge_name, judging.judge)},
+            {**protocol, "parser": grade.VERSION},
+            {ANSWER: sha256_file(self.given.file)},
         )
-
-
-def _calls(asks: Iterable[Ask]) -> list[tuple[Component, Conversation | str]]:
-    return [(ask.component, ask.conversation) for ask in asks]
-
-
-def read_again(stored: Iterable[JudgedRecord], answers: Iterable[AnswerRecord]) -> list[JudgedRecord]:
-    """The grades in what the judge said of those answers."""
-    known = {(answer.question, answer.variant): answer for answer in answers}
-    return [_read_again(each, known[key]) for each in stored if (key := (each.question, each.variant)) in known]
-
-
-def _read_again(record: JudgedRecord, answer: AnswerRecord) -> JudgedRecord:
-    if not answer.readable:
-        return unread(answer, record.repeat)
-    return record.model_copy(update=read(record.replies)._asdict()) if record.replies else record

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks.mm_vet.records import JudgedRecord
@@ -16,16 +16,13 @@ from driftledger.benchmarks.mm_vet.spec import MMVet
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
-from driftledger.core.escaping import for_line, for_terminal
 from driftledger.core.files import read_json, read_jsonl, write_bytes
 from driftledger.core.sheets import cleaned, read_table, table_text
+from driftledger.core.text import for_line, for_terminal
 from driftledger.data.question_sets.files import read_questions
 
-if TYPE_CHECKING:
-    from driftledger.project.project import Project
-
 COLUMNS = ("question_set", "model", "question", "text", "truth", "answer", "rater", "grade")
-WRITES = "driftledger grades sheet"
+WRITES = "driftledger people grades"
 
 Place = tuple[str, str]
 """Model and question."""
@@ -42,7 +39,9 @@ class Pair(NamedTuple):
     """How many both graded."""
 
 
-def write_sheet(project: "Project", question_set: str, path: Path, count: int, rater: str) -> int:
+def write_sheet(
+    root: Path, models: Sequence[str], question_set: str, path: Path, *, count: int, rater: str, seed: int
+) -> int:
     """Write a sheet in which people grade answers, the same questions of every model; return its rows.
 
     The questions are drawn by lot.
@@ -53,21 +52,20 @@ def write_sheet(project: "Project", question_set: str, path: Path, count: int, r
     """
     if path.exists():
         raise ConfigError(f"{path} is there, and may hold grades; name another file")
-    folder = project.root / MMVet().data.at({"question_set": question_set})
-    questions = {each.id: each for each in read_questions(folder)}
-    seed, answers = project.settings.run.seed, _answers(project, question_set)
+    questions = {each.id: each for each in read_questions(root / MMVet().data.at({"question_set": question_set}))}
     drawn = sorted(questions, key=lambda question: sha256_of([seed, "grades", question]))[:count]
+    answers = _answers(root, models, question_set)
     rows = [
-        (question_set, model, id_, questions[id_].question, str(questions[id_].answer), answers[model, id_], rater, "")
+        [question_set, model, id_, questions[id_].question, str(questions[id_].answer), answers[model, id_], rater, ""]
         for id_ in drawn
-        for model in project.settings.run.models
+        for model in models
         if (model, id_) in answers
     ]
     write_bytes(path, table_text(COLUMNS, [[*map(_shown, row)] for row in rows]).encode("utf-8", "replace"))
     return len(rows)
 
 
-def agreement(project: "Project", question_set: str, sheets: Sequence[Path]) -> list[Pair]:
+def agreement(root: Path, models: Sequence[str], question_set: str, sheets: Sequence[Path]) -> list[Pair]:
     """Compare the judge's mean grades with those of people, rater by rater.
 
     Raises:
@@ -75,16 +73,16 @@ def agreement(project: "Project", question_set: str, sheets: Sequence[Path]) -> 
         StoreError: the answers have not been graded yet.
     """
     judge, given = "", dict[Place, list[float]]()
-    for model in project.settings.run.models:
-        folder = project.root / MMVet().collects[1].at({"question_set": question_set, "model": model})
+    for model in models:
+        folder = root / MMVet().collects[1].at({"question_set": question_set, "model": model})
         judge = read_json(folder / CARD, CollectedCard).components["judge"].name
         for record in read_jsonl(folder / RECORDS, JudgedRecord):
             if record.grade is not None:
                 given.setdefault((model, record.question), []).append(record.grade)
     raters = {judge: {place: fmean(grades) for place, grades in given.items()}}
-    answers = _answers(project, question_set)
+    answers = _answers(root, models, question_set)
     for path in sheets:
-        for rater, grades in read_grades(project.root / path, question_set, answers).items():
+        for rater, grades in read_grades(root / path, question_set, answers).items():
             if rater in raters:
                 raise ConfigError(f"two of the sheets hold grades by {rater!r:.100}; put them into one")
             raters[rater] = grades
@@ -110,7 +108,7 @@ def read_grades(path: Path, question_set: str, answers: Mapping[Place, str]) -> 
     for line, cells in read_table(path, COLUMNS, "grades", WRITES).entries():
         if not cells["grade"] or cells["question_set"] != question_set:
             continue
-        where, place = f"grades: {path}, line {line}", (cells["model"], cells["question"])
+        where, place, text = f"grades: {path}, line {line}", (cells["model"], cells["question"]), cells["grade"]
         if not cells["rater"]:
             raise ConfigError(f"{where}: there is a grade, and 'rater' is empty; fill it in")
         if cells["answer"].split() != _shown(answers.get(place, "")).split():  # spreadsheets change blanks
@@ -121,25 +119,20 @@ def read_grades(path: Path, question_set: str, answers: Mapping[Place, str]) -> 
         own = by_rater.setdefault(cells["rater"], {})
         if place in own:
             raise ConfigError(f"{where}: {for_line(cells['rater'])!r:.100} has graded this answer before; remove one")
-        own[place] = _grade(cells["grade"], where)
+        try:
+            own[place] = float(text)
+        except ValueError:
+            own[place] = math.nan
+        if not 0 <= own[place] <= 1:
+            raise ConfigError(f"{where}: the grade is {for_line(text)!r:.100}; it must be from 0 to 1, as in 0.5")
     return by_rater
 
 
-def _grade(text: str, where: str) -> float:
-    try:
-        grade = float(text)
-    except ValueError:
-        grade = math.nan
-    if not 0 <= grade <= 1:
-        raise ConfigError(f"{where}: the grade is {for_line(text)!r:.100}; it must be from 0 to 1, for instance 0.5")
-    return grade
-
-
-def _answers(project: "Project", question_set: str) -> dict[Place, str]:
+def _answers(root: Path, models: Sequence[str], question_set: str) -> dict[Place, str]:
     """Read the answers that the judge could grade."""
     answers: dict[Place, str] = {}
-    for model in project.settings.run.models:
-        folder = project.root / MMVet().collects[0].at({"question_set": question_set, "model": model})
+    for model in models:
+        folder = root / MMVet().collects[0].at({"question_set": question_set, "model": model})
         read = read_jsonl(folder / RECORDS, AnswerRecord)
         answers |= {(model, answer.question): answer.text or "" for answer in read if answer.readable}
     return answers

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks._questions.records import GradeRecord
 from driftledger.core.files import Record
-from driftledger.core.names import Words
+from driftledger.core.strict import Words
 from driftledger.core.types import Outcome
 
 CALIBRATION = "calibration.jsonl"

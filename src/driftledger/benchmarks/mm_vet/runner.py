@@ -3,19 +3,18 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
-from driftledger.benchmarks._questions.grading import GivenAnswers
+from driftledger.benchmarks._questions.parsing.grade import VERSION
 from driftledger.benchmarks._questions.records import AnswerRecord
-from driftledger.benchmarks._questions.runner import QuestionRunner
+from driftledger.benchmarks._questions.runner import GivenAnswers, QuestionRunner
 from driftledger.benchmarks._questions.scoring import ANSWER, DATA, GRADE
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
-from driftledger.benchmarks.mm_vet.grade import PARSER, CollectGrades, Judging, read_again
+from driftledger.benchmarks.mm_vet.grade import CollectGrades, Judging, read_again
 from driftledger.benchmarks.mm_vet.records import CALIBRATION_REPLIES, JudgedRecord
 from driftledger.benchmarks.mm_vet.score import score
-from driftledger.benchmarks.mm_vet.settings import MMVetSettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Caller, RecordedCall
+from driftledger.benchmarks.runner import Caller, RecordedCall, StageInputs
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.collect.call import Ask, Call, Result
 from driftledger.components.base import Model
@@ -23,19 +22,20 @@ from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
 
-if TYPE_CHECKING:
-    from driftledger.project.project import Project
+_HOW = ("grade_prompt", "grade_again", "gradings")
+_KINDS = ("grade", "grade: again")
 
 
 class MMVetRunner(QuestionRunner):
     """Asks, has the answers graded, and scores."""
 
-    parser: ClassVar[str] = PARSER
+    parser: ClassVar[str] = VERSION
+    record: ClassVar[type[JudgedRecord]] = JudgedRecord
 
-    def grading(self, project: "Project", keys: Mapping[str, str], given: GivenAnswers) -> CollectGrades:
-        settings = cast(MMVetSettings, project.settings.section(self.spec.name))
-        judging = Judging(keys[DATA], project.judge(), settings.grade_prompt, settings.grade_again, settings.gradings)
-        return CollectGrades(self.spec.name, GRADE, keys, judging, project.settings.judge, given)
+    def grading(self, given: StageInputs, answers: GivenAnswers) -> CollectGrades:
+        judge = given.judge or ""
+        judging = Judging(given.keys[DATA], given.model(judge), *(getattr(given.section, name) for name in _HOW))
+        return CollectGrades(self.spec.name, GRADE, given.keys, judging, judge, answers)
 
     def read_again(
         self, questions: Sequence[QuestionEntry], answers: Sequence[AnswerRecord], graded: Path
@@ -55,10 +55,8 @@ class MMVetRunner(QuestionRunner):
         answers = {(each.question, each.variant): each for each in read_jsonl(where(ANSWER) / RECORDS, AnswerRecord)}
 
         def calls(judge: Model) -> Iterator[RecordedCall]:
-            questions, asked = {question.id: question for question in read_questions(data)}, card.protocol
-            judging = Judging(
-                card.keys[DATA], judge, *(asked[name] for name in ("grade_prompt", "grade_again", "gradings"))
-            )
+            questions = {question.id: question for question in read_questions(data)}
+            judging = Judging(card.keys[DATA], judge, *(card.protocol[name] for name in _HOW))
             for record in graded:
                 question, answer = questions[record.question], answers[record.question, record.variant]
                 asks = partial(judging.asks, question, answer, record.repeat)
@@ -68,9 +66,6 @@ class MMVetRunner(QuestionRunner):
                 yield from _calls(record, f"{path}/{CALIBRATION_REPLIES}: {record.variant}", judge, asks)
 
         yield Caller("judge", card.components["judge"], path, calls)
-
-
-_KINDS = ("grade", "grade: again")
 
 
 def _calls(record: JudgedRecord, where: str, judge: Model, asks: Callable[[], list[Ask]]) -> Iterator[RecordedCall]:

@@ -13,9 +13,11 @@ from driftledger.collect.call import version
 from driftledger.core.files import read_jsonl
 from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores, by_capability, by_combination
 from driftledger.metrics.capabilities import score as total_grade
-from driftledger.metrics.exact import decimal, steps_of
+from driftledger.metrics.exact import decimal
 
 PERCENT = 100.0
+STEPS = 10**6
+"""Of a grade, so that sums are of whole numbers."""
 
 
 def score(given: ToScore) -> Scored:
@@ -32,11 +34,10 @@ def score(given: ToScore) -> Scored:
     total = total_grade(grades, unread_is_wrong=wrong)
     capabilities = by_capability(grades, needed, unread_is_wrong=wrong)
     combinations = by_combination(grades, needed, unread_is_wrong=wrong)
-    steps = steps_of((grade for row in grades for grade in row if grade is not None), least=10)
-    sums = np.array([sum(round(steps * (grade or 0)) for grade in row) for row in grades])
+    sums = np.array([sum(round(STEPS * (grade or 0)) for grade in row) for row in grades])
     counts = (read | wrong).sum(axis=1)
     images = [question.image_sha256 for question in questions]
-    ends = interval("total", sums, steps * counts, images, given.scoring)
+    ends = interval("total", sums, STEPS * counts, images, given.scoring)
     calibration = read_jsonl(given.folders[GRADE] / CALIBRATION, Calibration)
     rows = [
         question_row(

@@ -2,7 +2,7 @@
 
 from pydantic import Field, field_validator
 
-from driftledger.benchmarks._questions.settings import QuestionProtocol, QuestionSection
+from driftledger.benchmarks._questions.settings import QuestionSection
 from driftledger.benchmarks.settings import has_once
 
 
@@ -19,11 +19,3 @@ class MMVetSettings(QuestionSection):
     @classmethod
     def _has_grading_places(cls, prompt: str) -> str:
         return has_once(prompt, "grade_prompt", "{question}", "{truth}", "{prediction}")
-
-
-class MMVetProtocol(QuestionProtocol):
-    """How the questions were put, and how the answers were graded."""
-
-    grade_prompt: str
-    grade_again: str
-    gradings: int

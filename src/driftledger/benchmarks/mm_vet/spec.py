@@ -18,7 +18,7 @@ from driftledger.benchmarks._questions.spec import (
 from driftledger.benchmarks.base import Metric, Rule, Stage
 from driftledger.benchmarks.mm_vet.questions import CAPABILITIES, MMVetQuestions
 from driftledger.benchmarks.mm_vet.records import JudgedRecord
-from driftledger.benchmarks.mm_vet.settings import MMVetProtocol, MMVetSettings
+from driftledger.benchmarks.mm_vet.settings import MMVetSettings
 from driftledger.data.question_sets.base import QuestionRules
 
 _grade = partial(Metric, source="capabilities.score; Yu et al., MM-Vet, section 3", needs=READ)
@@ -30,7 +30,6 @@ _TOTAL = _grade(
     headline=True,
     row="total",
     pairing="ratio",
-    steps=10,
     tracked="mm_vet_total",
 )
 
@@ -51,7 +50,6 @@ class MMVet(QuestionBenchmark):
         ),
     )
     settings: ClassVar[type[MMVetSettings]] = MMVetSettings
-    protocol: ClassVar[type[MMVetProtocol]] = MMVetProtocol
     runner: ClassVar[str] = "driftledger.benchmarks.mm_vet.runner:MMVetRunner"
     judged: ClassVar[bool] = True
     unfair: ClassVar[tuple[Rule, ...]] = (
@@ -68,5 +66,6 @@ class MMVet(QuestionBenchmark):
         "grade by capability, as in the paper's Table 2": {name: f"capability/{name}/grade" for name in CAPABILITIES}
         | {"total": "total"}
     }
+    tabled_groups: ClassVar[tuple[str, ...]] = ("combination",)
     published_groups: ClassVar[Mapping[str, str]] = {"combination": ", as in the paper's Table 3"}
     not_shown: ClassVar[tuple[str, ...]] = ("total_unread_wrong", "total_unread_left_out")

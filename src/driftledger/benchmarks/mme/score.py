@@ -14,7 +14,7 @@ from driftledger.benchmarks.settings import Scoring
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.intervals.shares import proportion_interval
+from driftledger.metrics.intervals import proportion_interval
 from driftledger.metrics.yes_no import YesNoScores, by_category, total
 from driftledger.metrics.yes_no import score as yes_no
 

@@ -16,7 +16,7 @@ from driftledger.data.question_sets.base import QuestionRules
 _PAPER = "Fu et al., MME, section 2.2"
 _score = partial(Metric, source=f"yes_no.total; {_PAPER}", needs=READ)
 _share = partial(Metric, source=f"yes_no.score; {_PAPER}", needs=READ, unit="%")
-_STAGES = flow("mme", YesNoRecord)
+_STAGES = flow("mme", YesNoRecord, read=2)
 _SCORE = _score(
     "score",
     "score",
@@ -73,6 +73,7 @@ class MME(QuestionBenchmark):
         ),
     )
     drawn_groups: ClassVar[Mapping[str, str]] = {"category": "score"}
+    tabled_groups: ClassVar[tuple[str, ...]] = ("category", "group")
     runner: ClassVar[str] = "driftledger.benchmarks.mme.runner:MMERunner"
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "score (0 to 200), accuracy and accuracy+": {

@@ -2,8 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftledger.benchmarks.records import CalledRecord
-from driftledger.core.names import Id
+from driftledger.benchmarks.records import DescribedRecord
+from driftledger.core.strict import Id
 from driftledger.core.types import Split
 
 
@@ -25,34 +25,23 @@ class TracProtocol(BaseModel):
     seed: int
 
 
-class DescriptionRecord(CalledRecord):
+class DescriptionRecord(DescribedRecord):
     """One sample, described under one condition."""
 
-    sample: Id
     split: Split
     max_tokens: int | None = None
     """The length that was allowed; None is the model's own limit."""
     shots: int = Field(default=0, ge=0)
     demonstrations: list[Id] = Field(default_factory=list)
     """Ids of the support samples that were shown with their descriptions, in the order in which they were shown."""
-    description: str | None = None
-
-    @property
-    def unit(self) -> str:
-        return self.sample
 
     @property
     def place(self) -> str:
         return f"sample {self.sample}, {condition_name(self.max_tokens, self.shots)}"
 
-    @property
-    def is_there(self) -> bool:
-        """Whether there is a description that can be compared."""
-        return self.outcome.goes_on and self.description is not None
-
 
 def length_name(max_tokens: int | None) -> str:
-    """A length as the paper writes it, e.g. l30."""
+    """Return a length as the paper writes it, e.g. l30."""
     return "no limit" if max_tokens is None else f"l{max_tokens}"
 
 

@@ -1,24 +1,61 @@
-"""The scoring half: from descriptions to accuracies, seen through one text encoder."""
+"""The scoring half: what each test description is taken for, seen through one text encoder, and how often rightly."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from driftledger.benchmarks.score import Point, Row, Score
-from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, noted, outcomes
+from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, noted, outcomes
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
-from driftledger.benchmarks.trac.retrieval import PERCENT, Retrieval, accuracies, by_class, metrics_of, retrieve
 from driftledger.benchmarks.trac.settings import TracScoring
 from driftledger.collect.call import changed_versions, count_versions, version
-from driftledger.collect.features import FeatureStore
+from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
-from driftledger.core.errors import first_few
-from driftledger.core.types import Sample
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import CoverageError, first_few
 from driftledger.data.records import ONE_CATEGORY, DatasetCard
 from driftledger.metrics.confusion import confused_pairs
-from driftledger.metrics.naming import class_names
+from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.intervals import proportion_interval, share_interval
+from driftledger.metrics.naming import class_names, leaks
+from driftledger.metrics.retrieval import class_mean, votes
 
+PERCENT = 100.0
 MOST_PAIRS = 50
+
+Flags = NDArray[np.bool_]
+
+
+class Retrieval(NamedTuple):
+    """What q test descriptions were taken for, among n support descriptions."""
+
+    queries: list[DescriptionRecord]
+    truth: list[str]
+    """Their labels."""
+    support: list[str]
+    """Ids, in the order in which equally similar ones are taken: that of their hashes, which favours no class."""
+    labels: list[str]
+    """Of the support samples."""
+    nearest: list[str | None]
+    """Id of the most similar support sample; None where nothing of a description is known to the encoder."""
+    votes: Flags
+    """q×K: whether the majority among the k nearest is right, for k = 1 … K, the support size of the largest class."""
+    top1: list[str | None]
+    class_mean: list[str | None]
+    own: Flags
+    """Whether a description names its class; ``other``: another class."""
+    other: Flags
+    cut: int
+    """How many descriptions, of both sets, are longer than the encoder reads."""
+
+    @property
+    def hits(self) -> dict[str, Flags]:
+        """Metric → whether each query was taken for what it is."""
+        means = [label == known for label, known in zip(self.class_mean, self.truth, strict=True)]
+        return {"top1": self.votes[:, 0], "class_mean": np.array(means)}
 
 
 class Condition(NamedTuple):
@@ -35,22 +72,15 @@ class Condition(NamedTuple):
         return condition_name(self.max_tokens, self.shots)
 
     @property
-    def total(self) -> int:
-        return sum(record.split == "test" for record in self.records)
+    def tested(self) -> list[DescriptionRecord]:
+        return [record for record in self.records if record.split == "test"]
 
     @property
     def numbers(self) -> dict[str, float]:
         """Its metrics, and what it is; ``max_tokens`` is absent where the model's own limit held."""
-        limit = {} if self.max_tokens is None else {"max_tokens": float(self.max_tokens)}
-        counts = {"shots": self.shots, "scored": len(self.retrieved.queries), "total": self.total}
-        return self.metrics | limit | {name: float(count) for name, count in counts.items()}
-
-
-class _Data(NamedTuple):
-    card: DatasetCard
-    samples: dict[str, Sample]
-    names: dict[str, tuple[str, ...]]
-    """Label → the names by which a description may name the class."""
+        limit = {} if self.max_tokens is None else {"max_tokens": self.max_tokens}
+        counts = {"shots": self.shots, "scored": len(self.retrieved.queries), "total": len(self.tested)}
+        return self.metrics | {name: float(count) for name, count in (limit | counts).items()}
 
 
 def score(given: ToScore) -> Scored:
@@ -59,72 +89,166 @@ def score(given: ToScore) -> Scored:
     Raises:
         CoverageError: fewer than ``min_coverage`` of the test samples can be scored under some condition.
     """
-    read = FromDataset(given, "describe", DescriptionRecord, "text_encoder")
-    card, records, scoring = read.dataset, read.records, cast(TracScoring, given.scoring)
-    sampled = card.name in scoring.sampled_classes
-    names = {label: class_names(label, card.label_names.get(label, ())) for label in card.labels}
-    data = _Data(card, {sample.id: sample for sample in read.samples}, names)
-    asked = TracProtocol.model_validate(read.card.protocol)
-    conditions = list(_conditions(data, asked, records, read.encoder, given.min_coverage, scoring, given.features))
+    read = FromDataset(given, "describe", DescriptionRecord)
+    card, scoring, asked = read.dataset, cast(TracScoring, given.scoring), read.asked(TracProtocol)
+    sampled, labels = card.name in scoring.sampled_classes, {each.id: each.label or "" for each in read.samples}
+    conditions: list[Condition] = []
+    known: dict[tuple[Any, ...], Retrieval] = {}  # a limit that no description reaches changes nothing
+    for length, shots in product(asked.max_tokens, [0, *asked.shots]):
+        records = [record for record in read.records if record.max_tokens == length and record.shots == shots]
+        said = tuple((each.sample, each.split, each.is_there, each.description) for each in records)
+        if said not in known:
+            known[said] = retrieve(records, labels, card, given.encoders["text_encoder"], given.features)
+        metrics = metrics_of(known[said], card.leaks, scoring, sampled=sampled)
+        condition = Condition(length, shots, records, known[said], metrics)
+        scored_ids = {query.sample for query in condition.retrieved.queries}
+        lost = [f"{each.sample}: {each.outcome}" for each in condition.tested if each.sample not in scored_ids]
+        what, total = f"test samples of {card.name} can be scored", len(condition.tested)
+        check_coverage(len(scored_ids), total, what, "trac", given.min_coverage, lost)
+        conditions.append(condition)
     headline = conditions[len(asked.shots)]  # of the first length, with the most examples
-    tested = [record for record in headline.records if record.split == "test"]
-    served = count_versions({"model": (version(r.served_model, r.system_fingerprint) for r in records)})
-    notes = noted(record.notes for record in records)
+    retrieved, tested = headline.retrieved, headline.tested
+    served = count_versions({"model": (version(r.served_model, r.system_fingerprint) for r in read.records)})
+    pairs = confused_pairs(retrieved.truth, retrieved.top1)[:MOST_PAIRS]
     scored = Score(
-        **read.origin("trac"),
+        **read.origin(),
         metrics=headline.metrics,
         groups={
-            "class": by_class(headline.retrieved),
+            "class": _by_class(retrieved),
             "condition": {condition.name: condition.numbers for condition in conditions},
         },
-        curves=_curves(conditions, headline.retrieved),
+        curves=_curves(conditions, retrieved),
         outcomes=outcomes(tested),
-        scored=len(headline.retrieved.queries),
-        counted=len(headline.retrieved.queries),
+        scored=len(retrieved.queries),
+        counted=len(retrieved.queries),
         total=len(tested),
-        coverage=len(headline.retrieved.queries) / len(tested),
+        coverage=len(retrieved.queries) / len(tested),
         absent=_absent(headline.metrics, sampled),
         served=served,
-        flags=[*changed_versions(served), *_flags(data, headline), *notes],
-        details={"confused": _confused(headline.retrieved), "headline": headline.name},
+        flags=[
+            *changed_versions(served),
+            *_flags(card, headline),
+            *noted(record.notes for record in read.records),
+        ],
+        details={
+            "confused": [{**pair._asdict(), "rate": PERCENT * pair.rate} for pair in pairs],
+            "headline": headline.name,
+        },
     )
-    return Scored(scored, list(_rows(tested, data.samples, headline.retrieved, sampled)))
+    return Scored(scored, list(_rows(tested, labels, retrieved, sampled)))
 
 
-def _conditions(
-    data: _Data,
-    asked: TracProtocol,
+def retrieve(
     records: Sequence[DescriptionRecord],
+    labels: Mapping[str, str],
+    dataset: DatasetCard,
     encoder: Encoder,
-    min_coverage: float,
-    scoring: TracScoring,
-    features: FeatureStore | None,
-) -> Iterator[Condition]:
-    """Every condition: by length, and from no examples on."""
-    known: dict[tuple[Hashable, ...], Retrieval] = {}  # a limit that no description reaches changes nothing
-    for length, shots in product(asked.max_tokens, [0, *asked.shots]):
-        described = [record for record in records if record.max_tokens == length and record.shots == shots]
-        said = tuple((each.sample, each.split, each.is_there, each.description) for each in described)
-        if said not in known:
-            known[said] = retrieve(described, data.samples, data.names, encoder, features)
-        retrieved = known[said]
-        metrics = metrics_of(retrieved, data.card.leaks, scoring, sampled=data.card.name in scoring.sampled_classes)
-        condition = Condition(length, shots, described, retrieved, metrics)
-        _check_coverage(condition, data.card.name, min_coverage)
-        yield condition
+    features: FeatureStore | None = None,
+) -> Retrieval:
+    """Retrieve from the support descriptions of one condition with its test descriptions.
+
+    Descriptions that are not there (refused, failed) are left out on both sides, and test samples of a class of which
+    no support description is left.
+
+    Args:
+        records: of one length and number of shots.
+        labels: of samples, by id.
+
+    Raises:
+        CoverageError: nothing is left on one of the sides.
+    """
+    support = sorted(
+        (each for each in records if each.split == "support" and each.is_there), key=lambda each: sha256_of(each.sample)
+    )
+    classes = [labels[each.sample] for each in support]
+    left = set(classes)
+    queries = [each for each in records if each.split == "test" and each.is_there and labels[each.sample] in left]
+    if not support or not queries:
+        raise CoverageError(f"no description of the {'test' if support else 'support'} set is left to compare")
+    truth, texts = [labels[each.sample] for each in queries], [each.description or "" for each in queries]
+    corpus = [each.description or "" for each in support]
+    reader = encoder.fitted(corpus)
+    kept = features if reader is encoder else None
+    of_support, of_queries = encode_texts(reader, corpus, kept), encode_texts(reader, texts, kept)
+    voted = votes(of_support, classes, of_queries, max(classes.count(label) for label in left))
+    seen: Flags = np.array([row.any() for row in of_queries])
+    right = voted.winners == np.array([voted.classes.index(label) for label in truth])[:, None]
+    names = {label: class_names(label, dataset.label_names.get(label, ())) for label in dataset.labels}
+    named = leaks(texts, truth, names)
+
+    def known(values: Sequence[str]) -> list[str | None]:
+        return [value if saw else None for value, saw in zip(values, seen, strict=True)]
+
+    return Retrieval(
+        queries,
+        truth,
+        [each.sample for each in support],
+        classes,
+        known([support[index].sample for index in voted.nearest]),
+        right & seen[:, None],
+        known([voted.classes[row[0]] for row in voted.winners]),
+        known(class_mean(of_support, classes, of_queries)),
+        np.array([each.own for each in named]),
+        np.array([each.other for each in named]),
+        sum(reading.cut for reading in read_texts(reader, [*corpus, *texts])),
+    )
 
 
-def _check_coverage(condition: Condition, dataset: str, min_coverage: float) -> None:
-    scored = {query.sample for query in condition.retrieved.queries}
-    left = [record for record in condition.records if record.split == "test" and record.sample not in scored]
-    lost = [f"{record.sample}: {record.outcome}" for record in left]
-    what = f"test samples of {dataset} can be scored"
-    check_coverage(len(scored), condition.total, what, "trac", min_coverage, lost)
+def metrics_of(
+    retrieved: Retrieval, leaked: Mapping[str, str], scoring: TracScoring, *, sampled: bool = False
+) -> dict[str, float]:
+    """Return percentages, and the mean number of words; a share of nothing is absent.
+
+    Args:
+        leaked: test sample → the support sample that is the same image.
+        sampled: whether classes stand for others like them, so that intervals are over classes and not over images.
+    """
+    n, top1, own = len(retrieved.queries), retrieved.votes[:, 0], retrieved.own
+    values: dict[str, float] = {}
+    for name, hits in retrieved.hits.items():
+        if sampled:
+            ones = np.ones(n, np.int64)
+            found = share_interval(hits.astype(np.int64), ones, retrieved.truth, scoring.confidence)
+        else:
+            found = proportion_interval(int(hits.sum()), n, scoring.confidence)
+        values |= {name: _percent(hits)} | Ends.of(name, found, PERCENT).metrics
+    curve = _accuracies(retrieved)
+    best = int(np.argmax(curve))
+    values |= {"vote_best": curve[best], "vote_best_k": float(best + 1)}
+    right = sum(retrieved.labels.count(label) for label in retrieved.truth)
+    values["chance"] = PERCENT * right / (n * len(retrieved.labels))  # of drawing a support description blindly
+    values |= {"leak_rate": _percent(own), "other_rate": _percent(retrieved.other)}
+    values["words"] = exact_mean([len((query.description or "").split()) for query in retrieved.queries])
+    parts = {"top1_naming": own, "top1_not_naming": ~own}
+    if leaked:
+        parts["top1_without_leaks"] = np.array([query.sample not in leaked for query in retrieved.queries])
+    return values | {name: _percent(top1[part]) for name, part in parts.items() if part.any()}
+
+
+def _percent(hits: Flags) -> float:
+    return PERCENT * int(hits.sum()) / len(hits)
+
+
+def _accuracies(retrieved: Retrieval) -> list[float]:
+    """The accuracy of the majority vote in percent, for each k from 1 on."""
+    return [_percent(column) for column in retrieved.votes.T]
+
+
+def _by_class(retrieved: Retrieval) -> dict[str, dict[str, float]]:
+    """Label → ``test`` and ``support`` (how many), ``top1``, ``class_mean`` and ``leak_rate``, of scored classes."""
+    of_query = np.array(retrieved.truth)
+    shares = retrieved.hits | {"leak_rate": retrieved.own}
+    found = {}
+    for label in sorted(set(retrieved.truth)):
+        here = of_query == label
+        found[label] = {"test": float(here.sum()), "support": float(retrieved.labels.count(label))}
+        found[label] |= {name: _percent(hits[here]) for name, hits in shares.items()}
+    return found
 
 
 def _curves(conditions: Sequence[Condition], retrieved: Retrieval) -> dict[str, list[Point]]:
     """The vote over k, of the headline; top-1 over lengths without examples, and over examples at the first length."""
-    curves = {"vote": [Point(step=k, value=value) for k, value in enumerate(accuracies(retrieved.votes), 1)]}
+    curves = {"vote": [Point(step=k, value=value) for k, value in enumerate(_accuracies(retrieved), 1)]}
     sweeps = {
         "by_length/top1": [(each.max_tokens or 0, each) for each in conditions if each.shots == 0],
         "by_shots/top1": [(each.shots, each) for each in conditions if each.max_tokens == conditions[0].max_tokens],
@@ -134,13 +258,6 @@ def _curves(conditions: Sequence[Condition], retrieved: Retrieval) -> dict[str, 
         for name, sweep in sweeps.items()
         if len(sweep) > 1
     }
-
-
-def _confused(retrieved: Retrieval) -> list[dict[str, str | int | float]]:
-    """Pairs of classes that the descriptions do not tell apart; ``rate`` is the percentage of the scored test samples
-    of both that was taken for the other."""
-    pairs = confused_pairs([query.label for query in retrieved.queries], retrieved.top1)
-    return [{**pair._asdict(), "rate": PERCENT * pair.rate} for pair in pairs[:MOST_PAIRS]]
 
 
 def _absent(metrics: Mapping[str, float], sampled: bool) -> dict[str, str]:
@@ -154,21 +271,21 @@ def _absent(metrics: Mapping[str, float], sampled: bool) -> dict[str, str]:
     return {key: reason for key, reason in reasons.items() if there[key] not in metrics}
 
 
-def _flags(data: _Data, headline: Condition) -> Iterator[str]:
+def _flags(dataset: DatasetCard, headline: Condition) -> Iterator[str]:
     """What a reader of the headline must know."""
     retrieved = headline.retrieved
-    if data.card.leaks:
+    if dataset.leaks:
         yield (
-            f"{len(data.card.leaks)} test images are in the support set too "
-            f"({first_few(sorted(data.card.leaks))}); top1_without_leaks leaves them out"
+            f"{len(dataset.leaks)} test images are in the support set too "
+            f"({first_few(sorted(dataset.leaks))}); top1_without_leaks leaves them out"
         )
     missing = sum(record.split == "support" for record in headline.records) - len(retrieved.support)
     if missing:
         yield f"{missing} support samples have no description and cannot be retrieved"
-    lost = sorted(set(data.card.labels) - set(retrieved.labels))
+    lost = sorted(set(dataset.labels) - set(retrieved.labels))
     if lost:
         yield f"no support description is left of {first_few(lost)}, whose test samples are not scored"
-    unknown = sum(nearest is None for nearest in retrieved.nearest)
+    unknown = retrieved.nearest.count(None)
     if unknown:
         yield f"the text encoder knows no word of {unknown} test descriptions, which count as wrong"
     if retrieved.cut:
@@ -177,19 +294,19 @@ def _flags(data: _Data, headline: Condition) -> Iterator[str]:
 
 
 def _rows(
-    tested: Sequence[DescriptionRecord], samples: Mapping[str, Sample], retrieved: Retrieval, sampled: bool
+    tested: Sequence[DescriptionRecord], labels: Mapping[str, str], retrieved: Retrieval, sampled: bool
 ) -> Iterator[Row]:
     """Values are there where a sample is scored: it is described, and a support description of its class is left. Of
     sampled classes each is a cluster."""
     place = {query.sample: index for index, query in enumerate(retrieved.queries)}
     for record in tested:
-        label, index = samples[record.sample].label or "", place.get(record.sample)
+        label, index = labels[record.sample], place.get(record.sample)
         values: dict[str, list[float | None]] = {}
         extra: dict[str, Any] = {"label": label, "scored": index is not None}
         if index is not None:
             taken = {"top1": retrieved.top1[index], "class_mean": retrieved.class_mean[index]}
             values = {how: [PERCENT * (label_found == label)] for how, label_found in taken.items()}
-            named = {"names_own": retrieved.named[index].own, "names_other": retrieved.named[index].other}
+            named = {"names_own": bool(retrieved.own[index]), "names_other": bool(retrieved.other[index])}
             extra |= {"nearest": retrieved.nearest[index], **taken, **named}
         yield Row(
             unit=record.sample,

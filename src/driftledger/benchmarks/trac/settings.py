@@ -1,13 +1,15 @@
 """The section of TRAC in ``params.yaml``."""
 
-from driftledger.benchmarks.settings import Scoring, Section
-from driftledger.core.names import Name
+from typing import Annotated
+
+from driftledger.benchmarks.settings import OfSelected, Scoring, Section
+from driftledger.core.strict import Name
 
 
 class TracSettings(Section):
     """How accuracies are told."""
 
-    sampled_classes: tuple[Name, ...]
+    sampled_classes: Annotated[tuple[Name, ...], OfSelected()]
     """Datasets whose classes stand for others like them, so that intervals are over classes."""
 
 

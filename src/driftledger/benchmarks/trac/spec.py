@@ -7,35 +7,27 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from driftledger.benchmarks.base import (
     DATASET,
     RECORDS_OF,
-    Artifacts,
     Benchmark,
     Input,
+    Matrix,
     Metric,
     Rule,
-    SideBySide,
     Stage,
     Table,
     score_stage,
 )
 from driftledger.benchmarks.records import CollectedCard, Linked
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.trac.artifacts import artifacts, describe_calls
-from driftledger.benchmarks.trac.figures import figures
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
 from driftledger.benchmarks.trac.settings import TracScoring, TracSettings
-from driftledger.benchmarks.trac.tables import tables
+from driftledger.benchmarks.trac.tables import conditions, confusions, figures
 from driftledger.benchmarks.trac.traces import traces
 from driftledger.benchmarks.traces import Trace
-from driftledger.charts.figure import Figure
-
-if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
-    from driftledger.project.settings import Settings
 
 _KEYS = ("dataset", "model", "description")
 _TEXTS = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
@@ -130,7 +122,6 @@ class Trac(Benchmark):
         _count("max_tokens", "longest description, in tokens"),
     )
     settings: ClassVar[type[TracSettings]] = TracSettings
-    protocol: ClassVar[type[TracProtocol]] = TracProtocol
     scoring: ClassVar[type[TracScoring]] = TracScoring
     runner: ClassVar[str] = "driftledger.benchmarks.trac.runner:TracRunner"
     unfair: ClassVar[tuple[Rule, ...]] = (
@@ -142,17 +133,19 @@ class Trac(Benchmark):
     )
 
     across: ClassVar[tuple[str, ...]] = ("top1", "class_mean", "vote_best")
-
-    def check(self, settings: "Settings") -> None:
-        """Refuse a selection without a way to ask for descriptions, without an encoder that reads them, or with sampled
-        classes of datasets that nobody goes over."""
-        if not (settings.run.text_encoders and settings.run.descriptions):
-            raise ValueError(
-                "trac needs run.text_encoders and run.descriptions; select some, or no dataset in run.trac"
-            )
-        for dataset in cast(TracSettings, settings.section(self.name)).sampled_classes:
-            if dataset not in settings.run.over(self.name):
-                raise ValueError(f"trac.sampled_classes: {dataset!r} is none of run.trac; select it, or remove it")
+    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "share of descriptions whose nearest one is of their class, as in the paper's Figure 3 and Table 5; in "
+        "brackets the interval": {name: name for name in ("top1", "class_mean", "vote_best", "vote_best_k", "chance")},
+        "descriptions that name a class, and top-1 among those that name their own and those that do not": {
+            name: name
+            for name in ("leak_rate", "other_rate", "words", "top1_naming", "top1_not_naming", "top1_without_leaks")
+        },
+    }
+    drawn_curves: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "vote": ("vote of the k nearest, %", "k"),
+        "by_length/top1": ("top-1 by length, %", "longest description, in tokens (0: no limit)"),
+        "by_shots/top1": ("top-1 by examples, %", "in-context examples"),
+    }
 
     def facts(self, score: Score) -> dict[str, Any]:
         """Those of the headline: its length, and how its examples were chosen and by whom they were described."""
@@ -178,20 +171,19 @@ class Trac(Benchmark):
         """Those of a class; of a condition there are none, since rows are of the headline's alone."""
         return [row for row in rows if row.extra.get("label") == name] if kind == "class" else []
 
-    def tables(self, block: SideBySide) -> Iterator[Table]:
-        return tables(self, block)
+    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
+        yield from conditions(scores)
+        yield from confusions(scores[0])
 
-    def figures(self, block: SideBySide) -> Iterator[Figure]:
-        return figures(self, block)
+    def notes(self, scores: Sequence[Score]) -> Iterator[str]:
+        if len(scores[0].groups["condition"]) > 1:
+            yield f"Unless a row says otherwise, the values are of {scores[0].details['headline']}."
 
-    def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
-        return artifacts(lineage, root)
+    def figures(self, scores: Sequence[Score]) -> Iterator[Matrix]:
+        return figures(scores)
 
-    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(lineage, root, rows)
-
-    def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
-        return describe_calls(lineage, root)
+    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
+        return traces(self, folders, score, rows)
 
 
 _EXAMPLES = ("example_encoder", "example_model")

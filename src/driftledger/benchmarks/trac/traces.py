@@ -2,30 +2,26 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
 from driftledger.core.files import read_jsonl
 from driftledger.data.records import read_samples
 
-if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
 
-
-def traces(lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
+def traces(spec: Benchmark, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
     """The test images of these rows, described under the headline's condition."""
-    score, dataset = lineage.score, root / lineage.data.path
-    files = {sample.id: sample.image.path for sample in read_samples(dataset)}
+    files = {sample.id: sample.image.path for sample in read_samples(folders["dataset"])}
     records = {
         each.sample: each
-        for each in read_jsonl(root / lineage.collected["describe"].path / RECORDS, DescriptionRecord)
+        for each in read_jsonl(folders["describe"] / RECORDS, DescriptionRecord)
         if condition_name(each.max_tokens, each.shots) == score.details["headline"]
     }
     prompt = TracProtocol.model_validate(score.inputs.protocol).prompt
-    values = values_of(lineage.spec, score)
+    values = values_of(spec, score)
     for row in rows:
         record = records[row.unit]
         image: dict[str, Shown] = {"sample": row.unit, "image": Shot(files[row.unit])}

@@ -1,9 +1,11 @@
-"""What a dataset provider is: where samples come from, before anything is decoded or checked.
+"""Where samples come from, before anything is decoded or checked.
 
-A provider only names and reads; :mod:`driftledger.data.datasets.build` decodes, checks and stores. So every rule about
-images and ids holds for every provider, and a new provider is two short methods.
+A provider names and reads; :mod:`driftledger.data.datasets.build` decodes, checks and stores. So the rules about images
+and ids hold for every provider, and a new provider is two short methods.
 """
 
+import os
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -13,24 +15,24 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.limits import LARGEST_TEXT
-from driftledger.core.places import Provided
+from driftledger.core.errors import ConfigError, DataError, MissingSourceError
+from driftledger.core.registry import Provided
+from driftledger.core.strict import ID_RULE, is_id
 from driftledger.core.types import Split
 
 Key = TypeVar("Key", int, str)
 
 MAX_PIXELS = 50_000_000
-"""What images may have where the settings say nothing else."""
+"""The most pixels of an image where the settings name no other number."""
 SPLIT_NAMES: dict[str, Split] = {"train": "support", "support": "support", "test": "test"}
 """What folders and manifests may call the two sets."""
 PILLOW_LIMIT = 2 * 89_478_485
-"""Above this many pixels Pillow itself refuses an image, whatever we allow."""
+"""Pillow refuses an image of more pixels, whatever the settings allow."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceItem:
-    """One sample at its source. ``read`` gives the image file's bytes; ``name`` says in errors which one it is."""
+    """One sample at its source. ``read`` gives the image file's bytes; errors call it ``name``."""
 
     id: str
     name: str
@@ -46,11 +48,11 @@ class Provider(Provided, ABC):
 
     @abstractmethod
     def source_digest(self) -> str:
-        """Hex SHA-256 that changes whenever what the source holds changes; errors as in reading it."""
+        """Hex SHA-256 that changes whenever the content of the source changes; errors as in reading it."""
 
     @abstractmethod
     def source(self) -> dict[str, str]:
-        """What the card of what is built says about the origin; the same on every machine, so no absolute paths."""
+        """The origin, for the card of what is built; the same on every machine, so without absolute paths."""
 
 
 class DatasetProvider(Provider, ABC):
@@ -61,25 +63,24 @@ class DatasetProvider(Provider, ABC):
     general_category: str | None = Field(default=None, pattern=r"\S")
     """What all classes are, e.g. bird: ``{category}`` in a prompt."""
     label_names: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
-    """Label → what else a description may call the class."""
+    """Label → other names of the class in a description."""
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
-    """An image of more pixels is refused unread, as a decompression bomb."""
+    """An image of more pixels is refused by its header, as a decompression bomb."""
     per_category: int | None = Field(default=None, ge=1)
-    """How many samples of each category are kept; all, where a category has no more or nothing is set."""
+    """How many samples of each category are kept; all of a category with fewer, and all where nothing is set."""
     sample_seed: int = Field(default=0, ge=0)
-    """Another seed keeps others."""
+    """Another seed keeps other samples."""
 
     @property
     def unused(self) -> set[str]:
-        """Settings that choose among the samples, where nothing is chosen: no card has them then."""
+        """Settings that no card has, because nothing is chosen by them."""
         return set() if self.per_category is not None else {"per_category", "sample_seed"}
 
     def kept_items(self) -> Iterator[SourceItem]:
-        """:meth:`items`, thinned to :attr:`per_category`; gone through twice, so that no image is held."""
+        """:meth:`items`, thinned to :attr:`per_category`; read twice, so that no image is held in memory."""
         if self.per_category is None:
             return self.items()
-        rows = ((item.id, item.category) for item in self.items())
-        kept = choose(self.sample_seed, None, rows, self.per_category)
+        kept = choose(self.sample_seed, None, ((item.id, item.category) for item in self.items()), self.per_category)
         return (item for item in self.items() if item.id in kept)
 
     @abstractmethod
@@ -93,10 +94,10 @@ class DatasetProvider(Provider, ABC):
 
 
 class SampledProvider(DatasetProvider):
-    """A provider whose support and test set may be thinned to a few samples of each class."""
+    """A provider with a support and a test set that may be thinned to a few samples of each class."""
 
     support_per_label: int | None = Field(default=None, ge=1)
-    """How many samples of each label the support set keeps; all, where a label has no more or nothing is set."""
+    """How many samples of each label the support set keeps; all of a label with fewer, and all where nothing is set."""
     test_per_label: int | None = Field(default=None, ge=1)
     """The same for the test set."""
 
@@ -110,21 +111,16 @@ class SampledProvider(DatasetProvider):
         return self.support_per_label is not None or self.test_per_label is not None
 
     def kept(self, split: Split, rows: Iterable[tuple[Key, Hashable]]) -> set[Key]:
-        """The keys of one set's rows that stay; as in :func:`choose`, a row is a key and a label."""
+        """The keys of one set's rows that stay; a row is a key and a label, as in :func:`choose`."""
         most = self.support_per_label if split == "support" else self.test_per_label
         return {key for key, _ in rows} if most is None else choose(self.sample_seed, split, rows, most)
 
 
 def choose(seed: int, split: Split | None, rows: Iterable[tuple[Key, Hashable]], most: int) -> set[Key]:
-    """Of each label, or category, the ``most`` keys of the smallest SHA-256 of seed, split and key.
+    """Choose the ``most`` keys of each label, or category, with the smallest SHA-256 of seed, split and key.
 
-    No library's random generator has a part in it, so that a choice can be repeated on every machine from what is
-    written down: the seed, and which rows or files there are.
-
-    Neither the order of the rows nor what other labels have changes a label's choice, and more of them only add to it.
-
-    Args:
-        rows: a key, its row's number or its file's name, and a label; no key twice.
+    The choice is the same on every machine; it depends neither on the order of the rows nor on other labels, and a
+    larger ``most`` only adds keys. A row is a key (its number, or the name of its file) and a label.
 
     >>> sorted(choose(0, "test", [(0, "cat"), (1, "cat"), (2, "cat"), (3, "dog")], most=1))
     [2, 3]
@@ -132,27 +128,34 @@ def choose(seed: int, split: Split | None, rows: Iterable[tuple[Key, Hashable]],
     by_label: dict[Hashable, list[tuple[str, Key]]] = {}
     for key, label in rows:
         by_label.setdefault(label, []).append((sha256_of([seed, split, key]), key))
-    return {key for found in by_label.values() for _, key in sorted(found)[:most]}
+    return {key for rows_of_label in by_label.values() for _, key in sorted(rows_of_label)[:most]}
+
+
+def id_problem(id_: str, name: str, names: dict[str, str]) -> str | None:
+    """Say why the item ``name`` cannot have this id, or note it in ``names``: folded id → name of its item."""
+    if not is_id(id_):
+        return f"{name} has the id {id_!r:.200}, which is no safe file name ({ID_RULE})"
+    folded = id_.casefold()  # some disks keep one file for both
+    if folded in names:
+        return f"{name} has the id {id_!r} of {names[folded]}, capitals aside (rename one of them)"
+    names[folded] = name
+    return None
 
 
 def read_file(path: Path, name: str) -> bytes:
-    """The bytes of an image file that errors call ``name``.
-
-    Raises:
-        DataError: it cannot be read.
-    """
+    """Read a file that errors call ``name``; DataError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
         raise unreadable(name, error) from None
 
 
-def digest_files(files: Iterable[tuple[str, Path]]) -> str:
-    """Hex SHA-256 over each file's name, size and content.
+def unreadable(name: str, error: OSError) -> DataError:
+    return DataError(f"{name} cannot be read ({error.strerror or error}); correct its rights or remove it")
 
-    Raises:
-        DataError: one of them cannot be read.
-    """
+
+def digest_files(files: Iterable[tuple[str, Path]]) -> str:
+    """Hex SHA-256 over the name, size and content of each file; errors as in :func:`read_file`."""
     rows = []
     for name, path in files:
         try:
@@ -163,56 +166,44 @@ def digest_files(files: Iterable[tuple[str, Path]]) -> str:
 
 
 def reached(path: Path, fits: Callable[[Path], bool], otherwise: str, setting: str, what: str = "") -> Path:
-    """The absolute path that a setting names, ``~`` included.
+    """Return the absolute path that a setting names, ``~`` included.
 
     Args:
-        fits: whether it is of the kind that is looked for; ``otherwise`` says that it is not.
+        fits: whether it is of the right kind; ``otherwise`` says that it is not.
         setting: what to set, and to what.
-        what: what errors call it, before its path.
 
     Raises:
-        ConfigError: it is missing, or does not fit.
+        MissingSourceError: nothing is there.
+        ConfigError: it does not fit.
     """
     try:
-        found = path.expanduser().absolute()
-        if fits(found):
-            return found
-        trouble = otherwise if found.exists() else "is missing"
+        absolute = path.expanduser().absolute()
+        if fits(absolute):
+            return absolute
+        trouble = otherwise if absolute.exists() else None
     except (OSError, RuntimeError, ValueError) as error:
         trouble = f"cannot be reached ({error!s:.200})"
+    if trouble is None:
+        raise MissingSourceError(f"{what}{str(path)!r:.200} is missing; set {setting}", str(path))
     raise ConfigError(f"{what}{str(path)!r:.200} {trouble}; set {setting}")
 
 
-def inside(
-    folder: Path, name: str, *, outside: str = "lies outside of the folder", missing: str = "is missing"
-) -> Path | str:
-    """The file that is called ``name`` in ``folder``, with links resolved; or what is wrong with that name."""
-    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-        return outside
-    try:
-        path = (folder / name).resolve()
-        if not path.is_relative_to(folder.resolve()):  # what comes from somebody else may come with links
-            return outside
-        return path if path.is_file() else missing
-    except (OSError, RuntimeError, ValueError):
-        return "can be no file"
+def inside(folder: Path, name: str, place: str) -> Path:
+    """Return the file called ``name`` in ``folder``, with links resolved; errors say that ``place`` names it.
 
-
-def read_text(path: Path, name: str, most: int = LARGEST_TEXT) -> str:
-    """The text of a table that errors call ``name``, with or without a byte order mark.
-
-    Raises:
-        DataError: it cannot be read, has more than ``most`` bytes, or is not UTF-8.
+    A table may come from somebody else: it can name no file outside of its folder, not even by a link.
     """
     try:
-        if path.stat().st_size > most:
-            raise DataError(f"{name} is larger than {most >> 20} MiB; convert it to parquet or split it")
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{name} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
-    except OSError as error:
-        raise unreadable(name, error) from None
+        path, parts = (folder / name).resolve(), PurePosixPath(name).parts
+        is_out = {"/", ".."} & {*parts} or not path.is_relative_to(folder.resolve())
+        trouble = "lies outside of its folder" if is_out else None if path.is_file() else "is missing there"
+    except (OSError, RuntimeError, ValueError):
+        trouble = "can be no file"
+    if trouble is not None:
+        raise DataError(f"{place} names {name!r:.200}, which {trouble}; correct it")
+    return path
 
 
-def unreadable(name: str, error: OSError) -> DataError:
-    return DataError(f"{name} cannot be read ({error.strerror or error}); mend its rights or remove it")
+def printable(name: str) -> str:
+    """A file name as text that can be stored: composed as Unicode prefers, undecodable bytes written out."""
+    return unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "backslashreplace"))

@@ -1,22 +1,19 @@
 """A dataset provider's items → a dataset folder of checked RGB PNGs, whole or not at all.
 
-Everything after this point may rely on what is checked here: ids are safe file names and unique on every disk, each
-image is an upright RGB PNG known by its hash, every group's categories exist, and every class that is asked about can
-be retrieved: from the support set alone, so a class without support could never be right, and an image that is also in
-the support set can hardly be wrong.
+Nothing after this point checks the data again. Ids are safe file names and unique on every disk, each image is an
+upright RGB PNG known by its hash, every group's categories exist, and every class of the test set has support.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, first_few, unknown_name
 from driftledger.core.files import new_folder, write_json, write_jsonl
 from driftledger.core.images import png_bytes
-from driftledger.core.names import ID_RULE, is_id
 from driftledger.core.types import Split
-from driftledger.data.datasets.base import DatasetProvider, SourceItem
+from driftledger.data.datasets.base import DatasetProvider, id_problem
 from driftledger.data.datasets.decode import decode
 from driftledger.data.records import SAMPLES, DatasetCard, SampleEntry, dataset_digest
 
@@ -32,7 +29,7 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
     """
     with new_folder(target) as folder:
         (folder / "images").mkdir()
-        entries = sorted(_store(name, dataset, folder), key=lambda entry: entry.id)
+        entries = sorted(_stored(name, dataset, folder), key=lambda entry: entry.id)
         if not entries:
             raise DataError(f"dataset {name!r} has no samples; check where its settings point")
         card = _card(name, dataset, entries)
@@ -41,13 +38,13 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
     return card
 
 
-def _store(name: str, dataset: DatasetProvider, folder: Path) -> Iterable[SampleEntry]:
-    seen: dict[str, str] = {}
+def _stored(name: str, dataset: DatasetProvider, folder: Path) -> Iterator[SampleEntry]:
+    ids: dict[str, str] = {}
     for item in dataset.kept_items():
-        _check_id(name, item, seen)
+        if problem := id_problem(item.id, item.name, ids):
+            raise DataError(f"{name}: {problem}")
         image, notes = decode(item.read(), f"{name}: {item.name}", dataset.max_pixels)
-        png = png_bytes(image)
-        file = f"images/{item.id}.png"
+        png, file = png_bytes(image), f"images/{item.id}.png"
         (folder / file).write_bytes(png)
         yield SampleEntry(
             id=item.id,
@@ -63,35 +60,32 @@ def _store(name: str, dataset: DatasetProvider, folder: Path) -> Iterable[Sample
         )
 
 
-def _check_id(name: str, item: SourceItem, seen: dict[str, str]) -> None:
-    """Check an id before it becomes a file name, and enter it into ``seen``: folded id → name of its source."""
-    if not is_id(item.id):
-        raise DataError(f"{name}: {item.name} has the id {item.id!r:.200}, which is no safe file name; {ID_RULE}")
-    folded = item.id.casefold()
-    if folded in seen:
-        raise DataError(
-            f"{name}: {seen[folded]} and {item.name} both get the id {item.id!r}, capitals aside; rename one of them"
-        )
-    seen[folded] = item.name
-
-
-def _with_twins(entries: list[SampleEntry], leaked: dict[str, str]) -> list[SampleEntry]:
-    """Note which image is the same as an earlier one, or as one that it could be told by, pixel for pixel."""
+def _with_twins(entries: list[SampleEntry], leaks: dict[str, str]) -> Iterator[SampleEntry]:
+    """Note the samples with the same pixels as an earlier one, or as one of the support set."""
     first: dict[str, str] = {}
-    noted = []
     for entry in entries:
-        twin, leak = first.setdefault(entry.sha256, entry.id), leaked.get(entry.id)
+        twin, leak = first.setdefault(entry.sha256, entry.id), leaks.get(entry.id)
         more = [f"same image as {leak} of the support set"] if leak else []
         if twin not in (entry.id, leak):
             more.append(f"same image as {twin}")
-        noted.append(entry.model_copy(update={"notes": entry.notes + more}))
-    return noted
+        yield entry.model_copy(update={"notes": entry.notes + more})
 
 
 def _card(name: str, dataset: DatasetProvider, entries: list[SampleEntry]) -> DatasetCard:
     categories = dict(sorted(Counter(entry.category for entry in entries if entry.category is not None).items()))
-    _check_groups(name, dataset.groups, categories)
-    _check_label_names(name, dataset.label_names, {entry.label for entry in entries if entry.label is not None})
+    labels = {entry.label for entry in entries if entry.label is not None}
+    listed = [(group, category) for group, members in dataset.groups.items() for category in members]
+    for group, category in listed:
+        if category not in categories:
+            raise DataError(unknown_name(f"dataset {name!r}: group {group!r}: category", category, categories))
+    for category, count in Counter(category for _, category in listed).items():
+        if count > 1:
+            raise DataError(f"dataset {name!r}: category {category!r} is listed in groups {count} times; list it once")
+    for label in dataset.label_names:
+        if label not in labels:
+            raise DataError(unknown_name(f"dataset {name!r}: label_names: label", label, labels))
+    support = {entry.sha256: entry.id for entry in reversed(entries) if entry.split == "support"}  # the first wins
+    tested = [entry for entry in entries if entry.split == "test"]
     return DatasetCard(
         name=name,
         provider=dataset.provider,
@@ -101,75 +95,33 @@ def _card(name: str, dataset: DatasetProvider, entries: list[SampleEntry]) -> Da
         categories=categories,
         groups=dataset.groups,
         general_category=dataset.general_category,
-        labels=label_counts(name, entries),
+        labels=_label_counts(f"dataset {name!r}", entries),
         label_names=dataset.label_names,
-        leaks=leaks(entries),
+        leaks={entry.id: support[entry.sha256] for entry in tested if entry.sha256 in support},
         digest=dataset_digest(entries),
     )
 
 
-def _check_groups(name: str, groups: dict[str, list[str]], categories: Iterable[str]) -> None:
-    home: dict[str, str] = {}
-    for group, members in groups.items():
-        for category in members:
-            if category not in categories:
-                raise DataError(unknown_name(f"dataset {name!r}: group {group!r}: category", category, categories))
-            if category in home:
-                raise DataError(
-                    f"dataset {name!r}: category {category!r} is listed in the groups {home[category]!r} and "
-                    f"{group!r}; list it once"
-                )
-            home[category] = group
-
-
-def _check_label_names(name: str, label_names: Iterable[str], labels: Iterable[str]) -> None:
-    for label in label_names:
-        if label not in labels:
-            raise DataError(unknown_name(f"dataset {name!r}: label_names: label", label, labels))
-
-
-def label_counts(name: str, entries: Sequence[SampleEntry]) -> dict[str, dict[Split, int]]:
-    """Label → split → how many samples; empty where no sample of the dataset called ``name`` has a split.
+def _label_counts(where: str, entries: Sequence[SampleEntry]) -> dict[str, dict[Split, int]]:
+    """Label → split → how many samples; empty where no sample has a split.
 
     Raises:
-        DataError: only some samples have a split, one has no label, one of the two sets is empty, or a class has test
-            samples and no support.
+        DataError: a sample lacks its split or label, a set is empty, or a class has test samples and no support: it
+            is retrieved from the support set alone, and could never be right.
     """
-    if not any(entry.split for entry in entries):
-        return {}
     counts: dict[str, dict[Split, int]] = {}
+    if not any(entry.split for entry in entries):
+        return counts
     for entry in entries:
         if entry.split is None:
-            raise DataError(
-                f"dataset {name!r}: {entry.id} is neither in the support nor in the test set, where others are; "
-                "give every sample a split, or none"
-            )
+            raise DataError(f"{where}: {entry.id} has no split, and other samples have one; give all a split, or none")
         if not (entry.label or "").strip():
-            raise DataError(
-                f"dataset {name!r}: {entry.id} is in the {entry.split} set and has no label; give it one, or remove it"
-            )
+            raise DataError(f"{where}: {entry.id} is in the {entry.split} set without a label; add one, or remove it")
         counts.setdefault(str(entry.label), {"support": 0, "test": 0})[entry.split] += 1
-    _check_sets(name, counts)
-    return dict(sorted(counts.items()))
-
-
-def _check_sets(name: str, counts: dict[str, dict[Split, int]]) -> None:
     splits: tuple[Split, Split] = ("support", "test")
-    for split, other in zip(splits, reversed(splits), strict=True):
+    for split in splits:
         if not any(count[split] for count in counts.values()):
-            raise DataError(f"dataset {name!r} has a {other} set and no {split} set; add samples to the {split} set")
-    alone = [f"{label!r:.80}" for label, count in sorted(counts.items()) if count["test"] and not count["support"]]
-    if alone:
-        raise DataError(
-            f"dataset {name!r}: class without support: {first_few(alone)}; add images to the support set, or remove "
-            "the class from the test set"
-        )
-
-
-def leaks(entries: Sequence[SampleEntry]) -> dict[str, str]:
-    """Id of a test sample → id of the first support sample that is the same image, pixel for pixel."""
-    support: dict[str, str] = {}
-    for entry in entries:
-        if entry.split == "support":
-            support.setdefault(entry.sha256, entry.id)
-    return {entry.id: support[entry.sha256] for entry in entries if entry.split == "test" and entry.sha256 in support}
+            raise DataError(f"{where} has no {split} set; add samples to it")
+    if alone := [f"{label!r:.80}" for label, count in sorted(counts.items()) if count["test"] and not count["support"]]:
+        raise DataError(f"{where}: class without support: {first_few(alone)}; add images of it to the support set")
+    return dict(sorted(counts.items()))

@@ -13,7 +13,7 @@ from driftledger.data.hub import HubTable, cell_text
 
 
 class HuggingFace(HubTable, SampledProvider):
-    """One split of a dataset, or one to ask about and one as its support set."""
+    """One split of a dataset, or one as the test set and one as its support set."""
 
     provider: ClassVar[str] = "huggingface"
 
@@ -25,7 +25,7 @@ class HuggingFace(HubTable, SampledProvider):
     category_column: str | None = None
     label_column: str | None = None
     unique_column: str | None = None
-    """Of rows with the same value here only the first is taken, e.g. of two questions about each image."""
+    """Only the first of the rows with one value here is taken, e.g. of two questions about each image."""
     limit: int | None = Field(default=None, ge=1)
     """How many rows of each split are taken, from the first on."""
 
@@ -43,44 +43,41 @@ class HuggingFace(HubTable, SampledProvider):
         sets: dict[str, Split | None] = {self.split: None}
         if self.support_split is not None:
             sets = {self.support_split: "support", self.split: "test"}
+        named = (self.id_column, self.category_column, self.label_column, self.unique_column)
+        columns = [column for column in named if column is not None]
         for loaded, (of, split) in zip(self.load(*sets), sets.items(), strict=True):
-            yield from self._items(loaded, of, split)
+            rows = self.select(loaded, self.image_column, columns, "image_column")
+            digits = len(str(max(len(rows) - 1, 0)))  # of all rows, so that another limit does not rename samples
+            taken = self._taken(rows, split)
+            for number, row in zip(taken, rows.select(taken), strict=True):
+                yield self._item(row, rows.features, f"{number:0{digits}}", of, split)
 
-    def _items(self, loaded: Any, of: str, split: Split | None) -> Iterator[SourceItem]:
-        columns = (self.id_column, self.category_column, self.label_column, self.unique_column)
-        named_columns = [column for column in columns if column is not None]
-        rows = self.select(loaded, self.image_column, named_columns, "image_column")
-        digits = len(str(max(len(rows) - 1, 0)))  # of all rows, so that another limit does not rename samples
-        taken = self._taken(rows, split)
-        prefix, more = (f"{split}-", {"split": of}) if split else ("", {})
-        for number, row in zip(taken, rows.select(taken), strict=True):
-            place = f"row {number} of {of}"
-            image = row[self.image_column] or {}
-            file = self.file_name(image.get("path"))
-            name = f"{place} ({file})" if file else place
-            named = partial(cell_text, row, rows.features, name)
-            yield SourceItem(
-                id=prefix + (f"{number:0{digits}}" if self.id_column is None else named(self.id_column) or ""),
-                name=name,
-                read=partial(self.image_bytes, image, name),
-                category=named(self.category_column) or None,
-                label=named(self.label_column),
-                split=split,
-                source={"row": str(number)} | more | ({"file": file} if file else {}),
-            )
+    def _item(self, row: dict[str, Any], features: Any, number: str, of: str, split: Split | None) -> SourceItem:
+        place, image = f"row {int(number)} of {of}", row[self.image_column] or {}
+        file = self.file_name(image.get("path"))
+        name = f"{place} ({file})" if file else place
+        text = partial(cell_text, row, features, name)
+        own_id = number if self.id_column is None else text(self.id_column) or ""
+        return SourceItem(
+            id=f"{split}-{own_id}" if split else own_id,
+            name=name,
+            read=partial(self.image_bytes, image, name),
+            category=text(self.category_column) or None,
+            label=text(self.label_column),
+            split=split,
+            source={"row": str(int(number))} | ({"split": of} if split else {}) | ({"file": file} if file else {}),
+        )
 
     def _taken(self, rows: Any, split: Split | None) -> list[int]:
-        """The numbers of the rows that become samples, for which nothing but columns of text and numbers is read."""
-        found = self._first_rows(rows)[: self.limit]
+        """Choose the rows that become samples by their columns of text and numbers alone; no image is read."""
+        taken = list(range(len(rows)))
+        if self.unique_column is not None:
+            first: dict[str, int] = {}
+            for number, value in enumerate(rows[self.unique_column]):
+                first.setdefault(canonical_json(value), number)
+            taken = list(first.values())
+        taken = taken[: self.limit]
         if split is None or not self.is_sampled:
-            return found
-        labels = rows.select(found).select_columns([self.label_column])[self.label_column]
-        return sorted(self.kept(split, zip(found, map(str, labels), strict=True)))
-
-    def _first_rows(self, rows: Any) -> list[int]:
-        if self.unique_column is None:
-            return list(range(len(rows)))
-        first: dict[str, int] = {}
-        for number, value in enumerate(rows[self.unique_column]):
-            first.setdefault(canonical_json(value), number)
-        return list(first.values())
+            return taken
+        labels = rows.select(taken).select_columns([self.label_column])[self.label_column]
+        return sorted(self.kept(split, zip(taken, map(str, labels), strict=True)))

@@ -1,4 +1,4 @@
-"""A folder of images as a dataset, as it lies on a disk: data nobody had to label, or with a class for every image."""
+"""A folder of images as a dataset: unlabelled as it lies on a disk, or with a class for every image."""
 
 import os
 import re
@@ -6,26 +6,28 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 from PIL import Image
 from pydantic import Field, model_validator
 
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.errors import DataError, may_be_missing
-from driftledger.core.names import leads_out
+from driftledger.core.errors import DataError, unknown_name
+from driftledger.core.paths import leads_out
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import (
     SPLIT_NAMES,
     SampledProvider,
     SourceItem,
     digest_files,
+    inside,
+    printable,
     reached,
     read_file,
     unreadable,
 )
 from driftledger.data.datasets.decode import FORMATS
-from driftledger.data.datasets.manifest import FolderImage, read_manifest
+from driftledger.data.tables import as_text, read_table
 
 UNCATEGORISED = "uncategorised"
 
@@ -33,15 +35,29 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_ID = 100
 
 
+class FolderImage(NamedTuple):
+    """An image below a folder, and what its place or a manifest says about it."""
+
+    file: str
+    """Its name below the folder."""
+    path: Path
+    name: str
+    """What errors call it."""
+    label: str | None = None
+    split: Split | None = None
+    id: str | None = None
+    category: str | None = None
+
+
 class ImageFolder(SampledProvider):
     """The images below ``path``; a subfolder directly in it is a category, however deep an image lies in it.
 
     Without subfolders no sample has a category. With them, images beside the subfolders form the category
-    ``uncategorised``, so that every sample is in some category's mean. Hidden files and files without the suffix
-    of a format that is read are passed over.
+    ``uncategorised``, so that every sample is in some category's mean. Hidden files, and files without the suffix of a
+    format that is read, are ignored.
 
-    With ``labelled`` or ``manifest`` it is a dataset with a support and a test set instead, without categories but
-    those of the manifest.
+    With ``labelled`` or ``manifest`` it is a dataset with a support and a test set; only a manifest names categories
+    then.
     """
 
     provider: ClassVar[str] = "image_folder"
@@ -51,7 +67,7 @@ class ImageFolder(SampledProvider):
     labelled: bool = False
     """Whether it holds ``train/<label>/`` (or ``support/<label>/``) and ``test/<label>/``, and nothing else."""
     manifest: str | None = Field(default=None, min_length=1)
-    """A file below ``path`` that lists the images; :func:`~.manifest.read_manifest` says how."""
+    """A file below ``path`` that lists the images; :func:`read_manifest` says how."""
 
     @model_validator(mode="after")
     def _one_source_of_labels(self) -> Self:
@@ -62,11 +78,11 @@ class ImageFolder(SampledProvider):
         return self
 
     def items(self) -> Iterator[SourceItem]:
-        for image in self._chosen():
+        for image in self._images():
             yield SourceItem(
                 id=image.id or safe_id(image.file),
-                name=image.place,
-                read=partial(read_file, image.path, image.place),
+                name=image.name,
+                read=partial(read_file, image.path, image.name),
                 category=image.category,
                 label=image.label,
                 split=image.split,
@@ -75,107 +91,109 @@ class ImageFolder(SampledProvider):
 
     def source_digest(self) -> str:
         listed = [] if self.manifest is None else [("", self._folder / self.manifest)]
-        return digest_files([*((image.file, image.path) for image in self._chosen()), *listed])
+        return digest_files([*((image.file, image.path) for image in self._images()), *listed])
 
     def source(self) -> dict[str, str]:
         return {"kind": self.provider, "folder": printable(self._folder.name)}
 
     @property
     def _folder(self) -> Path:
-        setting = "path to the folder of the images"
-        with may_be_missing(self.path):
-            return reached(self.path, Path.is_dir, "is not a folder", setting, "the image folder ")
+        return reached(
+            self.path, Path.is_dir, "is not a folder", "path to the folder of the images", "the image folder "
+        )
 
-    def _chosen(self) -> list[FolderImage]:
+    def _images(self) -> list[FolderImage]:
         if self.manifest is not None:
-            rows = ((row, printable(row.file)) for row in read_manifest(self._folder, self.manifest))
-            found = [row._replace(file=name, place=f"{row.place} ({name})") for row, name in rows]
+            images = list(read_manifest(self._folder, self.manifest))
         else:
-            found = self._from_label_folders() if self.labelled else self._from_category_folders()
-        if not self.is_sampled:
-            return found
-        sets: dict[Split, list[tuple[str, str | None]]] = {}
-        for image in found:
-            if image.split is not None:
-                sets.setdefault(image.split, []).append((image.file, image.label))
-        kept = {(split, name) for split, rows in sets.items() for name in self.kept(split, rows)}
-        return [image for image in found if (image.split, image.file) in kept]
-
-    def _from_category_folders(self) -> list[FolderImage]:
-        files = self._files()
-        has_categories = any("/" in name for name, _ in files)
-        found = []
-        for name, path in files:
-            top, _, below = name.partition("/")
-            category = (top if below else UNCATEGORISED) if has_categories else None
-            found.append(FolderImage(name, name, path, category=category))
-        return found
-
-    def _from_label_folders(self) -> list[FolderImage]:
-        found = []
-        for name, path in self._files():
-            top, _, below = name.partition("/")
-            label, _, file = below.partition("/")
-            if top not in SPLIT_NAMES or not file:
-                raise DataError(
-                    f"{name} is in no folder of a class; move it into train/<label>/ or test/<label>/ of "
-                    f"{str(self.path)!r}, or remove it"
-                )
-            found.append(FolderImage(name, name, path, label, SPLIT_NAMES[top]))
-        self._check_no_class_is_empty({(image.file.partition("/")[0], image.label) for image in found})
-        return found
-
-    def _check_no_class_is_empty(self, filled: set[tuple[str, str | None]]) -> None:
-        for top in SPLIT_NAMES:
-            folder = self._folder / top
-            for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-                label = printable(path.name)
-                if path.is_dir() and not label.startswith(".") and (top, label) not in filled:
-                    raise DataError(f"the class {top}/{label} has no images; put some there, or remove the folder")
-
-    def _files(self) -> list[tuple[str, Path]]:
-        """Each image's name, relative to the folder and the same on every machine, and where it is."""
-        folder = self._folder
-        found = sorted((printable(path.relative_to(folder).as_posix()), path) for path in _images(folder, folder, ()))
-        if not found:
+            images = [FolderImage(name, path, name) for name, path in sorted(_files(self._folder))]
+            has_categories = any("/" in image.file for image in images)
+            images = [self._placed(image, has_categories=has_categories) for image in images]
+        if not images:
             raise DataError(f"the folder {str(self.path)!r} holds no images ({', '.join(FORMATS)}); put some there")
-        return found
+        if self.is_sampled:
+            sets: dict[Split | None, list[tuple[str, str | None]]] = {}
+            for image in images:
+                sets.setdefault(image.split, []).append((image.file, image.label))
+            kept = {(split, file) for split, rows in sets.items() if split for file in self.kept(split, rows)}
+            images = [image for image in images if (image.split, image.file) in kept]
+        return images
+
+    def _placed(self, image: FolderImage, *, has_categories: bool) -> FolderImage:
+        """Add what the folders say that an image lies in."""
+        top, *below = image.file.split("/")
+        if not self.labelled:
+            return image._replace(category=(top if below else UNCATEGORISED) if has_categories else None)
+        if top not in SPLIT_NAMES or len(below) < 2:
+            place = f"train/<label>/ or test/<label>/ of {str(self.path)!r}"
+            raise DataError(f"{image.file} is not in the folder of a class; move it into {place}, or remove it")
+        return image._replace(label=below[0], split=SPLIT_NAMES[top])
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Find the images below a folder: the name of each, the same on every machine, and its path.
+
+    Links inside the folder are followed. The folder may come from somebody else, so a link out of it is refused.
+    """
+    seen = set[Path]()
+
+    def fail(error: OSError) -> None:
+        raise unreadable(str(error.filename), error)
+
+    for top, folders, files in os.walk(folder, onerror=fail, followlinks=True):
+        real = Path(top).resolve()
+        if real in seen:
+            raise DataError(f"{top} is a link to a folder that is read already; remove it")
+        seen.add(real)
+        folders[:] = [each for each in folders if not each.startswith(".")]
+        images = [each for each in files if not each.startswith(".") and Path(each).suffix.lower() in _suffixes()]
+        for path in (Path(top, each) for each in (*folders, *images)):
+            if path.is_symlink() and path.exists() and leads_out(path, folder):
+                raise DataError(f"{path} is a link out of {folder}; put its target into the folder, or remove the link")
+        for path in (Path(top, each) for each in images):
+            if not path.is_file():
+                raise DataError(f"{path} is a broken link or not a file; correct or remove it")
+            yield printable(path.relative_to(folder).as_posix()), path
+
+
+def read_manifest(folder: Path, manifest: str) -> Iterator[FolderImage]:
+    """Read a table below ``folder`` that says which image is of which class and in which set.
+
+    Its columns are ``file`` (below ``folder``, separated by ``/``), ``label``, ``split`` (train or support, test), and
+    optionally ``id`` and ``category``; others are ignored.
+    """
+    seen: dict[Path, str] = {}
+    for place, cells in read_table(inside(folder, manifest, "manifest")).rows(
+        ["file", "label", "split", "id", "category"]
+    ):
+        texts = {column: as_text(cells.get(column), f"{place}: {column}") or "" for column in FolderImage._fields}
+        row = {column: unicodedata.normalize("NFC", text.strip()) for column, text in texts.items()}
+        file = texts["file"].strip()
+        for column in ("file", "label", "split"):
+            if not row[column]:
+                raise DataError(f"{place} has no {column}; fill it in")
+        if row["split"] not in SPLIT_NAMES:
+            raise DataError(unknown_name(f"{place}: split", f"{row['split']:.80}", SPLIT_NAMES))
+        path, split = inside(folder, file, place), SPLIT_NAMES[row["split"]]
+        if path in seen:
+            raise DataError(f"{place} names the image of {seen[path]} again, {file!r}; remove one")
+        seen[path] = place
+        name = printable(file)
+        yield FolderImage(
+            name, path, f"{place} ({name})", row["label"], split, row["id"] or None, row["category"] or None
+        )
 
 
 def safe_id(name: str) -> str:
-    """The id of the image called ``name`` below its folder: without suffix, ``_`` for what an id may not hold.
+    """Make an id of an image's name below its folder: without suffix, ``_`` for each character that no id has.
 
-    Names that would mostly turn into ``_``, or are too long, keep apart by the start of a hash.
+    Names that would mostly turn into ``_``, or are too long, get the start of a hash to keep them apart.
     """
     stem = name.removesuffix(Path(name).suffix)
     safe = _UNSAFE.sub("_", stem)
     if stem.isascii() and len(safe) <= _LONGEST_ID:
         return safe
     return f"{safe[: _LONGEST_ID - 9]}-{sha256_bytes(stem.encode())[:8]}"
-
-
-def printable(name: str) -> str:
-    """A file name as text that can be stored: composed as Unicode prefers, undecodable bytes written out."""
-    return unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "backslashreplace"))
-
-
-def _images(top: Path, folder: Path, above: tuple[Path, ...]) -> Iterator[Path]:
-    real = folder.resolve()
-    if real in above:
-        raise DataError(f"{folder} is a link to a folder that it lies in; remove it")
-    try:
-        inside = [(path, path.is_dir(), path.is_file()) for path in folder.iterdir() if not path.name.startswith(".")]
-    except OSError as error:
-        raise unreadable(str(folder), error) from None
-    for path, is_folder, is_file in inside:
-        if path.is_symlink() and (is_folder or is_file) and leads_out(path, top):
-            raise DataError(f"{path} is a link out of {top}; put what it leads to into the folder, or remove the link")
-        if is_folder:
-            yield from _images(top, path, (*above, real))
-        elif path.suffix.lower() in _suffixes():
-            if not is_file:
-                raise DataError(f"{path} is a broken link or no file; mend or remove it")
-            yield path
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Questions before anything is decoded or checked: where they come from, and the rules that their benchmark has."""
+"""Questions before anything is decoded or checked: where they come from, and the rules of their benchmark."""
 
 import unicodedata
 from abc import ABC, abstractmethod
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
-from driftledger.core.names import Name
+from driftledger.core.strict import Name
 from driftledger.data.datasets.base import Provider
 
 Protocol = Name
@@ -15,9 +15,9 @@ Protocol = Name
 
 @dataclass(frozen=True, slots=True)
 class SourceQuestion:
-    """One question at its source. ``read`` gives the image file's bytes; ``name`` says in errors which one it is.
+    """One question at its source. ``read`` gives the image file's bytes; errors call the question ``name``.
 
-    Which of the other fields a question has, its benchmark says: :class:`QuestionRules`.
+    The benchmark says which other fields a question has: :class:`QuestionRules`.
     """
 
     id: str
@@ -27,9 +27,8 @@ class SourceQuestion:
     read: Callable[[], bytes]
     question: str
     options: tuple[str, ...] = ()
-    """What is chosen among."""
     answer: str | None = None
-    """What is right: one of the options, a ground truth with ``<AND>`` and ``<OR>``, yes or no."""
+    """The right option, a ground truth with ``<AND>`` and ``<OR>``, yes or no."""
     refusal: str | None = None
     """The option that refuses."""
     subset: str | None = None
@@ -58,19 +57,18 @@ class QuestionRules(ABC):
 
     @abstractmethod
     def problem(self, question: SourceQuestion) -> str | None:
-        """What is wrong with ``question`` by itself, and what to do; None where nothing is."""
+        """Say what is wrong with ``question`` by itself, and what to do; None where nothing is."""
 
     def problems_of_images(self, images: Iterable[Sequence[QuestionFacts]]) -> Iterator[str]:
-        """What only the whole set shows, where every question is right by itself; ``images`` holds the questions about
-        each."""
+        """Say what is wrong with the whole set; ``images`` holds the questions about each image."""
         return iter(())
 
     def answer(self, question: SourceQuestion) -> int | str | None:
-        """What is right, as it is stored; ``question`` keeps the rules."""
+        """Return the right answer as it is stored; ``question`` keeps the rules."""
         return question.answer
 
     def refusal(self, question: SourceQuestion) -> int | None:
-        """The index of the option that refuses, where there is one; ``question`` keeps the rules."""
+        """Return the index of the option that refuses, where there is one; ``question`` keeps the rules."""
         return None
 
 
@@ -81,15 +79,11 @@ class QuestionProvider(Provider, ABC):
     """Which benchmark the questions are for, and so which fields they have."""
 
     def check(self, rules: QuestionRules) -> None:  # most have nothing to check
-        """Refuse settings that mean nothing for the benchmark of these rules.
-
-        Raises:
-            ConfigError: there are such.
-        """
+        """Refuse settings that mean nothing for the benchmark of these rules, by a ConfigError."""
 
     @abstractmethod
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
-        """The questions, in the order of their source.
+        """Read the questions, in the order of their source.
 
         Args:
             rules: of the benchmark of :attr:`protocol`; they say which fields are read.

@@ -1,14 +1,14 @@
 """Which columns of a table hold what, and the one way from a row of any table to a question.
 
-Tables name and write things differently; benchmarks do not. Nothing is guessed: a column is found by its name, and an
-answer is read as the settings say, so that a table read wrongly is refused and never scored.
+Nothing is guessed: a column is found by its name, and an answer is read as the settings say, so that a table read
+wrongly is refused and never scored.
 """
 
 import json
 import re
 from abc import ABC
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -18,22 +18,20 @@ from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.strict import Strict
 from driftledger.data.datasets.base import MAX_PIXELS, PILLOW_LIMIT
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
+from driftledger.data.tables import as_text
 
 Column = Annotated[str, Field(min_length=1)]
-Found = Mapping[str, tuple[str, ...]]
-"""What is read → the columns that hold it, where the table has them."""
 AnswerForm = Literal["text", "letter", "index"]
 """How an option is named: by its text, by its letter (A is the first) or by its index (0 is the first)."""
 
 _INDEX = re.compile(r"([0-9]{1,6})(\.0+)?")  # a whole number may have become a float in a column with gaps
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class ColumnMap(Strict):
     """The name of the column that holds each thing.
 
-    A column that is not named here, and that its benchmark can do without, is read where the table has it. ``id``,
-    ``image_id`` and ``subtask`` may be null: then the table's column of that name is left alone.
+    A column that is not named here, and that its benchmark does not need, is read where the table has it. ``id``,
+    ``image_id`` and ``subtask`` may be null: then the table's column of that name is ignored.
     """
 
     question: Column = "question"
@@ -56,27 +54,6 @@ class ColumnMap(Strict):
     capability_separator: str = Field(default=",", min_length=1)
     """Between capabilities, where a column holds them as one text and not as a list."""
 
-    def found(
-        self, rules: QuestionRules, where: str, available: Collection[str], constant: Collection[str | None] = ()
-    ) -> Found:
-        """Where the fields stand that ``rules`` know, of the columns ``available`` in the table called ``where``; those
-        that are ``constant`` stand in none.
-
-        Raises:
-            ConfigError: a column is named or needed, and the table has none such.
-        """
-        columns: dict[str, tuple[str, ...]] = {}
-        for field in (each for each in (*rules.needed, *rules.optional) if each not in constant):
-            named = getattr(self, field)
-            names = (named,) if isinstance(named, str) else tuple(named or ())
-            missing = [name for name in names if name not in available]
-            if missing and (field in rules.needed or field in self.model_fields_set):
-                what = unknown_name(f"{where}: columns.{field}: column", missing[0], available)
-                raise ConfigError(f"{what:.1000}")
-            if names and not missing:
-                columns[field] = names
-        return columns
-
 
 class ColumnQuestions(QuestionProvider, ABC):
     """A provider that reads a table by a column map."""
@@ -91,155 +68,143 @@ class ColumnQuestions(QuestionProvider, ABC):
     limit: int | None = Field(default=None, ge=1)
     """How many rows are taken, from the first on."""
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
-    """An image of more pixels is refused unread, as a decompression bomb."""
+    """An image of more pixels is refused by its header, as a decompression bomb."""
 
     def check(self, rules: QuestionRules) -> None:
         known = {*rules.needed, *rules.optional}
-        for field in sorted(self.columns.model_fields_set - known - {*rules.forms}):
-            raise ConfigError(f"columns.{field} has no meaning for {self.protocol}; remove it")
+        unknown = [f"columns.{field}" for field in sorted(self.columns.model_fields_set - known - {*rules.forms})]
         if self.refusal is not None and "refusal" not in known:
-            raise ConfigError(f"refusal has no meaning for {self.protocol}; remove it")
-
-    def found(self, rules: QuestionRules, where: str, available: Collection[str], given: str | None = None) -> Found:
-        """As :meth:`ColumnMap.found`, but for what the settings give for all rows: ``refusal``, and the field
-        ``given``."""
-        constant = {given, "refusal" if self.refusal is not None else None}
-        return self.columns.found(rules, where, available, constant)
+            unknown.append("refusal")
+        if unknown:
+            raise ConfigError(f"{unknown[0]} has no meaning for {self.protocol}; remove it")
 
 
 class Picture(NamedTuple):
-    """What a row's image cell holds: what tells the image apart, its bytes, and its name as it is recorded."""
+    """What tells a row's image apart, its bytes, and its name as it is recorded."""
 
     id: str
     read: Callable[[], bytes]
     file: str | None = None
 
     @classmethod
-    def held(cls, data: bytes, file: str | None = None) -> "Picture":
-        """An image whose bytes stand in the table."""
-        return cls(sha256_bytes(data), lambda: data, file)
-
-    @classmethod
-    def none(cls, name: str) -> "Picture":
-        """No image in the row called ``name``."""
+    def of(cls, data: bytes | None, file: str | None, place: str) -> "Picture":
+        """An image whose bytes stand in the table; reading it raises DataError where there are none."""
+        if data:
+            return cls(sha256_bytes(data), lambda: data, file)
 
         def read() -> bytes:
-            raise DataError(f"{name} has no image (add one, or remove the question)")
+            raise DataError(f"{place} has no image (add one, or remove the question)")
 
         return cls("", read)
 
 
-@dataclass(frozen=True)
-class TableRow:
-    """One row of a table, and what errors call it."""
+class RowReader:
+    """Reads the rows of one table as questions."""
 
-    name: str
-    cells: Mapping[str, Any]
-    number: int
-    """From 0, in its table."""
-    columns: ColumnMap
-    """How answers and capabilities are written."""
-    found: Found
-    """Where each thing stands, from :meth:`ColumnQuestions.found`."""
-    refusal: str | None = None
-    subset: str | None = None
-    """Where all rows have the same, as the settings say."""
-
-    def question(self, picture: Picture, total: int) -> SourceQuestion:
-        """The question in the row.
-
+    def __init__(
+        self,
+        provider: ColumnQuestions,
+        rules: QuestionRules,
+        table: str,
+        available: Collection[str],
+        total: int,
+        subset: str | None = None,
+    ) -> None:
+        """
         Args:
-            total: how many rows its table has, so that another limit does not rename numbered questions.
+            available: the columns of the table.
+            total: how many rows it has, so that another limit does not rename numbered questions.
+            subset: of all its questions, where the settings say so.
+
+        Raises:
+            ConfigError: a column is named or needed, and the table does not have it.
+        """
+        self._provider, self._map, self._subset = provider, provider.columns, subset
+        self._digits = len(str(max(total - 1, 0)))
+        self._columns: dict[str, tuple[str, ...]] = {}
+        constant = {"subset" if subset else None, "refusal" if provider.refusal is not None else None}
+        for field in (each for each in (*rules.needed, *rules.optional) if each not in constant):
+            named = getattr(self._map, field)
+            names = (named,) if isinstance(named, str) else tuple(named or ())
+            missing = [name for name in names if name not in available]
+            if missing and (field in rules.needed or field in self._map.model_fields_set):
+                raise ConfigError(f"{unknown_name(f'{table}: columns.{field}: column', missing[0], available):.1000}")
+            if names and not missing:
+                self._columns[field] = names
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read."""
+        return list(dict.fromkeys(name for names in self._columns.values() for name in names))
+
+    def question(self, number: int, place: str, cells: Mapping[str, Any], picture: Picture) -> SourceQuestion:
+        """Read the question in row ``number``, counted from 0; errors call it ``place``.
 
         Raises:
             DataError: a cell holds something of another kind than it should.
         """
-        options = self._options()
-        image_id = self._label("image_id") if "image_id" in self.found else picture.id
+        text, subset = partial(self._text, cells, place), self._subset
+        options = self._options(cells, place)
+        image_id = text("image_id") if "image_id" in self._columns else picture.id
         if image_id is None:
-            raise DataError(f"{self.name} has no image_id; write one, or set columns.image_id to null")
-        numbered = f"{self.number:0{len(str(max(total - 1, 0)))}}"
-        own_id = (self._label("id") or "") if "id" in self.found else numbered
+            raise DataError(f"{place} has no image_id; write one, or set columns.image_id to null")
+        own_id = text("id") or "" if "id" in self._columns else f"{number:0{self._digits}}"
         return SourceQuestion(
-            id=f"{self.subset}-{own_id}" if self.subset else own_id,
-            name=self.name,
-            image_id=f"{self.subset}/{image_id}" if self.subset else image_id,
+            id=f"{subset}-{own_id}" if subset else own_id,
+            name=place,
+            image_id=f"{subset}/{image_id}" if subset else image_id,
             read=picture.read,
-            question=self._text("question") or "",
+            question=text("question", strip=False) or "",
             options=options,
-            answer=self._option("answer", self.columns.answer_is, options),
-            refusal=self.refusal or self._option("refusal", self.columns.refusal_is, options),
-            subset=self.subset or self._label("subset"),
-            subtask=self._label("subtask"),
-            capabilities=self._capabilities(),
-            category=self._label("category"),
-            source={"row": str(self.number)} | ({"file": picture.file} if picture.file else {}),
+            answer=self._option(cells, place, "answer", self._map.answer_is, options),
+            refusal=self._provider.refusal or self._option(cells, place, "refusal", self._map.refusal_is, options),
+            subset=subset or text("subset"),
+            subtask=text("subtask"),
+            capabilities=self._capabilities(cells, place),
+            category=text("category"),
+            source={"row": str(number)} | ({"file": picture.file} if picture.file else {}),
         )
 
-    def _value(self, field: str) -> Any:
-        """The cell of ``field``; None where the table has no such column."""
-        return self.cells.get(self.found[field][0]) if field in self.found else None
+    def _cell(self, cells: Mapping[str, Any], field: str) -> Any:
+        return cells.get(self._columns[field][0]) if field in self._columns else None
 
-    def _text(self, field: str) -> str | None:
-        """The same as text, unchanged; None where it is missing or blank."""
-        text = as_text(self._value(field), f"{self.name} in {field}")
-        return text if text and text.strip() else None
+    def _text(self, cells: Mapping[str, Any], place: str, field: str, *, strip: bool = True) -> str | None:
+        """Return the cell as text; None where it is missing or blank."""
+        text = as_text(self._cell(cells, field), f"{place} in {field}") or ""
+        return (text.strip() if strip else text) if text.strip() else None
 
-    def _label(self, field: str) -> str | None:
-        """The same for what is a name and no prose: without white space around it."""
-        text = self._text(field)
-        return text and text.strip()
-
-    def _options(self) -> tuple[str, ...]:
-        names, where = self.found.get("options", ()), f"{self.name} in options"
-        cells = self.cells.get(names[0]) if len(names) == 1 else [self.cells.get(name) for name in names]
-        if isinstance(cells, str):
+    def _options(self, cells: Mapping[str, Any], place: str) -> tuple[str, ...]:
+        names, where = self._columns.get("options", ()), f"{place} in options"
+        options = cells.get(names[0]) if len(names) == 1 else [cells.get(name) for name in names]
+        if isinstance(options, str):
             try:
-                cells = json.loads(cells)
+                options = json.loads(options)
             except (ValueError, RecursionError):
-                cells = None
-        if not isinstance(cells, list | tuple):
+                options = None
+        if not isinstance(options, list | tuple):
             what = "holds neither a list nor a list as JSON; correct it, or name one column per option"
             raise DataError(f"{where} {what}")
-        return tuple(as_text(cell, where) or "" for cell in cells)
+        return tuple(as_text(option, where) or "" for option in options)
 
-    def _option(self, field: str, form: AnswerForm, options: tuple[str, ...]) -> str | None:
-        text = self._text(field)
+    def _option(
+        self, cells: Mapping[str, Any], place: str, field: str, form: AnswerForm, options: tuple[str, ...]
+    ) -> str | None:
+        text = self._text(cells, place, field, strip=False)
         if text is None or form == "text":
             return text
-        said = text.strip()
-        index = -1
-        if form == "letter" and len(said) == 1 and said.isascii() and said.isalpha():
-            index = ord(said.upper()) - ord("A")
-        elif form == "index" and (match := _INDEX.fullmatch(said)):
+        name, index = text.strip(), -1
+        if form == "letter" and len(name) == 1 and name.isascii() and name.isalpha():
+            index = ord(name.upper()) - ord("A")
+        elif form == "index" and (match := _INDEX.fullmatch(name)):
             index = int(match[1])
-        if not 0 <= index < len(options):
-            what = "letter" if form == "letter" else "index, counted from 0,"
-            raise DataError(
-                f"{self.name} has the {field} {text!r:.80}, which is no {what} of its {len(options)} options; "
-                f"correct it, or set columns.{field}_is"
-            )
-        return options[index]
+        if 0 <= index < len(options):
+            return options[index]
+        what = f"{form} of its {len(options)} options; correct it, or set columns.{field}_is"
+        raise DataError(f"{place} has the {field} {text!r:.80}, which is no {what}")
 
-    def _capabilities(self) -> tuple[str, ...]:
-        cell, where = self._value("capabilities"), f"{self.name} in capabilities"
-        if isinstance(cell, list | tuple):
-            return tuple((as_text(each, where) or "").strip() for each in cell)
-        text = self._text("capabilities")
-        return tuple(part.strip() for part in text.split(self.columns.capability_separator)) if text else ()
-
-
-def as_text(value: Any, where: str) -> str | None:
-    """A cell as text, unchanged where it is text; None where it is missing.
-
-    Raises:
-        DataError: it is a list, a mapping or bytes, or holds half a character, which no file can.
-    """
-    if value is None or (isinstance(value, float) and value != value):  # as pandas writes a missing cell
-        return None
-    if isinstance(value, list | tuple | dict | bytes | bytearray):
-        raise DataError(f"{where} holds a {type(value).__name__} where a text belongs; correct it or the column map")
-    text = str(value)
-    if _SURROGATE.search(text):
-        raise DataError(f"{where} holds half of a surrogate pair, which is no character; correct it")
-    return text
+    def _capabilities(self, cells: Mapping[str, Any], place: str) -> tuple[str, ...]:
+        cell = self._cell(cells, "capabilities")
+        if not isinstance(cell, list | tuple):
+            text = self._text(cells, place, "capabilities")
+            cell = text.split(self._map.capability_separator) if text else ()
+        return tuple((as_text(each, f"{place} in capabilities") or "").strip() for each in cell)

@@ -8,9 +8,8 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import Record, read_jsonl
-from driftledger.core.names import Id, RelativePath, Words
+from driftledger.core.strict import Id, RelativePath, Words
 from driftledger.data.question_sets.base import Protocol
-from driftledger.data.records import check_ids
 
 QUESTIONS, CARD = "questions.jsonl", "question_set.json"
 
@@ -77,6 +76,4 @@ def read_questions(folder: Path) -> list[QuestionEntry]:
     Raises:
         StoreError: ``questions.jsonl`` is missing or damaged.
     """
-    entries = read_jsonl(folder / QUESTIONS, QuestionEntry)
-    check_ids((entry.id for entry in entries), folder / QUESTIONS)
-    return entries
+    return read_jsonl(folder / QUESTIONS, QuestionEntry)

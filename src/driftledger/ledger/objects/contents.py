@@ -7,8 +7,8 @@ asked, run or opened because the checkout names it: see :class:`Reach`.
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
@@ -18,13 +18,15 @@ from typing import Any
 from driftledger.core.canonical import md5_bytes, md5_file, sha256_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_bytes
+from driftledger.core.text import shortened
 from driftledger.ledger.lineage import Folder
-from driftledger.ledger.objects.fetching import dvc_settings, pull
 from driftledger.ledger.objects.files import DIR, Workspace, listing_md5, parse_listing
 from driftledger.ledger.objects.git import Git
 from driftledger.ledger.objects.reach import HERE, Reach, own_folder
 
 _MD5 = re.compile(r"[0-9a-f]{32}(\.dir)?")
+_NAMED = "named by the reader"
+"""A remote that the reader names by its address."""
 _NOT_ASKED = "pass --remote URL, or --trust if this is your own checkout"
 
 
@@ -105,7 +107,7 @@ class Contents:
             self.unfetched = _NOT_ASKED
             return absent
         wanted = {each.md5 for each in absent}
-        listings, self.unfetched = pull(self._settings, self._reach.remote, wanted, self._own / "dvc")
+        listings, self.unfetched = self._pull(wanted)
         self._listings = {md5: files for md5, files in self._listings.items() if files} | listings
         return [each for each in absent if not self.has(each)]
 
@@ -133,6 +135,41 @@ class Contents:
                 link.symlink_to(path.resolve())
             except OSError:
                 shutil.copyfile(path, link)
+
+    def _pull(self, outputs: Collection[str]) -> tuple[dict[str, dict[str, str]], str | None]:
+        """Fetch outputs by their MD5s in one transfer, each file checked as it comes in; no commit is checked out.
+
+        Returns:
+            MD5 of an output → its files; and why the remote could not be asked, None where it could.
+        """
+        from dvc.api import DVCFileSystem
+        from dvc_data.hashfile.hash_info import HashInfo
+
+        name, remotes = self._reach.remote or self._settings["core"].get("remote"), self._settings["remote"]
+        if name is None:
+            return {}, "no default DVC remote is set; see 'dvc remote add --default'"
+        if name not in remotes:
+            address = name if "://" in name else str(Path(name).expanduser().absolute())
+            name, remotes = _NAMED, {_NAMED: {"url": address}}  # an address has capitals, and DVC makes names small
+        cache, listings = {"dir": str(self._own / "dvc")}, dict[str, dict[str, str]]()
+        config = {"core": {"remote": name, "no_scm": True}, "cache": cache, "remote": {name: remotes[name]}}
+        with TemporaryDirectory(prefix="driftledger-") as top:
+            (Path(top) / ".dvc").mkdir()
+            repo = DVCFileSystem(top, config=config).repo
+            try:
+                source, target = repo.cloud.get_remote_odb(), repo.cache.local
+                for md5 in outputs:
+                    with suppress(FileNotFoundError):
+                        files = parse_listing(source.fs.cat_file(source.oid_to_path(md5)))
+                        if files is not None and listing_md5(files) == md5:
+                            listings[md5] = files
+                # DVC does not fetch the files of a folder with its listing: it is asked for both.
+                wanted = {*outputs, *(md5 for files in listings.values() for md5 in files.values())}
+                infos = {HashInfo("md5", md5) for md5 in wanted}
+                repo.cloud.transfer(source, target, infos, cache_odb=target, verify=True)
+            except Exception as error:  # of whatever library speaks the remote's protocol, some of which share no base
+                return listings, f"{type(error).__name__}: {shortened(str(error))}"
+        return listings, None
 
     def _known_listings(self, out: str, md5: str) -> Iterator[dict[str, str]]:
         for cached in self.cached(md5):
@@ -171,7 +208,17 @@ class Contents:
 
     @cached_property
     def _settings(self) -> dict[str, Any]:
-        return dvc_settings(self.root if self._reach.trust else None)
+        """DVC's settings of this user and this machine, and those of the checkout if it is the reader's own."""
+        from dvc.api import DVCFileSystem
+        from dvc.exceptions import DvcException
+
+        try:
+            with TemporaryDirectory(prefix="driftledger-") as nowhere:
+                (Path(nowhere) / ".dvc").mkdir()
+                top = self.root if self._reach.trust and (self.root / ".dvc").is_dir() else Path(nowhere)
+                return dict(DVCFileSystem(str(top), config={"core": {"no_scm": True}}).repo.config)
+        except DvcException as error:
+            raise LedgerError(f"DVC's configuration cannot be read ({shortened(str(error))}); edit it") from None
 
     def _readers(self) -> Iterator[Path]:
         """The reader's caches of DVC."""

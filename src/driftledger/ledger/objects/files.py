@@ -12,8 +12,8 @@ from pathspec import GitIgnoreSpec
 from pydantic import TypeAdapter
 
 from driftledger.core.canonical import md5_bytes, md5_file
-from driftledger.core.limits import LARGEST_TEXT, load_json
-from driftledger.core.names import Md5, RelativePath
+from driftledger.core.files import LARGEST_TEXT, load_json
+from driftledger.core.strict import Md5, RelativePath
 
 DIR = ".dir"
 """What the MD5 of a folder ends in."""

@@ -17,7 +17,7 @@ from pygit2.enums import FileMode, SortMode
 
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
-from driftledger.core.shortening import shortened
+from driftledger.core.text import shortened
 
 _UNREADABLE = (pygit2.GitError, KeyError, ValueError)
 """What pygit2 raises for a name, an object or a repository that is missing, malformed or of an unknown format."""

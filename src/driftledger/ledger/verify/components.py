@@ -11,16 +11,14 @@ from pydantic import ValidationError
 from driftledger.benchmarks.base import SECTIONS, kind_of
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
-from driftledger.components.remote.component import NEVER_TWICE, RemoteComponent
+from driftledger.components.service import NEVER_TWICE, RemoteComponent
 from driftledger.core.canonical import sha256_of
-from driftledger.core.changes import changes
 from driftledger.core.errors import ConfigError, DriftledgerError
-from driftledger.core.escaping import for_line
 from driftledger.core.registry import same_provider
 from driftledger.core.strict import explain
-from driftledger.project.catalogue import CatalogueEntry
+from driftledger.core.text import changes, for_line
+from driftledger.project.catalogue import CatalogueEntry, class_of_record
 from driftledger.project.project import Project
-from driftledger.project.providers import class_of_record
 from driftledger.project.settings import Settings
 
 _DANGEROUS = ("allow_pickle", "trust_remote_code")

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from driftledger.core.canonical import md5_file, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
-from driftledger.core.escaping import for_line
-from driftledger.core.files import read_json
-from driftledger.core.made import INPUTS, Made
+from driftledger.core.files import INPUTS, Made, read_json
+from driftledger.core.text import for_line
 from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder
 from driftledger.ledger.lock import LOCK, LockEntry, locked_now

@@ -14,10 +14,8 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, Collect
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
-from driftledger.core.escaping import for_line
-from driftledger.core.files import Record, read_json, read_jsonl
-from driftledger.core.made import INPUTS
-from driftledger.core.shortening import shortened
+from driftledger.core.files import INPUTS, Record, read_json, read_jsonl
+from driftledger.core.text import for_line, shortened
 from driftledger.data.question_sets import files as questions
 from driftledger.data.records import DatasetCard, SampleEntry, dataset_digest
 from driftledger.ledger.findings import Finding, VerifyResult
@@ -184,29 +182,26 @@ class _Links:
         if lineage.data in self._data:
             return self._data[lineage.data]
         folder = _Opened(lineage.data, self._contents, self.result)
+        images: list[tuple[str, str, str]]
+        card: DatasetCard | questions.QuestionSetCard | None
+        count: int | None
         if lineage.spec.data == DATASET:
             word, listing, name = "sample", SAMPLES, DATASET_CARD
-            samples = folder.rows(listing, SampleEntry)
+            samples, card = folder.rows(listing, SampleEntry), folder.card(name, DatasetCard)
             images, digest = [(each.id, each.file, each.sha256) for each in samples], dataset_digest(samples)
-            dataset = folder.card(name, DatasetCard)
-            noted = (dataset.digest, dataset.samples) if dataset else None
+            count = card.samples if card else None
         else:
             word, listing, name = "question", questions.QUESTIONS, questions.CARD
-            asked = folder.rows(listing, questions.QuestionEntry)
-            images, digest = (
-                [(each.id, each.image, each.image_sha256) for each in asked],
-                questions.questions_digest(asked),
-            )
-            card = folder.card(name, questions.QuestionSetCard)
-            noted = (card.digest, card.questions) if card else None
+            asked, card = folder.rows(listing, questions.QuestionEntry), folder.card(name, questions.QuestionSetCard)
+            images, digest = [(e.id, e.image, e.image_sha256) for e in asked], questions.questions_digest(asked)
+            count = card.questions if card else None
         if images:
             folder.check_images([(f"{word} {each}", file, sha256) for each, file, sha256 in images], {listing, name})
-        if images and noted and noted != (digest, len(images)):
-            folder.add(
-                name, f"its digest and number of {word}s are {noted}, and {listing} gives {digest}, {len(images)}"
-            )
+            if card and (card.digest, count) != (digest, len(images)):
+                what = f"{(card.digest, count)}, and {listing} gives {digest}, {len(images)}"
+                folder.add(name, f"its digest and number of {word}s are {what}")
         by_id = {each: sha256 for each, _, sha256 in images}
-        data = _Data(f"{folder.path}/{name}", digest if images and noted else None, by_id)
+        data = _Data(f"{folder.path}/{name}", digest if images and card else None, by_id)
         self._data[lineage.data] = data
         return data
 
@@ -223,7 +218,7 @@ class _Links:
                 recorded = fingerprints.get(key, given.get(key, value))
                 if stage is spec.scores and key == "version":
                     recorded = score.inputs.version
-                if not isinstance(value, dict) and _plain(recorded) != _plain(value) and not isinstance(value, dict):
+                if not isinstance(value, dict) and _plain(recorded) != _plain(value):
                     what = f"{folder.path} ran with {key} = {value!s:.80}, and the score has {recorded!s:.80}"
                     self._add(f"dvc.lock: {name}", what)
 
@@ -238,10 +233,8 @@ class _Links:
             self.result.checked["fingerprints"] += 1
             spec = card.model_dump(mode="json", include={"provider", "version", "settings", "identity"})
             if sha256_of(spec) != card.fingerprint:
-                what = (
-                    f"its fingerprint {card.fingerprint} does not follow from its provider, version, settings, identity"
-                )
-                self._add(f"{where}.{role}", what)
+                what = "does not follow from its provider, version, settings, identity"
+                self._add(f"{where}.{role}", f"its fingerprint {card.fingerprint} {what}")
 
     def _add(self, where: str, what: str) -> None:
         self.result.findings.append(Finding("bytes", for_line(where), for_line(what)))

@@ -15,13 +15,12 @@ from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.features import FeatureStore
 from driftledger.components.base import Encoder
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.canonical import canonical_json, sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError, first_few
-from driftledger.core.escaping import for_line
 from driftledger.core.files import Record, read_jsonl
-from driftledger.core.limits import strangers_pixels
-from driftledger.core.shortening import shortened
+from driftledger.core.images import strangers_pixels
+from driftledger.core.text import for_line, shortened
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.objects.contents import Contents, Recorded, recorded

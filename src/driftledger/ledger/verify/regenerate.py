@@ -24,13 +24,12 @@ from driftledger.benchmarks.runner import Caller, RecordedCall
 from driftledger.collect.batches import make_batch
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
-from driftledger.components.checkpoints.component import CheckpointComponent
-from driftledger.components.remote.component import RemoteComponent
+from driftledger.components.checkpoints import CheckpointComponent
+from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
-from driftledger.core.escaping import for_line
-from driftledger.core.limits import strangers_pixels
-from driftledger.core.shortening import shortened
+from driftledger.core.images import strangers_pixels
+from driftledger.core.text import for_line, shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage

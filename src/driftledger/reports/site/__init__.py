@@ -1,1 +1,1 @@
-"""The report as pages: static, the same bytes every time, opened from a folder or a server, asking nobody anything."""
+"""The report as pages: static, opened from a folder or a server, loading nothing from elsewhere."""

@@ -16,9 +16,6 @@ from driftledger.data.datasets.decode import decode
 SIDE = 192
 """Pixels of the longer side, at most; nothing is enlarged."""
 
-_QUALITY = 70
-_EFFORT = 2
-"""Of 6; with 4 files of photographs are 3 % smaller and take a tenth longer."""
 _AT_ONCE = 8
 
 
@@ -31,16 +28,8 @@ class ShownImage(NamedTuple):
     height: int
 
 
-class Thumbnail(NamedTuple):
-    """A WebP file's bytes, and its size in pixels."""
-
-    data: bytes
-    width: int
-    height: int
-
-
-def thumbnail(file: Path, side: int = SIDE) -> Thumbnail:
-    """A small picture of an image file, of at most ``side`` pixels each way.
+def thumbnail(file: Path, side: int = SIDE) -> tuple[bytes, int, int]:
+    """Make a WebP file of at most ``side`` pixels each way; return its bytes, width and height.
 
     The bytes depend on the libwebp inside Pillow, which ``requirements.txt`` pins.
 
@@ -51,19 +40,19 @@ def thumbnail(file: Path, side: int = SIDE) -> Thumbnail:
     image = decode(read_bytes(file), str(file), PILLOW_LIMIT).image
     image.thumbnail((side, side))
     written = BytesIO()
-    image.save(written, "WEBP", quality=_QUALITY, method=_EFFORT, exif=b"", icc_profile=b"")
-    return Thumbnail(written.getvalue(), *image.size)
+    image.save(written, "WEBP", quality=70, method=2, exif=b"", icc_profile=b"")
+    return written.getvalue(), *image.size
 
 
 class Thumbnails:
-    """Those of one site: ``images/<first two digits>/<SHA-256 of the image's bytes>.webp``."""
+    """The pictures of one site: ``images/<first two digits>/<SHA-256 of the image's bytes>.webp``."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._made: dict[str, ShownImage] = {}
 
     def of(self, files: Iterable[Path]) -> Mapping[Path, ShownImage]:
-        """The pictures of these files, made where they are not there yet; errors as in :func:`thumbnail`."""
+        """Return the pictures of these files, and make those that are missing; errors as in :func:`thumbnail`."""
         files = list(dict.fromkeys(files))
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             digests = dict(zip(files, pool.map(lambda file: sha256_bytes(read_bytes(file)), files), strict=True))
@@ -72,18 +61,19 @@ class Thumbnails:
         return {file: self._made[digest] for file, digest in digests.items()}
 
     def _make(self, digest: str, file: Path) -> ShownImage:
-        made, path = thumbnail(file), f"images/{digest[:2]}/{digest}.webp"
+        data, width, height = thumbnail(file)
+        path = f"images/{digest[:2]}/{digest}.webp"
         (self._folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (self._folder / path).write_bytes(made.data)  # into a site that is not in its place yet
-        return ShownImage(path, made.width, made.height)
+        (self._folder / path).write_bytes(data)  # into a site that is not in its place yet
+        return ShownImage(path, width, height)
 
 
 def inline(file: Path, side: int) -> ShownImage:
-    """A picture inside the page itself, kept since many pages show equal ones; errors as in :func:`thumbnail`."""
+    """A picture inside a page itself; errors as in :func:`thumbnail`."""
     return _inline(by_bytes(file), side)
 
 
 @lru_cache(4096)
 def _inline(image: ByBytes, side: int) -> ShownImage:
-    made = thumbnail(image.path, side)
-    return ShownImage(f"data:image/webp;base64,{base64.b64encode(made.data).decode()}", made.width, made.height)
+    data, width, height = thumbnail(image.path, side)
+    return ShownImage(f"data:image/webp;base64,{base64.b64encode(data).decode()}", width, height)

@@ -7,7 +7,7 @@ import pytest
 from driftledger.benchmarks._questions.parsing.choice import parse_choice
 from driftledger.benchmarks._questions.parsing.grade import parse_grade
 from driftledger.benchmarks._questions.parsing.refusal import is_refusal
-from driftledger.benchmarks._questions.parsing.spoken import is_error
+from driftledger.benchmarks._questions.parsing.text import is_error
 from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
 from tests.support.growth import grows_linearly
 
@@ -27,7 +27,7 @@ UNITS = (
     *("whether ", "İ", "ﷺ", "\ud800", "→", "e\u0301", "A or B is ", "B? ", "it cannot be "),
     *("there is no ", "not visible ", "cannot be ", "the image does not ", "A: ", "A... no, ", "might be B ", "B: no "),
     *("no way to ", "can't ", "'t ", "it is not possible to ", "at least 3 ", "but ", "no information ", "not the "),
-    *("yes ", "no. ", "是", "0", "0.5 ", "1/", "score: 0.5\n"),
+    *("idk but ", "I cannot tell, but B, although ", "yes ", "no. ", "是", "0", "0.5 ", "1/", "score: 0.5\n"),
 )
 
 

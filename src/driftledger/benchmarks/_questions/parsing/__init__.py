@@ -6,5 +6,5 @@ be read again without calling a model, and whatever cannot be read says so. Noth
 
 The three parsers, :mod:`.choice`, :mod:`.yes_no` and :mod:`.grade`, have a ``VERSION`` each, which is stored beside
 whatever they read. It is raised with any change, there or in a module that they share, that could read a reply
-differently. ``docs/reading.md`` says how well they read.
+differently. ``docs/method/reading.md`` says how well they read.
 """

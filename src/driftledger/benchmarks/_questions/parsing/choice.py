@@ -1,390 +1,354 @@
 """Which option a reply chooses.
 
-The order in which the rules are tried stands in :data:`RULES`, and nowhere else. A rule looks for a kind of place
-where an answer can stand and reads all of them. If they agree, that is the choice; if they do not, nothing was chosen:
-a later rule never settles what an earlier one found to be several. A letter is never taken from the midst of a text.
+A rule looks for a kind of place where an answer can be and reads all of them. If they agree, that is the choice; if
+not, nothing was chosen: a later rule never settles what an earlier one read as several. A letter is never taken from
+the midst of a text.
 """
 
-import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
-from driftledger.benchmarks._questions.parsing.phrases import (
-    ANOTHER,
-    ANSWER,
-    EXPLANATION,
-    FINAL,
-    HOWEVER,
-    MAYBE,
-    NOT_CONCLUDED,
-    NOT_MINE,
-    RIGHT,
-    STATEMENT,
-)
-from driftledger.benchmarks._questions.parsing.reading import (
-    CONTRADICTION,
-    SEVERAL,
-    Mention,
-    Options,
-    ParsedAnswer,
-    Said,
-)
-from driftledger.benchmarks._questions.parsing.spoken import is_error, without_thinking
-from driftledger.benchmarks._questions.parsing.text import WORD, folded, plain
+from driftledger.benchmarks._questions.parsing.options import Mention, Options
+from driftledger.benchmarks._questions.parsing.patterns import find
+from driftledger.benchmarks._questions.parsing.refusal import refused_at
+from driftledger.benchmarks._questions.parsing.said import BACK, SEVERAL, Parsed, Reading, Said, agreed
+from driftledger.benchmarks._questions.parsing.text import folded, is_error, plain, without_thinking
 from driftledger.core.types import Outcome
 
-VERSION = "2"
+VERSION = "3"
 
-_LINE_CLOSED = re.compile(r"[ )\]}\"'|$.,:;!?<-]{0,8}$", re.MULTILINE)
-_LAST_SENTENCE = re.compile(r"[a-z]{3}[)\"']?[.!?] (?P<last>[^.!?\n]{1,80}[.!?]?)\Z")
-_ABBREVIATION = re.compile(r"\b(?:mrs|prof|fig|figs|eq|sec|tab|approx)\.")
-_RIGHT = re.compile(
-    rf"(?P<joined>(?<!{WORD})[a-z][)\]]?(?:,|/| or| and|和|或)(?: option)? ?\(?)?"
-    rf"(?<!{WORD})(?<!['+.-])(?P<letter>[a-z])[)\]\"']{{0,2}} ?(?:{RIGHT})(?! if\b)"
-)
-_LABEL_BEFORE = re.compile(
-    r"(?:^|[^\w.+-])(?P<letter>[B-Z](?= )|[A-Z](?=[)\].:,\"]| -)|[a-z](?=\)))"
-    r"[)\].:,\"-]{0,2} ?-? ?[(\"']{0,2}(?:[Aa]n? |[Tt]he )?$"
-)
-_LABEL_AFTER = re.compile(r"[)\"']? ?[(\[](?:[Oo]ption )?(?P<letter>[A-Z])[)\]]")
-_SENTENCE_BEFORE = re.compile(r"(?:^|[\n.!?:])[ \"'(]{0,3}(?:an? |the )?$")
-_SENTENCE_AFTER = re.compile(r"[)\"'\]]{0,2}(?:$|\n|[.!](?=[ \n]|$))")
-_COPULA_BEFORE = re.compile(
-    r"\b(?:is|are|was|were|looks|appears|seems|shows|says|reads) (?:to be |an? |the ){0,2}[\"'(]{0,2}$"
-)
-_VERB_AFTER = re.compile(r"[)\"'\]]{0,2}(?:$|[\n.,;!]| (?:is|are|was|were|can be|appears|seems|because|since)\b)")
-_ELSEWHERE = re.compile(
-    r"\b(?:near|outside|outside of|than|reminds \w+ of|unlike|some\w+ like|such as|new|greater|east|west|north|south"
-    r"|fake|(?:far|away) from|(?:any|no)\w+ but"
-    r"|artificial|imitation|faux|toy|beyond|\w+-\w+) (?:an? |the )?[\"'(]{0,2}$"
-)
-"""Before an option's text: it is another place or thing that is told by it."""
-_QUESTION = re.compile(r"[^.!?\n]{0,200}\?")
-_BEFORE_TEXT = re.compile(r"[ \"'(]{0,3}(?:an? |the )?")
-_ANSWERS = re.compile(
-    r"(?:Q(?:uestion)?: ?[^\n]{1,400}\n[Aa]: ?|[Aa]: ?(?![(\[]?[A-Za-z][)\].]{0,2}$))(?=\S)(?![Bb]ecause|[Ss]ince"
-    r"|[Aa]s )"
-)
-_LISTS = re.compile(r"(?:^|[\n.,;] ?)[B-Z][:.)] ?\S", re.MULTILINE)
-_NEAR, _BACK = 14, 160
-_OPTIONS_LISTED = re.compile(r"\b(?:options|choices|letters)\b")
-_LETTER_SAID = re.compile(rf"(?<!{WORD})(?<!['-])[A-Z](?!{WORD}|['-]{WORD})")
-_VERDICT = re.compile(
-    r"(?:^|[\n;,.] ?)[(\[]?(?:[Oo]ption )?(?P<letter>[A-Z])(?:[)\].:]{1,2}| -)? ?"
-    r"(?:(?P<yes>(?:[Yy]es|YES|[Cc]orrect|[Rr]ight|[Tt]rue|TRUE)\b|[✓✔✅☑])|(?:[Nn]o|NO|[Ww]rong|[Ii]ncorrect|[Ff]alse"
-    r"|FALSE)\b|[✗✘❌×])"
-    r"(?=[.,;! ]{0,2}(?:$|\n|[A-Z(]))",
-)
-_CONCLUSION = re.compile(r"(?:[\w'-]+,? ){2}[\w'-]+: ?[(\[]?(?P<letter>[A-Z])[)\].!]{0,2}$")
+CONTRADICTION, NO_SUCH_LETTER = "contradiction", "no_such_letter"
+_NEAR, _MOST_JOINED = 14, 32
 
 
-class ParsedChoice(NamedTuple):
-    """What was read. ``option`` is an index where ``outcome`` is OK, else None; ``how`` names what decided."""
-
-    outcome: Outcome
-    option: int | None
-    how: str
-
-
-def parse_choice(text: str, options: Sequence[str], refusal: int) -> ParsedChoice:
+def parse_choice(text: str, options: Sequence[str], refusal: int, *, cut: bool = False) -> Parsed[int]:
     """The option that ``text`` chooses; ``options`` are the texts in the order in which they were shown as A, B, C, …
 
     OK: an option was read; choosing the option ``refusal`` is OK too. REFUSED: none was read, and the text says in its
     own words that it does not answer. UNPARSED: anything else, with ``how`` saying why: ``several``, ``contradiction``
-    (a letter beside another option's text), ``no_such_letter``, ``error``, ``unfinished`` (reasoning without end),
-    ``nothing``. Never raises for any ``text``, and takes time linear in its length.
+    (a letter beside another option's text), ``no_such_letter``, ``error``, ``unfinished`` (reasoning without end, or a
+    reply that was cut), ``nothing``. Never raises for any ``text``, and takes time linear in its length.
+
+    Args:
+        cut: whether the reply met its length limit: then only an answer is read that is marked as finished.
 
     Raises:
         ValueError: there are fewer than 2 or more than 26 options, or ``refusal`` is not one of them.
 
     >>> options = ["a red car", "a blue truck", "It cannot be determined"]
     >>> parse_choice("The correct answer is **B**. The image …", options, refusal=2)
-    ParsedChoice(outcome=<Outcome.OK: 'ok'>, option=1, how='answer_phrase')
+    Parsed(outcome=<Outcome.OK: 'ok'>, value=1, how='answer_phrase')
     >>> parse_choice("It cannot be determined.", options, refusal=2)
-    ParsedChoice(outcome=<Outcome.OK: 'ok'>, option=2, how='refusal_text')
+    Parsed(outcome=<Outcome.OK: 'ok'>, value=2, how='refusal_text')
     >>> parse_choice("I'm sorry, but I cannot tell.", options, refusal=2).outcome
     <Outcome.REFUSED: 'refused'>
     >>> parse_choice("A or B", options, refusal=2)
-    ParsedChoice(outcome=<Outcome.UNPARSED: 'unparsed'>, option=None, how='several')
+    Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='several')
     """
     shown = Options(options)
     if not 0 <= refusal < len(options):
         raise ValueError(f"refusal must be one of the {len(options)} options, but is {refusal}")
-    if (exact := shown.exact(text)) is not None:
-        return _chosen(exact, "option_text", refusal)
-    if is_error(text):
-        return ParsedChoice(Outcome.UNPARSED, None, "error")
-    spoken = without_thinking(text)
-    if not spoken.finished:
-        readings = list(_final(Said(plain(spoken.text), shown, refusal)))
-        return _agreed(readings, refusal) if readings else ParsedChoice(Outcome.UNPARSED, None, "unfinished")
-    if (exact := shown.exact(spoken.text)) is not None:
-        return _chosen(exact, "option_text", refusal)
-    return _by_rules(_said(plain(spoken.text), shown, refusal), refusal)
+    spoken, finished = without_thinking(text)
+    exact = shown.exact(text)
+    if exact is None and is_error(text):
+        return Parsed(Outcome.UNPARSED, None, "error")
+    said = plain(spoken)
+    if cut or (exact is None and not finished):
+        return _named(_Reply(said, shown, refusal).unfinished(not finished), refusal)
+    exact = shown.exact(spoken) if exact is None else exact
+    if exact is not None:
+        return _named(Parsed(Outcome.OK, exact, "option_text"), refusal)
+    answers = find("a_for_answer").match(said)  # A: for Answer, if no option's text and no list follows it
+    if answers and not shown.at(folded(said), answers.end()) and not find("lists").search(said, answers.end()):
+        said = f"Answer: {said[answers.end() :]}"
+    return _named(_Reply(said, shown, refusal).choice(), refusal)
 
 
-def _said(text: str, shown: Options, refusal: int) -> Said:
-    """``text`` with an ``A:`` written out where it stands for *Answer*: no option's text and no reason follows it."""
-    answers = _ANSWERS.match(text)
-    if answers and not shown.at(folded(text), answers.end()) and not _LISTS.search(text, answers.end()):
-        text = f"Answer: {text[answers.end() :]}"
-    return Said(text, shown, refusal)
+def _named(parsed: Parsed[int], refusal: int) -> Parsed[int]:
+    return parsed._replace(how="refusal_text") if parsed.value == refusal and parsed.how == "option_text" else parsed
 
 
-def _by_rules(said: Said, refusal: int) -> ParsedChoice:
-    echo = _echo(said)
-    if echo:
-        said = Said(f"{said.text[: echo[0]]}\n{said.text[echo[1] :]}".strip(), said.options, refusal)
-    if meant := _after_all(said, refusal):
-        return meant
-    for rule in RULES:
-        if readings := list(rule(said)):
-            return _weighed(said, readings, refusal)
-    if said.refused:
-        return ParsedChoice(Outcome.REFUSED, None, "free_refusal")
-    many = echo or len({mention.option for mention in said.mentions}) > 1
-    return ParsedChoice(Outcome.UNPARSED, None, SEVERAL if many else "nothing")
+class _Reply(Said[int]):
+    """A plain reply with the options that it is about."""
 
+    def __init__(self, text: str, options: Options, refusal: int) -> None:
+        super().__init__(text)
+        self.options, self.refusal = options, refusal
 
-def _after_all(said: Said, refusal: int) -> ParsedChoice | None:
-    """What is chosen behind the *but* of a refusal."""
-    ends = [*said.refused, *(mention.end for mention in said.mentions if mention.option == refusal)]
-    however = HOWEVER.search(said.low, min(ends)) if ends else None
-    if however is None:
-        return None
-    chosen = _by_rules(Said(said.text[however.end() :].lstrip(" ,:"), said.options, refusal), refusal)
-    return chosen if chosen.option not in (None, refusal) else None
+    @cached_property
+    def mentions(self) -> list[Mention]:
+        """Where the options' texts are."""
+        return self.options.mentions(self.low)
 
+    @cached_property
+    def refused(self) -> list[int]:
+        """Where refusals end; where options are named, to deny that something is there is to deny one of them."""
+        return refused_at(self.low, denials=not self.mentions)
 
-def _weighed(said: Said, readings: Sequence[ParsedAnswer], refusal: int) -> ParsedChoice:
-    """What ``readings`` agree on, unless it is only possible and something else is said beside it."""
-    choice, last = _agreed(readings, refusal), max(readings, key=lambda reading: reading.end)
-    if any(end > last.end for end in said.refused) and (choice.option is None or _possible(said, readings[0])):
-        return ParsedChoice(Outcome.REFUSED, None, "free_refusal")
-    if choice.option is not None and _possible(said, readings[0]):
-        others = {reading.option for rule in RULES for reading in rule(said)} - {None}
-        if len(others | {said.options.letter(letter) for letter in _letters_said(said)} - {None}) > 1:
-            return ParsedChoice(Outcome.UNPARSED, None, SEVERAL)
-    if choice.option is not None and ANOTHER.search(said.low, readings[0].start - 9 if readings[0].start > 9 else 0):
-        return ParsedChoice(Outcome.UNPARSED, None, SEVERAL)
-    return choice
+    def choice(self, turns: int = 3) -> Parsed[int]:
+        """What the reply chooses, without a repetition of all options; after ``turns`` refusals no *but* counts."""
+        if echo := self._echo():
+            text = f"{self.text[: echo[0]]}\n{self.text[echo[1] :]}".strip()
+            return _Reply(text, self.options, self.refusal)._choice(turns, True)
+        return self._choice(turns, False)
 
+    def _choice(self, turns: int, echoed: bool) -> Parsed[int]:
+        ends = [*self.refused, *(mention.end for mention in self.mentions if mention.option == self.refusal)]
+        if turns and ends and (however := find("however").search(self.low, min(ends))):
+            rest = _Reply(self.text[however.end() :].lstrip(" ,:"), self.options, self.refusal).choice(turns - 1)
+            if rest.value not in (None, self.refusal):
+                return rest
+        for readings in self._by_rules():
+            if readings:
+                return self._weighed(readings)
+        if self.refused:
+            return Parsed(Outcome.REFUSED, None, "free_refusal")
+        many = echoed or len({mention.option for mention in self.mentions}) > 1
+        return Parsed(Outcome.UNPARSED, None, SEVERAL if many else "nothing")
 
-def _possible(said: Said, reading: ParsedAnswer) -> bool:
-    return MAYBE.search(said.low, max(0, reading.start - 60), reading.start) is not None
+    def _by_rules(self) -> Iterator[list[Reading[int]]]:
+        """What each rule reads, in the order in which they are tried."""
+        yield list(self.final())  # "Final answer: B", \boxed{B}, {"answer": "B"}
+        yield list(self._verdicts())  # "A: no. B: yes."
+        yield list(self._corrected())  # "A... no, B."
+        yield [*self.announced("answer", "answer_phrase"), *self._alone()]  # "The answer is B", "B. Because", "…\nB"
+        yield list(self._stated())  # "I think it's B", "B is correct"
+        yield list(self._texts())  # "It is a blue truck."
+        yield list(self._concluded())  # "This one is easy: B."
 
+    def _weighed(self, readings: Sequence[Reading[int]]) -> Parsed[int]:
+        """What ``readings`` agree on, unless it is only possible and something else is said beside it."""
+        choice, start = agreed(readings), readings[0].start
+        possible = find("maybe").search(self.low, max(0, start - 60), start)
+        last = max(reading.end for reading in readings)
+        if (possible or choice.value is None) and any(end > last for end in self.refused):
+            return Parsed(Outcome.REFUSED, None, "free_refusal")
+        if choice.value is not None:
+            others = {reading.value for some in self._by_rules() for reading in some} if possible else set()
+            letters = find("said_letter").findall(self.text) if possible else []
+            others |= {self.options.letter(letter) for letter in letters if letter != "I"}
+            if len(others - {None}) > 1 or find("another").search(self.low, max(0, start - 9)):
+                return Parsed(Outcome.UNPARSED, None, SEVERAL)
+        return choice
 
-def _agreed(readings: Sequence[ParsedAnswer], refusal: int) -> ParsedChoice:
-    first = readings[0]
-    if any(reading.option != first.option for reading in readings):
-        return ParsedChoice(Outcome.UNPARSED, None, SEVERAL)
-    if first.option is None:
-        return ParsedChoice(Outcome.UNPARSED, None, first.how)
-    return _chosen(first.option, first.how, refusal)
-
-
-def _chosen(option: int, how: str, refusal: int) -> ParsedChoice:
-    named = option == refusal and how == "option_text"
-    return ParsedChoice(Outcome.OK, option, "refusal_text" if named else how)
-
-
-def _final(said: Said) -> Iterator[ParsedAnswer]:
-    """Behind *final answer*, in ``\\boxed{}``, in a field or a tag named answer."""
-    yield from _behind(FINAL, said, "final_answer")
-
-
-def _announced(said: Said) -> Iterator[ParsedAnswer]:
-    """Behind *the answer is* and its like; alone on a line; at the very start."""
-    yield from _behind(ANSWER, said, "answer_phrase")
-    yield from _alone(said)
-
-
-def _corrected(said: Said) -> Iterator[ParsedAnswer]:
-    """What is put in the place of an answer: *A... no, B*."""
-    for mention in _LETTER_SAID.finditer(said.text):
-        if reading := said.correction(mention.end()):
-            yield _named(reading, "answer_phrase")
-
-
-def _letters_said(said: Said) -> set[str]:
-    """The capital letters that stand for themselves."""
-    return {match[0] for match in _LETTER_SAID.finditer(said.text)} - {"I"}
-
-
-def _verdicts(said: Said) -> Iterator[ParsedAnswer]:
-    """The option that alone is called right where options are gone through, each with a yes or a no."""
-    verdict = {match["letter"]: match["yes"] is not None for match in _VERDICT.finditer(said.text)}
-    right = [letter for letter, yes in verdict.items() if yes]
-    if len(verdict) > 1 and len(right) == 1 and (index := said.options.letter(right[0])) is not None:
-        yield ParsedAnswer(index, "answer_phrase", 0, len(said.low))
-
-
-def _concluded(said: Said) -> Iterator[ParsedAnswer]:
-    """A letter with which the reply ends, behind a colon and some words."""
-    end = _CONCLUSION.search(said.text, max(0, len(said.text) - 120))
-    if end and not NOT_CONCLUDED.search(said.low, max(0, end.start() - 40)):
-        reading = said.read(end.start("letter"), bare=True)
-        if reading and reading.option is not None:
-            yield reading
-
-
-def _stated(said: Said) -> Iterator[ParsedAnswer]:
-    """A letter behind *it is* or *I think*, or before *is correct*."""
-    for match in STATEMENT.finditer(said.low):
-        reading = said.read(match.end(), bare=True)
-        capital = reading and not reading.by_text and said.text[reading.start].isupper()
-        if reading and capital and not said.denied(reading, match.start()):
-            yield _named(reading, "statement")
-    for match in _RIGHT.finditer(said.low):
-        start = match.start("letter")
-        reading = ParsedAnswer(said.options.letter(said.text[start]), "statement", start, start + 1)
-        if said.text[start].isupper() and reading.option is not None and not said.denied(reading, start):
-            yield replace(reading, option=None, how=SEVERAL) if match["joined"] else reading
-
-
-def _labelled(said: Said) -> Iterator[ParsedAnswer]:
-    """A sentence that ends with a letter and its own text; in a refusal only behind its *but*."""
-    for mention, label in _with_letters(said):
-        reading = ParsedAnswer(mention.option, "letter", label, mention.end)
-        if _SENTENCE_AFTER.match(said.low, mention.end) and not said.denied(reading, label) and _meant(said, label):
-            yield reading
-
-
-def _texts(said: Said) -> Iterator[ParsedAnswer]:
-    """The text of an option, if it is the only one that is not denied, and begins, ends or is what a sentence says.
-
-    In a refusal it counts only behind its *but*, unless it is the refusal option's; that one's text, if it is more than
-    a word, may stand anywhere.
-    """
-    leads = {end.end() for match in STATEMENT.finditer(said.low) if (end := _BEFORE_TEXT.match(said.low, match.end()))}
-    found: dict[int, ParsedAnswer] = {}
-    placed = False
-    for mention in said.mentions:
-        anywhere = mention.option == said.refusal and " " in said.low[mention.start : mention.end]
-        label = _LABEL_AFTER.match(said.text, mention.end)
-        well = bool(
-            anywhere or label or (mention.start in leads and said.is_whole(mention)) or _is_placed(said, mention)
-        )
-        if mention.option in found and (placed or not well):
-            continue
-        reading = ParsedAnswer(mention.option, "option_text", mention.start, mention.end, by_text=True)
-        if said.denied(reading, mention.start) or _QUESTION.match(said.low, mention.end):
-            continue
-        if label and said.options.letter(label["letter"]) != mention.option:
-            yield replace(reading, option=None, how=CONTRADICTION)
-            return
-        if mention.option == said.refusal or _meant(said, mention.start):
-            found.setdefault(mention.option, reading)
-            placed = placed or well
-    if placed:
-        yield from found.values()
-
-
-def _echo(said: Said) -> tuple[int, int] | None:
-    """Where all options are repeated in order, each with its letter: from where to where."""
-    start = following = 0
-    for mention, label in _with_letters(said):
-        if mention.option == 0:
-            start, following = label, 1
-        elif mention.option == following:
-            following += 1
-            if following == len(said.options):
+    def _echo(self) -> tuple[int, int] | None:
+        """Where all options are repeated in order, each with its letter: from where to where."""
+        start = following = 0
+        for mention in self.mentions:
+            back = max(0, mention.start - _NEAR)
+            label = find("label_before").search(self.text[back : mention.start])
+            if label is None or _index(label["letter"]) != mention.option:
+                continue
+            if mention.option == 0:
+                start = back + label.start("letter")
+            following = 1 if mention.option == 0 else following + 1 if mention.option == following else 0
+            if following == len(self.options):
                 return start, mention.end
-        else:
-            following = 0
-    return None
+        return None
+
+    def read(self, position: int, *, bare: bool = False) -> Reading[int] | None:
+        """The answer at ``position``, behind brackets and words such as *option*, and all that are joined to it.
+
+        ``bare``: nothing announces an answer here, so that what is read has to be one by itself.
+        """
+        denied = find("not").match(self.low, position)
+        if denied and not self.options.at(self.low, self._opened(position)):
+            sentence = find("sentence_end").search(self.low, denied.end(), position + 99)
+            meant = find("but").search(self.low, denied.end(), sentence.start() if sentence else position + 99)
+            if meant is None:
+                return None
+            position = meant.end()
+        reading = self._one(position, bare)
+        for _ in range(_MOST_JOINED):
+            also = find("also").match(self.text, reading.end) if reading and reading.how != CONTRADICTION else None
+            if reading is None or also is None or also.end() == reading.end:
+                break
+            listed = (also["joined"] or ",").strip() in (",", ";", "|")
+            new_sentence = not also["joined"] and any(mark in also[0] for mark in ".:")
+            other = self._one(also.end(), bare or listed, strictly=new_sentence)
+            if other is None:
+                break
+            if other.value != reading.value:
+                reading = reading.several()
+            reading = reading._replace(end=other.end, linked=other.linked and reading.how != SEVERAL)
+        return None if reading and reading.linked else reading
+
+    def _opened(self, position: int) -> int:
+        opening = find("opening").match(self.low, position)
+        return opening.end() if opening else position
+
+    def _one(self, position: int, bare: bool, strictly: bool = False) -> Reading[int] | None:
+        position = self._opened(position)
+        noun = find("noun").match(self.low, position)
+        if noun and not self.text.startswith("A ", position):  # a capital A is no Portuguese article
+            sure = noun["noun"] is not None
+            if reading := self._at(self._opened(noun.end()), bare, strictly, sure):
+                return reading
+        return self._at(position, bare, strictly, False)
+
+    def _at(self, position: int, bare: bool, strictly: bool, sure: bool) -> Reading[int] | None:
+        """An option's text, a letter, or both; ``sure``: a noun before says that a letter is no article or pronoun."""
+        if text := self.options.at(self.low, position):
+            closed = find("text_closed").match(self.low, text.end) is not None
+            if not closed and not strictly:
+                closed = find("closed").match(self.low, text.end) is not None if bare else self._is_whole(text)
+            return Reading(text.option, "option_text", position, text.end, by_text=True) if closed else None
+        letter = find("letter").match(self.text, position)
+        label = letter or find("tight_letter").match(self.text, position)
+        if label and (labelled := self._with_text(position, _index(label[0][0]))):
+            return labelled
+        if letter is None or (strictly and not find("strictly_closed").match(self.text, letter.end())):
+            return None
+        closing = ("closed", "wrong", "where") if sure or not bare else ("closed", "wrong")
+        certain = letter[0].isupper() and not bare and (sure or letter[0] not in "AI")
+        linked = not certain and not any(find(name).match(self.low, letter.end()) for name in closing)
+        index = self.options.letter(letter[0])
+        if (linked and not find("linked").match(self.low, letter.end())) or (index is None and letter[0] == "I"):
+            return None
+        return Reading(index, NO_SUCH_LETTER if index is None else "letter", position, letter.end(), linked=linked)
+
+    def _with_text(self, position: int, index: int) -> Reading[int] | None:
+        """A letter with an option's text behind it; they must not contradict each other."""
+        separator = find("separator").match(self.low, position + 1)
+        text = self.options.at(self.low, separator.end()) if separator else None
+        if separator and text is None and any(mark in separator[0] for mark in ".):"):
+            text = self.options.letter_at(self.text, separator.end())
+        if text is None or (text.option != index and not find("text_closed").match(self.low, text.end)):
+            return None
+        option, how = (index, "letter") if text.option == index else (None, CONTRADICTION)
+        return Reading(option, how, position, text.end)
+
+    def _is_whole(self, mention: Mention) -> bool:
+        """Whether no noun follows, which would make another thing of it: *an umbrella stand*."""
+        return self.low[mention.end - 1].isdigit() or find("whole").match(self.low, mention.end) is not None
+
+    def denied(self, reading: Reading[int], start: int) -> bool:
+        """Whether the words around deny, ask, correct or only imagine it; ``start``: where the statement begins."""
+        low, end = self.low, reading.end
+        if find("wrong").match(low, end) or find("retraction").match(low, end):
+            return True
+        clause = max(low.rfind(mark, max(0, reading.start - BACK), reading.start) for mark in ".;\n,") + 1
+        stop = find("clause_stop").search(low, end, end + BACK)
+        if find("at_first").search(low, max(clause, reading.start - BACK), stop.start() if stop else end):
+            return True
+        instead = self._correction(end)
+        if instead is not None and instead.value != reading.value:
+            return True
+        if "\n" in low[start : reading.start] and self._lists_another(reading):
+            return True
+        asked = find("asked").match(low, end)
+        return bool(asked and (start > 0 or asked.end() < len(low))) or super().denied(reading, start)
+
+    def _lists_another(self, reading: Reading[int]) -> bool:
+        """Whether it is a part of a list that goes through the options and chooses none: ``A: wrong. B: right.``"""
+        return not find("line_closed").match(self.low, reading.end) and not self._listed <= {reading.value}
+
+    @cached_property
+    def _listed(self) -> set[int]:
+        return {_index(match["letter"]) for match in find("listed").finditer(self.text)}
+
+    def _correction(self, end: int) -> Reading[int] | None:
+        """What is put in the place of the answer that ends at ``end``."""
+        correction = find("correction").match(self.low, end)
+        return self.read(correction.end(), bare=True) if correction else None
+
+    def _verdicts(self) -> Iterator[Reading[int]]:
+        """The option that alone is called right where options are gone through, each with a yes or a no."""
+        verdict = {match["letter"]: match["yes"] is not None for match in find("verdict").finditer(self.text)}
+        right = [letter for letter, yes in verdict.items() if yes]
+        if len(verdict) > 1 and len(right) == 1 and (index := self.options.letter(right[0])) is not None:
+            yield Reading(index, "answer_phrase", 0, len(self.low))
+
+    def _corrected(self) -> Iterator[Reading[int]]:
+        """What is put in the place of an answer: *A... no, B*."""
+        for letter in find("said_letter").finditer(self.text):
+            if reading := self._correction(letter.end()):
+                yield reading.named("answer_phrase")
+
+    def _alone(self) -> Iterator[Reading[int]]:
+        """Alone on a line, or at the very start; in what explains an answer only if there was none."""
+        explained = find("explanation").search(self.low)
+        until = explained.start() if explained and explained.start() > 0 else len(self.low)
+        lines, seen, found = self.text.split("\n"), set[str](), False
+        last = find("last_sentence").search(self.low, max(0, len(self.low) - 120))
+        lines += [self.text[last.start("last") :]] if last else []
+        start = 0
+        for line in lines:
+            start = min(start, len(self.text) - len(line))  # the last sentence is in the last line
+            if start >= until and found:
+                return
+            reading = None if line in seen else self.read(start, bare=True)
+            seen.add(line)
+            if reading and not self.denied(reading, reading.start):
+                alone = reading.end <= start + len(line) and find("line_closed").match(self.low, reading.end)
+                if alone or start == 0:
+                    found = True
+                    yield reading.several() if not alone and self._lists_another(reading) else reading
+            start += len(line) + 1
+
+    def _stated(self) -> Iterator[Reading[int]]:
+        """A letter behind *it is* or *I think*, or before *is correct*."""
+        for match in find("statement").finditer(self.low):
+            reading = self.read(match.end(), bare=True)
+            capital = reading and not reading.by_text and self.text[reading.start].isupper()
+            if reading and capital and not self.denied(reading, match.start()):
+                yield reading.named("statement")
+        for match in find("right").finditer(self.low):
+            start = match.start("letter")
+            reading = Reading(self.options.letter(self.text[start]), "statement", start, start + 1)
+            if self.text[start].isupper() and reading.value is not None and not self.denied(reading, start):
+                yield reading.several() if match["joined"] else reading
+
+    def _texts(self) -> Iterator[Reading[int]]:
+        """The text of an option, if it is the only one that is not denied, and begins, ends or is what a sentence says.
+
+        In a refusal only that option's text counts, which may be anywhere if it is more than a word.
+        """
+        before = find("before_text")
+        leads = {
+            lead.end()
+            for match in find("statement").finditer(self.low)
+            if (lead := before.match(self.low, match.end()))
+        }
+        found: dict[int, Reading[int]] = {}
+        placed = False
+        for mention in self.mentions:
+            anywhere = mention.option == self.refusal and " " in self.low[mention.start : mention.end]
+            label = find("label_after").match(self.text, mention.end)
+            led = mention.start in leads and self._is_whole(mention)
+            well = bool(anywhere or label or led or self._is_placed(mention))
+            if mention.option in found and (placed or not well):
+                continue
+            reading = Reading(mention.option, "option_text", mention.start, mention.end, by_text=True)
+            if self.denied(reading, mention.start) or find("question").match(self.low, mention.end):
+                continue
+            if label and self.options.letter(label["letter"]) != mention.option:
+                yield reading._replace(value=None, how=CONTRADICTION)
+                return
+            if mention.option == self.refusal or not self.refused:
+                found.setdefault(mention.option, reading)
+                placed = placed or well
+        if placed:
+            yield from found.values()
+
+    def _is_placed(self, mention: Mention) -> bool:
+        """Whether it begins a sentence, ends one, or is what a clause says of its subject."""
+        back = max(0, mention.start - 2 * _NEAR)
+        before = f"{' ' if back else ''}{self.low[back : mention.start]}"
+        if find("elsewhere").search(before):
+            return False
+        begins = find("sentence_before").search(before) and find("verb_after").match(self.low, mention.end)
+        told = find("copula_before").search(before) and find("text_closed").match(self.low, mention.end)
+        return bool(begins or told or find("sentence_after").match(self.low, mention.end))
+
+    def _concluded(self) -> Iterator[Reading[int]]:
+        """A letter with which the reply ends, behind a colon and some words."""
+        end = find("conclusion").search(self.text, max(0, len(self.text) - 120))
+        if end and not find("not_concluded").search(self.low, max(0, end.start() - 40)):
+            reading = self.read(end.start("letter"), bare=True)
+            if reading and reading.value is not None:
+                yield reading
 
 
-def _behind(pattern: re.Pattern[str], said: Said, how: str) -> Iterator[ParsedAnswer]:
-    for match in pattern.finditer(said.low):
-        before = max(0, match.start() - 40)
-        if NOT_MINE.search(said.low, before, match.start()) or _OPTIONS_LISTED.search(match[0]):
-            continue
-        reading = said.read(match.end())
-        if reading and not said.denied(reading, match.start()):
-            next_line = "\n" in said.low[match.end() : reading.start]
-            if not (next_line and not _LINE_CLOSED.match(said.low, reading.end) and _is_listed(said, reading)):
-                yield _named(reading, how)
-
-
-def _named(reading: ParsedAnswer, how: str) -> ParsedAnswer:
-    return reading if reading.option is None else replace(reading, how=how)
-
-
-def _alone(said: Said) -> Iterator[ParsedAnswer]:
-    explained = EXPLANATION.search(said.low)
-    until = explained.start() if explained and explained.start() > 0 else len(said.low)
-    found, seen = False, set()
-    for start, end in _lines(said):
-        if start >= until and found:
-            return
-        if (line := said.text[start:end]) in seen:
-            continue
-        seen.add(line)
-        reading = said.read(start, bare=True)
-        alone = reading and reading.end <= end and _LINE_CLOSED.match(said.low, reading.end)
-        if reading and (alone or start == 0) and not said.denied(reading, reading.start):
-            found = True
-            yield replace(reading, option=None, how=SEVERAL) if not alone and _is_listed(said, reading) else reading
-
-
-def _is_listed(said: Said, reading: ParsedAnswer) -> bool:
-    """``A: wrong. B: right.`` goes through the options and chooses none of them."""
-    return any(ord(letter) - ord("A") != reading.option for letter in said.labels)
-
-
-def _lines(said: Said) -> Iterator[tuple[int, int]]:
-    start = 0
-    for line in said.low.split("\n"):
-        yield start, start + len(line)
-        start += len(line) + 1
-    tail = max(0, len(said.low) - 120)
-    last = _LAST_SENTENCE.search(said.low, tail)
-    if last and not _ABBREVIATION.search(said.low, tail, last.start("last")):
-        yield last.start("last"), len(said.low)
-
-
-def _with_letters(said: Said) -> Iterator[tuple[Mention, int]]:
-    """Every option text that has its own letter before it, and where that letter stands."""
-    for mention in said.mentions:
-        back = max(0, mention.start - _NEAR)
-        label = _LABEL_BEFORE.search(said.text[back : mention.start])
-        if label and ord(label["letter"].lower()) - ord("a") == mention.option:
-            yield mention, back + label.start("letter")
-
-
-def _is_placed(said: Said, mention: Mention) -> bool:
-    """Whether it begins a sentence, ends one, or is what a clause says of its subject."""
-    back = max(0, mention.start - 2 * _NEAR)
-    before = said.low[back : mention.start] if back == 0 else f" {said.low[back : mention.start]}"
-    if _ELSEWHERE.search(before):
-        return False
-    return bool(
-        _SENTENCE_AFTER.match(said.low, mention.end)
-        or (_SENTENCE_BEFORE.search(before) and _VERB_AFTER.match(said.low, mention.end))
-        or (_COPULA_BEFORE.search(before) and said.closes(mention.end))
-    )
-
-
-def _meant(said: Said, start: int) -> bool:
-    """Whether what stands at ``start`` may answer: the reply is no refusal, or a *but* stands between."""
-    before = bisect_right(said.refused, start)
-    if not said.refused or not before:
-        return not said.refused
-    return HOWEVER.search(said.low, max(said.refused[before - 1], start - _BACK), start) is not None
-
-
-RULES: tuple[Callable[[Said], Iterable[ParsedAnswer]], ...] = (
-    _final,  # "Final answer: B", \boxed{B}, {"answer": "B"}
-    _verdicts,  # "A: no. B: yes."
-    _corrected,  # "A... no, B."
-    _announced,  # "The answer is B", "B. Because …", "…\nB"
-    _stated,  # "I think it's B", "B is correct"
-    _labelled,  # "…, so (B) a blue truck."
-    _texts,  # "It is a blue truck."
-    _concluded,  # "This one is easy: B."
-)
-"""Tried in this order, after: the reply is exactly an option's text; it is an error; its reasoning is taken out; a
-repetition of all options is taken out. If no rule finds anything, a refusal is looked for."""
+def _index(letter: str) -> int:
+    return ord(letter.upper()) - ord("A")

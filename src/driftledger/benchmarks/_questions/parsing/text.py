@@ -1,49 +1,15 @@
-"""One spelling for what models spell in many ways: scripts, brackets, markdown, markup.
+"""What of a reply may be an answer, in one spelling.
 
-All patterns of this package have bounded repetitions and run over text whose blanks are single, so that no reply, how
-ever hostile, takes more than linear time.
+A wrapper may return an exception's message in the place of a reply, which may name any letter or number. A model that
+thinks aloud weighs options that it does not choose: some templates put the opening mark into the prompt, so that the
+reply holds only the closing one, and reasoning that met the length limit never ends.
 """
 
 import re
 import unicodedata
+from functools import cache
 
-CJK = "\u1100-\u11ff\u2e80-\u30ff\u3130-\u318f\u31f0-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
-"""Scripts that write no blanks: a Latin letter may stand right beside one of theirs."""
-WORD = rf"[^\W{CJK}]"
-"""A character that goes on with a word, in scripts that write blanks."""
-
-SYMBOL = "[\u2190-\u2bff\U0001f000-\U0001faff]"
-"""Arrows, ticks and pictograms, with which models adorn an answer."""
-
-_OPENING, _CLOSING = "【〔〖「『《〈⟨❨⦅｢", "】〕〗」』》〉⟩❩⦆｣"
-_SPELLING = {
-    **dict.fromkeys(map(ord, _OPENING), "("),
-    **dict.fromkeys(map(ord, _CLOSING), ")"),
-    **dict.fromkeys(map(ord, "‘’‚‛ʼ′`´"), "'"),
-    **dict.fromkeys(map(ord, "“”„‟«»‹›″〝〞"), '"'),
-    **dict.fromkeys(map(ord, "–—―−"), " - "),
-    **dict.fromkeys(map(ord, "。।｡"), "."),
-    **dict.fromkeys(map(ord, "、،"), ","),
-    ord("؛"): ";",
-    ord("؟"): "?",
-    **dict.fromkeys([0xFDFA, 0xFDFB], " "),  # whole sentences, which NFKC writes out: up to 18 characters for one
-    **dict.fromkeys(map(ord, "\r\x0b\x0c\x85\u2028\u2029"), "\n"),
-    **dict.fromkeys(range(0x200B, 0x2010)),  # zero width, and marks of direction
-    **dict.fromkeys([0xAD, 0x61C, *range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xFE00, 0xFE10), 0xFEFF]),
-}
-
-_FENCE = re.compile(r"(?m)^[ \t]{0,8}(?:```|~~~)[ \t]?[A-Za-z+-]{0,12}[ \t]{0,8}$")
-_MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"</?(?:b|strong|i|em|u|span|mark|code|sub|sup|s|bos|eos|start_of_turn|end_of_turn)>"), ""),
-    (re.compile(r"<br ?/?>|</?(?:p|div|li|ul|pre)>"), "\n"),
-    (re.compile(r"<[|｜][^|｜<>\n]{1,40}[|｜]>"), " "),  # <|im_end|>
-    (re.compile(r"\\(?:text|mathrm|mathbf|mathit|mathsf|textbf|textit|textrm|rm|bf) ?\{"), "{"),
-    (re.compile(r"\\[()\[\]]"), " "),
-    (re.compile(r"(?<![A-Za-z0-9])[*_`]+|[*_`]+(?![A-Za-z0-9])|~~"), ""),  # emphasis, but not x*y or snake_case
-)
-_BLANKS = re.compile(r"[^\S\n]+")
-_LINES = re.compile(r" ?\n[ \n]*")
-_LINE_START = re.compile(r"(?m)^(?:[>#•●▪◦‣-]{1,6} )+")
+from driftledger.benchmarks._questions.parsing.patterns import find, replaced, source
 
 
 def plain(text: str) -> str:
@@ -52,14 +18,9 @@ def plain(text: str) -> str:
     >>> plain("**（Ｂ）**  “a\\tblue truck”。\\n\\n- because …")
     '(B) "a blue truck".\\nbecause ...'
     """
-    text = _FENCE.sub("", text)
-    # Emphasis before quotes: a backtick is both.
-    for pattern, replacement in _MARKUP:
-        text = pattern.sub(replacement, text)
-    # Quotes before NFKC, which takes some of them apart.
-    text = unicodedata.normalize("NFKC", text.translate(_SPELLING)).translate(_SPELLING)
-    text = _LINES.sub("\n", _BLANKS.sub(" ", text)).strip()
-    return _LINE_START.sub("", text).strip()
+    spelled = replaced("spelling", replaced("markup", text))
+    spelled = replaced("spelling", unicodedata.normalize("NFKC", spelled))
+    return replaced("layout", spelled).strip()
 
 
 def folded(text: str) -> str:
@@ -68,3 +29,41 @@ def folded(text: str) -> str:
     if len(lower) == len(text):
         return lower
     return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def is_error(text: str) -> bool:
+    """Whether ``text`` is the message of an error of HTTP, an SDK or a program, and no reply.
+
+    >>> is_error("Error code: 429 - {'error': {'message': 'Rate limit reached for A'}}")
+    True
+    >>> is_error("B. Error bars are shown.")
+    False
+    """
+    begins = find("error_begins", re.IGNORECASE).match(text.lstrip())
+    return bool(begins or find("error_holds", re.IGNORECASE).search(text))
+
+
+@cache
+def _thinking() -> re.Pattern[str]:
+    return re.compile(f"(?P<open>{source('thinking_begins')})|{source('thinking_ends')}", re.IGNORECASE)
+
+
+def without_thinking(text: str) -> tuple[str, bool]:
+    """What was said outside of reasoning, and whether all reasoning ended; if not, what follows its beginning.
+
+    >>> without_thinking("<think>A seems right</think>C"), without_thinking("A seems right</think>C")
+    (('C', True), ('C', True))
+    >>> without_thinking("<think>A seems right")
+    ('A seems right', False)
+    """
+    said: list[str] = []
+    position, thinking = 0, False
+    for mark in _thinking().finditer(text):
+        if not mark["open"]:
+            if not thinking:
+                said.clear()
+            thinking, position = False, mark.end()
+        elif not thinking:
+            said.append(text[position : mark.start()])
+            thinking, position = True, mark.end()
+    return (text[position:], False) if thinking else ("\n".join([*said, text[position:]]).strip("\n"), True)

@@ -1,0 +1,100 @@
+"""What all readers of answers have in common: announcements, denials and corrections around an answer."""
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Generic, NamedTuple, TypeVar
+
+from driftledger.benchmarks._questions.parsing.patterns import find
+from driftledger.benchmarks._questions.parsing.text import folded
+from driftledger.core.types import Outcome
+
+V = TypeVar("V")
+
+SEVERAL = "several"
+BACK = 160
+"""How many characters before an answer are looked at."""
+
+
+class Parsed(NamedTuple, Generic[V]):
+    """What was read: the value where ``outcome`` is OK, else None; ``how`` names what decided."""
+
+    outcome: Outcome
+    value: V | None
+    how: str
+
+
+class Reading(NamedTuple, Generic[V]):
+    """What is from ``start`` up to ``end``: a value, or None, and ``how``: by what, or why there is none."""
+
+    value: V | None
+    how: str
+    start: int
+    end: int
+    by_text: bool = False
+    linked: bool = False
+    """Only if another follows, it is an answer itself."""
+
+    def named(self, how: str) -> "Reading[V]":
+        return self if self.value is None else self._replace(how=how)
+
+    def several(self) -> "Reading[V]":
+        return self._replace(value=None, how=SEVERAL)
+
+
+def agreed(readings: Sequence[Reading[V]]) -> Parsed[V]:
+    """The value of all ``readings``, if it is the same."""
+    value, how, *_ = readings[0]
+    if any(reading.value != value for reading in readings):
+        return Parsed(Outcome.UNPARSED, None, SEVERAL)
+    return Parsed(Outcome.UNPARSED if value is None else Outcome.OK, value, how)
+
+
+class Said(ABC, Generic[V]):
+    """A plain reply, in which answers are looked for."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.low = folded(text)
+
+    @abstractmethod
+    def read(self, position: int) -> Reading[V] | None:
+        """The announced answer at ``position``, with all that are joined to it."""
+
+    def denied(self, reading: Reading[V], start: int) -> bool:
+        """Whether ``reading`` is denied or only imagined by the words around; ``start``: where the statement begins."""
+        doubts = bisect_left(self._doubts, start)
+        if not doubts or self._doubts[doubts - 1] < start - BACK:
+            return False
+        sentence = _after_last("but", _after_last("sentence_end", self.low[max(0, start - BACK) : start]))
+        return bool(find("unreal").search(sentence) or find("negation").search(_after_last("clause_end", sentence)))
+
+    @cached_property
+    def _doubts(self) -> list[int]:
+        """Where words begin that may take back what follows: mostly nowhere, which spares most of the looking back."""
+        return sorted(match.start() for name in ("negation", "unreal") for match in find(name).finditer(self.low))
+
+    def announced(self, name: str, how: str) -> Iterator[Reading[V]]:
+        """Behind the announcements of a list, but for those of what is not the answer: *the wrong answer is*."""
+        for match in find(name).finditer(self.low):
+            mine = not find("not_mine").search(self.low, max(0, match.start() - 40), match.start())
+            if mine and (reading := self.read(match.end())) and not self.denied(reading, match.start()):
+                yield reading.named(how)
+
+    def final(self) -> Iterator[Reading[V]]:
+        """Behind *final answer*, in ``\\boxed{}``, in a field or a tag named answer."""
+        return self.announced("final", "final_answer")
+
+    def unfinished(self, thinking: bool) -> Parsed[V]:
+        """The answer of a reply that was cut, if it is a final one, or in a sentence that another one follows."""
+        readings = list(self.final())
+        for reading in () if thinking else self.announced("answer", "answer_phrase"):
+            if find("another_sentence").match(self.low, reading.end):
+                readings.append(reading)
+        return agreed(readings) if readings else Parsed(Outcome.UNPARSED, None, "unfinished")
+
+
+def _after_last(name: str, text: str) -> str:
+    ends = [match.end() for match in find(name).finditer(text)]
+    return text[ends[-1] :] if ends else text

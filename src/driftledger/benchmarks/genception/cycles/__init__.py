@@ -1,1 +1,0 @@
-"""What other papers on cycles of describing and drawing measure, on the same chains."""

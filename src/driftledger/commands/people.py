@@ -1,0 +1,102 @@
+"""``driftledger people``: sheets in which people describe images, rate descriptions and grade answers."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from driftledger.core.text import for_terminal
+
+app = typer.Typer(help="Write sheets in which people describe, rate and grade.", no_args_is_help=True)
+
+
+@app.command()
+def descriptions(
+    context: typer.Context,
+    dataset: Annotated[str, typer.Argument(help="A dataset of params.yaml.")],
+    model: Annotated[str, typer.Argument(help="A model of provider human.")],
+    generator: Annotated[str | None, typer.Argument(help="Whose drawings are described from t = 2 on.")] = None,
+) -> None:
+    """Write the sheet in which people describe images, as a row in every table; what they wrote stays."""
+    from driftledger.benchmarks.genception.human import write_human_sheet  # a stage starts without it
+    from driftledger.benchmarks.registry import benchmark
+    from driftledger.data.datasets.build import build
+    from driftledger.project.inputs import stage_inputs
+
+    project = context.obj
+    keys = {"dataset": dataset, "model": model, "generator": generator or project.settings.run.generators[0]}
+    folder = project.paths.dataset(dataset)
+    if not folder.is_dir():  # 'dvc repro data' needs the sheet, since a person's version is what is written there
+        build(dataset, project.settings.dataset(dataset), folder)
+    given = replace(stage_inputs(project, benchmark("genception"), keys), model=project.settings.model)
+    with project.store(writes=False) as store:  # a person who has no sheet yet has no fingerprint to be resolved
+        typer.echo(for_terminal(write_human_sheet(given, store)))
+
+
+@app.command()
+def ratings(
+    context: typer.Context,
+    dataset: Annotated[str, typer.Argument(help="A dataset of params.yaml.")],
+    samples: Annotated[int, typer.Option(min=1, help="How many, the same of every model.")] = 20,
+    rater: Annotated[str | None, typer.Option(help="Whose sheet it is; several people can fill in one file.")] = None,
+) -> None:
+    """Write the sheet in which descriptions are rated from 1 to 5; what people wrote stays."""
+    from driftledger.benchmarks.fidelity.ratings import RUBRIC, to_rate, write_sheet
+    from driftledger.benchmarks.registry import benchmark
+    from driftledger.core.errors import ConfigError
+
+    project, spec = context.obj, benchmark("fidelity")
+    run, section = project.settings.run, project.settings.section(spec.name)
+    if section.ratings is None:
+        raise ConfigError("fidelity.ratings in params.yaml names no file; set it, e.g. to ratings.csv")
+    folders: dict[str, Any] = {
+        name: project.root / spec.collects[0].at({"dataset": dataset, "model": name, "generator": run.generators[0]})
+        for name in run.models
+    }
+    summary = write_sheet(project.root / section.ratings, to_rate(dataset, folders, run.seed, samples), rater)
+    images = f"{spec.data.at({'dataset': dataset})}/images"
+    meaning = "\n".join(f"  {rating}  {what}" for rating, what in RUBRIC.items())
+    counts = f"{section.ratings}: {summary.to_rate} descriptions to rate, {summary.rated} rated"
+    typer.echo(for_terminal(f"{counts}; the images are {images}/<sample>.png\n{meaning}"))
+
+
+@app.command()
+def grades(
+    context: typer.Context,
+    question_set: Annotated[str, typer.Argument(help="A question set of params.yaml.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The CSV file; none is overwritten.")],
+    questions: Annotated[int, typer.Option(min=1, help="How many, the same of every model.")] = 20,
+    rater: Annotated[str, typer.Option(help="Whose sheet it is.")] = "",
+) -> None:
+    """Write a sheet in which open answers are graded from 0 to 1, without the judge's grades."""
+    from driftledger.benchmarks.mm_vet.people import write_sheet
+    from driftledger.benchmarks.registry import benchmark
+
+    root, run = context.obj.root, context.obj.settings.run
+    rows = write_sheet(root, run.models, question_set, root / out, count=questions, rater=rater, seed=run.seed)
+    images = f"{benchmark('mm_vet').data.at({'question_set': question_set})}/images"
+    typer.echo(
+        for_terminal(
+            f"{out}: {rows} answers to grade, from 0 (totally wrong) to 1 (totally right); <AND> in the truth means "
+            f"that all parts are needed, <OR> that one is enough; the images are {images}"
+        )
+    )
+
+
+@app.command()
+def agreement(
+    context: typer.Context,
+    question_set: Annotated[str, typer.Argument(help="A question set of params.yaml.")],
+    sheets: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Sheets of grades that people filled in.")],
+) -> None:
+    """Print Cohen's kappa of the judge and each person, and of each two persons."""
+    from driftledger.benchmarks.mm_vet.people import agreement as compared
+    from driftledger.core.terminal import line, show, table
+    from driftledger.core.text import figure
+
+    shown = table("raters", "kappa", "answers", numbers=["kappa", "answers"])
+    for pair in compared(context.obj.root, context.obj.settings.run.models, question_set, sheets):
+        kappa = "–" if pair.kappa is None else figure(pair.kappa, 3)
+        shown.add_row(*map(line, (f"{pair.one} and {pair.other}", kappa, str(pair.answers))))
+    show(shown)

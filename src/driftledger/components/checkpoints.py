@@ -1,0 +1,359 @@
+"""Components with torch weights: which bytes a name stands for, their settings, loading and letting go."""
+
+import gc
+import os
+import re
+import sqlite3
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from contextvars import ContextVar
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from platformdirs import user_cache_path
+from pydantic import Field
+
+from driftledger.components.base import Component, Operational, library_versions
+from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.errors import (
+    ConfigError,
+    DriftledgerError,
+    MissingExtraError,
+    MissingSourceError,
+    OutOfMemoryError,
+    first_few,
+    nothing_at,
+)
+from driftledger.core.registry import import_extra
+from driftledger.core.text import for_line
+
+TRUST = "DRIFTLEDGER_TRUST_REMOTE_CODE"
+
+DType = Literal["float32", "bfloat16", "float16"]
+
+REPORTING: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+"""With these, ``from_pretrained`` of transformers names in a report the weights that it fills with random numbers."""
+
+ADAPTER = "adapter_config.json"
+"""Where a folder has one and peft is installed, transformers loads the base that it names, from anywhere and at any
+commit, or changes the weights beside it."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
+"""What explains a checkpoint and is no part of it."""
+
+
+class Source(NamedTuple):
+    """Where a checkpoint is: ``folder`` here, or ``repository`` at ``commit`` on the Hugging Face hub."""
+
+    folder: Path | None
+    repository: str | None
+    commit: str | None
+
+    @property
+    def location(self) -> str:
+        """The first argument of ``from_pretrained``; :attr:`commit` is its ``revision``."""
+        return str(self.folder or self.repository)
+
+    def identity(self) -> dict[str, Any]:
+        """The commit, or the SHA-256 of every file that a loader may read."""
+        if self.folder is None:
+            return {"repository": self.repository, "commit": self.commit}
+        files = {path.relative_to(self.folder).as_posix(): remembered_sha256(path) for path in _files(self.folder)}
+        return {"files": len(files), "sha256": sha256_of(files)}
+
+    def has(self, name: str) -> bool:
+        """Whether a file of that name stands at the top; of the hub, offline, whether its local cache has it."""
+        if self.folder is not None:
+            return (self.folder / name).is_file()
+        hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
+        try:
+            hub.hf_hub_download(self.repository, name, revision=self.commit)
+        except errors.EntryNotFoundError:
+            return False
+        return True
+
+    def local(self, patterns: Sequence[str]) -> Path:
+        """The folder; from the hub, the files that match ``patterns`` are fetched into the hub's cache.
+
+        For libraries that take no commit: what they load is then what the identity names.
+        """
+        if self.folder is not None:
+            return self.folder
+        hub = import_extra("huggingface_hub")
+        try:
+            return Path(hub.snapshot_download(self.repository, revision=self.commit, allow_patterns=[*patterns]))
+        except hub.errors.HTTPError as error:
+            raise ConfigError(f"{self.repository!r:.200} cannot be fetched: {for_line(str(error)):.300}") from None
+
+
+def find_source(path: str, revision: str | None) -> Source:
+    """The folder ``path``, or the hub repository of that name at the commit behind ``revision``.
+
+    A commit is taken at its word; a branch or tag is asked of the hub, and without a network of the hub's local cache.
+
+    Raises:
+        MissingSourceError: neither a folder nor a repository that can be reached.
+        ConfigError: a file or an empty folder, a folder with a revision, or a path that nothing can be asked of.
+    """
+    try:
+        folder = Path(path).expanduser().absolute()
+        is_folder = folder.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ConfigError(f"{path!r:.200} cannot be reached ({for_line(str(error)):.200}); correct path") from None
+    if is_folder:
+        if revision is not None:
+            raise ConfigError(f"{path!r} is a folder here, which has no revision; remove revision or the folder")
+        if not _files(folder):
+            raise ConfigError(f"{path!r} holds no files; put the checkpoint there, or correct path")
+        return Source(folder, None, None)
+    if revision is None:
+        sentence = f"{path!r:.200} is not a folder here; correct path, or set revision if it is on the hub"
+        raise MissingSourceError(sentence, path) if nothing_at(folder) else ConfigError(sentence)
+    if _COMMIT.fullmatch(revision):
+        return Source(None, path, revision)
+    hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
+    try:
+        return Source(None, path, str(hub.HfApi().model_info(path, revision=revision).sha))
+    except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError, ValueError) as error:
+        with suppress(OSError, ValueError):
+            cached = Path(hub.snapshot_download(path, revision=revision, local_files_only=True)).name
+            if _COMMIT.fullmatch(cached):
+                return Source(None, path, cached)
+        raise MissingSourceError(
+            f"{path!r:.200} at {revision!r:.100} is not a folder here and not reachable on the hub "
+            f"({for_line(str(error)):.300}); correct path, revision or the network",
+            path,
+        ) from None
+
+
+def _files(folder: Path) -> list[Path]:
+    """What a loader may read; like a loader, through links to files and to folders."""
+    found: list[Path] = []
+    for place, folders, names in os.walk(folder, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(place, name) for name in names if not name.startswith(".") and not name.endswith(_NOT_LOADED)]
+    return sorted(path for path in found if path.is_file())
+
+
+_anew = ContextVar("anew", default=False)
+
+
+@contextmanager
+def hashed_anew() -> Iterator[None]:
+    """While it lasts, no remembered hash of a file is believed: a check goes by the bytes alone."""
+    before = _anew.set(True)
+    try:
+        yield
+    finally:
+        _anew.reset(before)
+
+
+def remembered_sha256(file: Path) -> str:
+    """Hex SHA-256 of a file's bytes; read again if its size, its inode, or the time it was written has changed.
+
+    What is remembered lies in the user's cache folder, so that weights are read once and not at every stage. Where that
+    cannot be read or written, and within :func:`hashed_anew`, the file is read each time.
+    """
+    path = file.resolve()
+    state = path.stat()
+    seen = (str(path), f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}")
+    folder = user_cache_path("driftledger")
+    if not _anew.get():
+        with suppress(OSError, sqlite3.Error):
+            folder.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(folder / "sha256.db", timeout=60, isolation_level=None)) as memory:
+                memory.execute("CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, state TEXT, sha256 TEXT)")
+                row = memory.execute("SELECT sha256 FROM files WHERE path = ? AND state = ?", seen).fetchone()
+                digest = str(row[0]) if row else sha256_file(path)
+                if not row:
+                    memory.execute("REPLACE INTO files VALUES (?, ?, ?)", (*seen, digest))
+                return digest
+    return sha256_file(path)
+
+
+class CheckpointComponent(Component):
+    """A component whose weights stand in a local folder or on the Hugging Face hub, and run in torch.
+
+    A provider says in ``libraries`` which distributions shape its output, and loads in :meth:`load`.
+    """
+
+    code_is_identity: ClassVar[bool] = False
+    libraries: ClassVar[tuple[str, ...]] = ("torch",)
+    extra: ClassVar[str] = "torch"
+    """What of this package's extras installs them."""
+
+    path: Operational[str] = Field(min_length=1)
+    """A local folder, or an id on the hub; what is found there is in the identity."""
+    revision: Operational[str | None] = None
+    """For the hub only, and needed there: a commit, or a branch or tag, which is resolved to one."""
+    dtype: DType = "float32"
+    device: Operational[str] = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+(,\d+)*)?)$")
+    """``auto`` takes CUDA, else Apple's MPS, else the CPU. The kind of device is part of the identity: name it where
+    one checkout is used on several machines. Of several, as in ``cuda:0,1``, collecting takes each for a replica, and
+    whatever else uses the component the first."""
+    trust_remote_code: bool = False
+    """Whether code from the checkpoint's repository may run; the environment must say so too."""
+    allow_pickle: bool = False
+    """Whether weights that are not safetensors may be loaded, which can run code."""
+
+    @abstractmethod
+    def load(self, source: Source) -> Any:
+        """Load everything that a call needs, onto :attr:`torch_device`; kept until :meth:`release`."""
+
+    @cached_property
+    def source(self) -> Source:
+        return find_source(self.path, self.revision)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All that the entry names: ``cuda:0`` and ``cuda:1`` for ``cuda:0,1``."""
+        kind, _, numbers = self.device.partition(":")
+        return tuple(f"{kind}:{number}" for number in numbers.split(",")) if numbers else (kind,)
+
+    @cached_property
+    def torch_device(self) -> str:
+        """Where it runs, e.g. ``cuda:1``."""
+        if self.device != "auto":
+            return self.devices[0]
+        torch = import_extra("torch")
+        return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+
+    @property
+    def torch_dtype(self) -> Any:
+        return getattr(import_extra("torch"), self.dtype)
+
+    @property
+    def hub_arguments(self) -> dict[str, Any]:
+        """What every ``from_pretrained`` of transformers and diffusers is given."""
+        if self.trust_remote_code and os.environ.get(TRUST) != "1":
+            raise ConfigError(
+                f"{self.path!r:.200} asks to run code from its repository (trust_remote_code); allow it by {TRUST}=1"
+            )
+        return {"revision": self.source.commit, "trust_remote_code": self.trust_remote_code}
+
+    @property
+    def weight_arguments(self) -> dict[str, Any]:
+        """The same for weights: only safetensors, unless the entry allows pickles."""
+        safe = {} if self.allow_pickle else {"use_safetensors": True}
+        return self.hub_arguments | {"dtype": self.torch_dtype} | safe
+
+    def identity(self) -> dict[str, Any]:
+        return {
+            "weights": self.source.identity(),
+            "device": self.torch_device.partition(":")[0],
+            "libraries": self.versions_of(*self.libraries),
+        }
+
+    @property
+    def unrepeatable(self) -> str | None:
+        if self.dtype == "float32" or self.batch_size == 1:
+            return None
+        return f"in {self.dtype}, the company in its batches of {self.batch_size} changes what comes out"
+
+    def versions_of(self, *libraries: str) -> dict[str, str]:
+        """Distribution name → installed version.
+
+        Raises:
+            MissingExtraError: one is not installed.
+        """
+        try:
+            return library_versions(*libraries)
+        except PackageNotFoundError as error:
+            raise MissingExtraError(
+                f"the library {error.name!r} is not installed; run: pip install 'driftledger[{self.extra}]'"
+            ) from None
+
+    @cached_property
+    def loaded(self) -> Any:
+        """What :meth:`load` gave, loaded at the first use.
+
+        Raises:
+            ConfigError: the checkpoint cannot be loaded as the settings say.
+            OutOfMemoryError: it does not fit.
+        """
+        try:
+            with memory_guard(self.path):
+                if self.source.has(ADAPTER):
+                    raise adapter_refused(f"{self.path!r:.200}")
+                if self.dtype == "float32":
+                    import_extra("torch").backends.cudnn.allow_tf32 = False  # which has the digits of float16
+                return self.load(self.source)
+        except DriftledgerError:
+            raise
+        except (
+            Exception
+        ) as error:  # the libraries look at nothing before they use it: a damaged file can raise anything
+            said = for_line(str(error))
+            if not said or not isinstance(error, OSError | ValueError | ImportError | RuntimeError):
+                said = f"{type(error).__name__}: {said}".removesuffix(": ")  # others' texts alone say too little
+            raise ConfigError(f"{self.path!r:.200} cannot be loaded: {said:.400}") from None
+
+    def release(self) -> None:
+        if self.__dict__.pop("loaded", None) is not None:
+            _free()
+
+
+def adapter_refused(what: str) -> ConfigError:
+    return ConfigError(
+        f"{what} is an adapter of peft ({ADAPTER}), and its base is in no fingerprint; merge it into its base first "
+        "(merge_and_unload), and use what comes out"
+    )
+
+
+def refuse_random(report: Mapping[str, Any], unused: str | None = None) -> None:
+    """Raise a :class:`ValueError` where a report of :data:`REPORTING` names random weights outside the part
+    ``unused``."""
+    random = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}
+    if lacking := sorted(name for name in random if name.partition(".")[0] != unused):
+        raise ValueError(f"its files lack the weights {first_few(lacking)}, or hold them in another shape")
+
+
+@contextmanager
+def quietly(*libraries: str) -> Iterator[None]:
+    """Without progress bars, and without warnings of what is checked or recorded in another way.
+
+    Args:
+        libraries: those that log as transformers does, which is meant where none is named.
+    """
+    loggings = [import_extra(library).utils.logging for library in libraries or ("transformers",)]
+    before = [(logging, logging.get_verbosity(), logging.is_progress_bar_enabled()) for logging in loggings]
+    for logging in loggings:
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        for logging, verbosity, bars in before:
+            logging.set_verbosity(verbosity)
+            if bars:
+                logging.enable_progress_bar()
+
+
+FULL = ("out of memory", "not enough memory", "can't allocate memory", "No available memory", "Free memory on device")
+"""How libraries word it, in errors that are no error of their own for it."""
+
+
+@contextmanager
+def memory_guard(what: str) -> Iterator[None]:
+    """Let running out of memory, on a device or on the host, be an :class:`OutOfMemoryError`."""
+    torch = import_extra("torch")
+    try:
+        yield
+        return
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError, ValueError) as error:
+        said = for_line(str(error))
+        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not any(words in said for words in FULL):
+            raise
+    _free()  # after the exception, whose traceback holds the tensors
+    raise OutOfMemoryError(f"{what}: out of memory ({said:.300})")
+
+
+def _free() -> None:
+    torch = import_extra("torch")
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -1,0 +1,330 @@
+"""Text-to-image checkpoints in the layout of diffusers: Stable Diffusion, SDXL, SD3, FLUX and their kin."""
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from inspect import isclass, signature
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from PIL import Image
+from pydantic import Field
+
+from driftledger.components.base import Generator, Operational
+from driftledger.components.checkpoints import (
+    ADAPTER,
+    CheckpointComponent,
+    Source,
+    adapter_refused,
+    memory_guard,
+    quietly,
+    refuse_random,
+)
+from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.core.images import ENCODING
+from driftledger.core.registry import import_extra
+from driftledger.core.types import Generated, Outcome, PromptUsage
+
+_LOUD = ("diffusers", "transformers")
+"""They warn of what a record says: a prompt cut off, an image flagged."""
+
+
+class PromptReader:
+    """The tokenizers of a loaded pipeline: what is read of a prompt, and prompts that cannot command them.
+
+    A description is untrusted text. One that holds ``<|endoftext|>`` or ``</s>`` would be read as if it ended there,
+    since tokenizers take what looks like their control tokens for the tokens themselves.
+    """
+
+    def __init__(self, pipeline: Any) -> None:
+        base = import_extra("transformers").PreTrainedTokenizerBase
+        parts = [getattr(part, "tokenizer", part) for part in pipeline.components.values()]
+        self.tokenizers = [part for part in parts if isinstance(part, base)]
+        self.tower = None if hasattr(pipeline, "_text_preprocessing") else self._longest(pipeline)
+        """The tokenizer of the tower that reads the most, and how many of a prompt's own tokens it is given; None where
+        a pipeline rewrites prompts before it reads them (PixArt, Sana), or reads them by other means than CLIP and
+        T5."""
+
+    @staticmethod
+    def _longest(pipeline: Any) -> tuple[Any, int] | None:
+        transformers = import_extra("transformers")
+        asked = signature(pipeline.__call__).parameters.get("max_sequence_length")
+        towers = []
+        for name, tokenizer in pipeline.components.items():
+            encoder = name.replace("tokenizer", "text_encoder")
+            if encoder == name or tokenizer is None or getattr(pipeline, encoder, None) is None:
+                continue
+            if isinstance(tokenizer, transformers.CLIPTokenizer):
+                length = tokenizer.model_max_length
+            elif isinstance(tokenizer, transformers.T5Tokenizer) and asked is not None:
+                length = asked.default
+            else:
+                return None
+            towers.append((tokenizer, length - tokenizer.num_special_tokens_to_add()))
+        return max(towers, key=lambda tower: tower[1], default=None)
+
+    def reading(self, prompt: str) -> PromptUsage | None:
+        """Tokens of the prompt itself, without those that a tokenizer puts around it, and how many of them are read.
+
+        One tower stands for all, the same for every prompt: in FLUX and SD3, T5's, while CLIP reads the first 75.
+        """
+        if self.tower is None:
+            return None
+        tokenizer, limit = self.tower
+        tokens = len(tokenizer(prompt, add_special_tokens=False).input_ids)
+        return PromptUsage(tokens, min(tokens, limit))
+
+    def harmless(self, prompt: str) -> str:
+        """The prompt with a space inside whatever a tokenizer would take for a control token: ``< /s>``; a lone
+        surrogate, which no tokenizer takes, becomes a question mark.
+
+        A tokenizer that is not backed by the Rust library does not say where it found one, and is not asked.
+        """
+        prompt = prompt.encode("utf-8", "replace").decode()
+        for tokenizer in self.tokenizers:
+            if tokenizer.is_fast:
+                prompt = _broken_up(prompt, tokenizer)
+        return prompt
+
+
+def _broken_up(prompt: str, tokenizer: Any) -> str:
+    """Put a space after the first character of each control token. By tokens and not by characters, since a tokenizer
+    may normalise: T5's reads a full-width ``＜/s＞`` as its end too."""
+    unknown = {tokenizer.unk_token_id} - {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
+    control = set(tokenizer.all_special_ids) - unknown
+    for _ in range(8):  # one is enough but for tokens that overlap; hostile text must not keep a run busy for ever
+        read = tokenizer(prompt, add_special_tokens=False, return_offsets_mapping=True)
+        spots = set()
+        for number, (start, end) in zip(read.input_ids, read.offset_mapping, strict=True):
+            said = prompt[start:end].lstrip()
+            if number in control and len(said.rstrip()) > 1:  # SDXL's second tokenizer pads with "!"
+                spots.add(end - len(said) + 1)
+        for spot in sorted(spots, reverse=True):
+            prompt = f"{prompt[:spot]} {prompt[spot:]}"
+        if not spots:
+            break
+    return prompt
+
+
+class _Ready(NamedTuple):
+    pipeline: Any
+    arguments: dict[str, Any]
+    """Of every call, beside prompts and seeds."""
+    reader: PromptReader
+
+
+class Diffusers(CheckpointComponent, Generator):
+    """Draws with the pipeline that a checkpoint names. What a setting leaves at None is the pipeline's default."""
+
+    provider: ClassVar[str] = "diffusers"
+    version: ClassVar[str] = "1"
+    libraries: ClassVar[tuple[str, ...]] = ("torch", "diffusers", "transformers", "pillow")
+    extra: ClassVar[str] = "diffusers"
+
+    steps: int | None = Field(default=None, ge=1, le=1000)
+    """Denoising steps."""
+    guidance_scale: float | None = Field(default=None, ge=0, le=100)
+    height: int | None = Field(default=None, ge=8, le=8192, multiple_of=8)
+    """In pixels."""
+    width: int | None = Field(default=None, ge=8, le=8192, multiple_of=8)
+    negative_prompt: str | None = None
+    variant: str | None = Field(default=None, pattern=r"^\w+$")
+    """Which of several files of weights, e.g. ``fp16`` for ``*.fp16.safetensors``."""
+    scheduler: str | None = None
+    """A class that diffusers lists as compatible with the checkpoint's own, which None takes."""
+    safety_checker: bool = True
+    """Whether a checkpoint's safety checker is used, if it has one. What it flags is ``filtered``."""
+    vae_tiling: bool = False
+    """Decode large images in tiles, which takes less memory and blends at their borders."""
+    offload: Operational[Literal["none", "model", "sequential"]] = "none"
+    """Keep weights in the host's memory, and move each model, or each layer, to the device when it is used."""
+
+    def identity(self) -> dict[str, Any]:
+        return super().identity() | {
+            "encoding": ENCODING,
+            "scheduler": self._scheduler_identity(),
+            "safety_checker": "safety_checker" in self._index and "safety_checker" not in self._without,
+        }
+
+    @property
+    def unrepeatable(self) -> str | None:
+        # Last bits depend on a batch's size, in float32 too: of 16 images drawn in fours, 2 differ when drawn alone.
+        return f"the company in its batches of {self.batch_size} changes pixels" if self.batch_size > 1 else None
+
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        if not prompts:
+            return []
+        ready = self.loaded
+        with memory_guard(self.path), quietly(*_LOUD):
+            texts = [ready.reader.harmless(prompt) for prompt in prompts]
+            readings = [ready.reader.reading(text) for text in texts]
+            drawn = self._draw(ready, texts, seeds)
+        # DeepFloyd IF has a name of its own for it
+        flags = getattr(drawn, "nsfw_content_detected", None) or getattr(drawn, "nsfw_detected", None)
+        made = []
+        for values, flagged, reading, prompt, text in zip(
+            drawn.images, flags or [False] * len(texts), readings, prompts, texts, strict=True
+        ):
+            image, outcome, error = None, Outcome.OK, None
+            if flagged:
+                outcome, error = Outcome.FILTERED, "flagged by the checkpoint's safety checker"
+            elif not np.isfinite(values).all():
+                outcome = Outcome.FAILED
+                error = f"the image is not finite; {self.dtype} may overflow in this checkpoint"
+            else:  # H×W×3, from 0 to 1
+                image = Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8))
+            revised = None if text == prompt else text
+            made.append(Generated(image, outcome, error=error, reading=reading, revised_prompt=revised))
+        return made
+
+    def _draw(self, ready: _Ready, texts: list[str], seeds: Sequence[int]) -> Any:
+        torch = import_extra("torch")
+        arguments = dict(ready.arguments)
+        if "negative_prompt" in arguments:
+            arguments["negative_prompt"] = [self.negative_prompt] * len(texts)  # one for all is refused
+        generators = [torch.Generator("cpu").manual_seed(seed) for seed in seeds]
+
+        def global_noise() -> list[Any]:
+            return [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
+
+        before = global_noise()
+        try:
+            with torch.inference_mode(self.offload == "none"):  # weights that move meanwhile would stay in that mode
+                drawn = ready.pipeline(prompt=texts, generator=generators, output_type="np", **arguments)
+        except ValueError as error:  # how pipelines refuse sizes and schedulers
+            raise ConfigError(f"{self.path!r:.200} cannot draw: {' '.join(str(error).split()):.400}") from error
+        if not all(map(torch.equal, before, global_noise())):
+            name = type(ready.pipeline.scheduler).__name__
+            raise ConfigError(f"{self.path!r:.200}: {name} draws noise that no seed reaches; set another scheduler")
+        return drawn
+
+    def load(self, source: Source) -> _Ready:
+        if self.offload != "none" and self.torch_device == "cpu":
+            raise ConfigError(f"{self.path!r:.200}: offload is for a device beside the CPU; remove it, or set device")
+        diffusers = import_extra("diffusers")
+        arguments = self.weight_arguments | {"variant": self.variant}
+        revision = arguments.pop("revision")
+        folder = source.folder or Path(
+            diffusers.DiffusionPipeline.download(source.repository, revision=revision, **arguments, **self._without)
+        )
+        with quietly(*_LOUD):
+            parts = {name: self._whole(folder, name, *where) for name, where in self._index.items() if where[0]}
+            given = {name: part for name, part in parts.items() if part is not None} | self._without
+            pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(folder, **arguments, **given)
+            return self._prepared(pipeline)
+
+    def _whole(self, folder: Path, name: str, library: str, class_name: str) -> Any:
+        """A part that has weights, with all of them: pipelines only warn where some are missing."""
+        diffusers, transformers = import_extra("diffusers"), import_extra("transformers")
+        homes = {"diffusers": diffusers, "transformers": transformers}
+        home = homes.get(library) or getattr(diffusers.pipelines, library, None)
+        found: Any = getattr(home, class_name, None)
+        if not isclass(found) or not issubclass(found, (diffusers.ModelMixin, transformers.PreTrainedModel)):
+            return None  # without weights, or for the pipeline to refuse
+        place = folder / name if (folder / name).is_dir() else folder
+        if (place / ADAPTER).is_file():
+            raise adapter_refused(f"{name} of {self.path!r:.200}")
+        arguments = {key: value for key, value in self.weight_arguments.items() if key in ("dtype", "use_safetensors")}
+        if self.variant is not None and any(place.glob(f"*.{self.variant}*")):
+            arguments["variant"] = self.variant
+        if issubclass(found, transformers.PreTrainedModel):
+            arguments["ignore_mismatched_sizes"] = True  # to read of them in the report
+        loader: Any = found
+        part, report = loader.from_pretrained(place, output_loading_info=True, **arguments)
+        try:
+            refuse_random(report)
+        except ValueError as error:
+            raise ConfigError(f"{self.path!r:.200} is damaged: {name}: {error}; fetch it again") from None
+        return part
+
+    def _prepared(self, pipeline: Any) -> _Ready:
+        if pipeline._load_connected_pipes:  # found by a name in its README, at no commit
+            raise ConfigError(f"{self.path!r:.200} needs a second checkpoint, which nothing pins; use another")
+        arguments = self._arguments(pipeline)
+        if self.scheduler is not None:
+            pipeline.scheduler = self._other_scheduler()
+        if getattr(pipeline, "watermark", None) is not None:  # SDXL's, if a library for it happens to be installed
+            pipeline.watermark = None
+        if self.vae_tiling:
+            if not hasattr(getattr(pipeline, "vae", None), "enable_tiling"):
+                raise ConfigError(f"{self.path!r:.200} cannot decode in tiles; remove vae_tiling")
+            pipeline.vae.enable_tiling()
+        pipeline.set_progress_bar_config(disable=True)
+        if self.offload == "model":
+            pipeline.enable_model_cpu_offload(device=self.torch_device)
+        elif self.offload == "sequential":
+            pipeline.enable_sequential_cpu_offload(device=self.torch_device)
+        else:
+            pipeline.to(self.torch_device)
+        return _Ready(pipeline, arguments, PromptReader(pipeline))
+
+    def _arguments(self, pipeline: Any) -> dict[str, Any]:
+        taken = signature(pipeline.__call__).parameters
+        arguments = {}
+        for setting in ("steps", "guidance_scale", "height", "width", "negative_prompt"):
+            value, argument = getattr(self, setting), "num_inference_steps" if setting == "steps" else setting
+            if value is None:
+                continue
+            unread = setting == "negative_prompt" and "true_cfg_scale" in taken and taken["true_cfg_scale"].default <= 1
+            if argument not in taken or unread:  # FLUX takes a negative prompt, and by default does not look at it
+                name = type(pipeline).__name__
+                raise ConfigError(f"{self.path!r:.200}: {setting} has no effect on a {name}; remove it")
+            arguments[argument] = value
+        # Its cleaning of prompts depends on whether ftfy and bs4 are installed.
+        return arguments | ({"clean_caption": False} if "clean_caption" in taken else {})
+
+    @cached_property
+    def _index(self) -> dict[str, list[Any]]:
+        """The name of each part → its library and its class; None twice where the checkpoint has no such part, or where
+        it is a safety checker that is not wanted."""
+        index = self._json("model_index.json")
+        unwanted = "" if self.safety_checker else "safety_checker"
+        return {
+            name: [None, None] if name == unwanted else part
+            for name, part in index.items()
+            if isinstance(part, list) and len(part) == 2 and not name.startswith("_")
+        }
+
+    @property
+    def _without(self) -> dict[str, None]:
+        return {name: None for name, part in self._index.items() if part[0] is None}
+
+    def _scheduler_identity(self) -> dict[str, Any]:
+        name, config = self._scheduler_config
+        if self.scheduler is not None:
+            scheduler = self._other_scheduler()
+            name, config = type(scheduler).__name__, dict(scheduler.config)
+        text = json.dumps({key: value for key, value in config.items() if not key.startswith("_")}, default=list)
+        return {"class": name, "config": json.loads(text, parse_constant=str)}  # some hold -Infinity
+
+    @cached_property
+    def _scheduler_config(self) -> tuple[str, dict[str, Any]]:
+        """The class of the checkpoint's own, and what it is built from, read without loading anything."""
+        name = self._index.get("scheduler", [None, None])[1]
+        if name is None:
+            raise ConfigError(f"{self.path!r:.200} names no scheduler in model_index.json; use another checkpoint")
+        return name, self._json("scheduler/scheduler_config.json")
+
+    def _other_scheduler(self) -> Any:
+        """One that the settings ask for, from the configuration of the checkpoint's own."""
+        diffusers = import_extra("diffusers")
+        name, config = self._scheduler_config
+        with quietly(*_LOUD):
+            found = getattr(diffusers, name).from_config(config).compatibles
+            fitting = {one.__name__: one for one in found if issubclass(one, diffusers.SchedulerMixin)}
+            if self.scheduler not in fitting:
+                raise ConfigError(unknown_name(f"{self.path!r:.200}: scheduler", str(self.scheduler), fitting))
+            return fitting[self.scheduler].from_config(config)
+
+    def _json(self, name: str) -> dict[str, Any]:
+        """A small file of the checkpoint, from the folder, the hub's cache or the hub."""
+        try:
+            file = self.source.local([name]) / name
+            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            if not isinstance(found, dict):
+                raise ValueError("it is not an object")
+            return found
+        except (OSError, ValueError) as error:
+            said = f"{name} cannot be read ({' '.join(str(error).split()):.300})"
+            raise ConfigError(f"{self.path!r:.200} is not a checkpoint of diffusers: {said}") from None

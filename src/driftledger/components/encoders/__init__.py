@@ -1,1 +1,0 @@
-"""Encoders with published weights."""

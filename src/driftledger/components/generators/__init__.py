@@ -1,1 +1,0 @@
-"""Text-to-image services and pipelines."""

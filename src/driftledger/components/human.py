@@ -1,0 +1,282 @@
+"""People as a row in every table, as in the GenCeption paper's Table 5: they get the models' prompt and a sheet.
+
+People answer in weeks where models answer in seconds, so nobody waits for them here: what is not written yet is a
+failed call, which the next run tries again. What a person wrote is worth more than anything a program could write: a
+sheet is only ever added to, and in one step.
+"""
+
+import hashlib
+import html
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from driftledger.components.base import Model, Operational
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import ConfigError, DataError, may_be_missing
+from driftledger.core.files import write_bytes
+from driftledger.core.paths import leads_out
+from driftledger.core.sheets import SheetTable, cleaned, column_names, read_table, table_text
+from driftledger.core.strict import ID_RULE, is_id
+from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject
+
+SHEET = "sheet.csv"
+COLUMNS = ("sample", "t", "image", "text", "annotator")
+REQUIRED = ("sample", "t", "text", "annotator")
+
+
+class SheetEntry(NamedTuple):
+    """What a row holds. ``text`` is empty where nobody has written yet."""
+
+    subject: Subject
+    picture: str
+    """:func:`picture_of` the image it describes; empty in a sheet that names none."""
+    annotator: str
+    text: str
+
+
+def picture_of(image: ImageFile) -> str:
+    """The first 12 hex digits of the SHA-256 of size and pixels: equal for one picture in two encodings."""
+    picture = image.open()
+    return hashlib.sha256(b"%dx%d:" % picture.size + picture.tobytes()).hexdigest()[:12]
+
+
+def read_sheet(path: Path) -> tuple[SheetTable, list[SheetEntry]]:
+    """Read a sheet as spreadsheets save it, and the entry of each row; see :mod:`driftledger.core.sheets`.
+
+    Raises:
+        ConfigError: it is missing, is no CSV file with the :data:`REQUIRED` columns, or a row cannot be understood.
+    """
+    table = read_table(path, REQUIRED, "human", "driftledger people descriptions DATASET MODEL")
+    entries = []
+    for number, cells in table.entries():
+        sample, t = cells["sample"], cells["t"]
+        if not sample:
+            raise ConfigError(f"human: {path}, line {number}: the row names no sample; fill in which one it is about")
+        if not re.fullmatch(r"0*[1-9][0-9]{0,8}", t):
+            raise ConfigError(f"human: {path}, line {number}: t is {t!r:.100}; it must be a whole number from 1 on")
+        named = re.fullmatch(rf"images/{re.escape(sample)}-{int(t)}-([0-9a-f]{{12}})\.png", cells.get("image", ""))
+        picture = named[1] if named else ""
+        entries.append(SheetEntry(Subject(sample, int(t)), picture, cells["annotator"], cells["text"]))
+    return table, entries
+
+
+Annotator = Annotated[str, AfterValidator(lambda text: cleaned(text).strip()), Field(min_length=1, max_length=100)]
+
+
+class Human(Model):
+    """Answers with what people wrote into a sheet about a sample at iteration ``t``.
+
+    A row whose image is named after its picture answers for that picture only: at t ≥ 2 it differs from generator to
+    generator, and when an earlier description was edited. What a person wrote is never cut: a conversation's
+    ``max_tokens`` is ignored.
+    """
+
+    provider: ClassVar[str] = "human"
+    version: ClassVar[str] = "1"
+    code_is_identity: ClassVar[bool] = False  # what people wrote is the answer; the code looks it up
+
+    path: Operational[Path]
+    """A CSV file, or the folder that ``driftledger people descriptions`` writes; its content is in the identity."""
+    annotator: Annotator | None = None
+    """Whose rows are used. Without one there must be one row per sample and ``t``, whoever wrote it."""
+    annotators: Operational[tuple[Annotator, ...]] = ()
+    """Whom a new sheet asks: in turn within each category, so that nobody gets two images of one before all have one.
+    Who wrote a text is in its row, and so in the identity."""
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> Self:
+        if self.annotator is not None and self.annotators:
+            raise ValueError("annotator takes one person's rows, and annotators divides images among several; set one")
+        if len(set(self.annotators)) < len(self.annotators):
+            raise ValueError(f"annotators lists somebody twice: {', '.join(self.annotators)}")
+        return self
+
+    @property
+    def sheet(self) -> Path:
+        """The CSV file, whether it is there or not.
+
+        Raises:
+            ConfigError: the path cannot be reached, or is a folder whose sheet is a link out of it.
+        """
+        try:
+            path = self.path.expanduser()
+            if path.is_file() or (path.suffix.lower() == ".csv" and not path.is_dir()):
+                return path
+            if leads_out(path / SHEET, path):  # the folder comes back from somebody else
+                raise ConfigError(f"human: {path / SHEET} is a link out of its folder; put the sheet itself there")
+            return path / SHEET
+        except (OSError, RuntimeError) as error:
+            raise ConfigError(f"human: {str(self.path)!r:.200} cannot be reached ({error}); correct path") from None
+
+    def identity(self) -> dict[str, Any]:
+        """What the chosen rows say: neither their order, nor the file's form, nor rows without a text.
+
+        Raises:
+            ConfigError: the sheet is missing or damaged, or does not say which text is meant.
+        """
+        entries = {entry for entries in self._written.values() for entry in entries}
+        said = sorted((*entry.subject, entry.text, entry.annotator, entry.picture) for entry in entries)
+        return {"texts": len(said), "sha256": sha256_of(said)}
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        return [self._reply(conversation) for conversation in conversations]
+
+    def _reply(self, conversation: Conversation) -> Reply:
+        subject = conversation.subject
+        if subject is None:
+            raise ValueError("a conversation without a subject cannot be looked up in a sheet")
+        entries = self._written.get(subject, [])
+        image = conversation.last_image
+        picture = picture_of(image) if image is not None and any(entry.picture for entry in entries) else ""
+        for entry in entries:
+            if entry.picture in ("", picture):
+                return Reply(entry.text)
+        by = f" by {self.annotator!r}" if self.annotator else ""
+        sought = f"for sample {subject.sample!r:.200}, t={subject.t}{by} in {self.sheet.name}"
+        error = f"nothing is written {sought}; fill it in (driftledger people descriptions)"
+        if entries:
+            error = f"what is written {sought} is about another image; run driftledger people descriptions for a row"
+        return Reply("", Outcome.FAILED, error=error)
+
+    @cached_property
+    def _written(self) -> dict[Subject, list[SheetEntry]]:
+        """The chosen rows that have a text. Read once, so that the answers are what the fingerprint stands for."""
+        found: dict[Subject, list[SheetEntry]] = defaultdict(list)
+        with may_be_missing(self.path):
+            _, entries = read_sheet(self.sheet)
+        for entry in entries:
+            if not entry.text or self.annotator not in (None, entry.annotator):
+                continue
+            for other in found[entry.subject]:
+                overlap = entry.picture == other.picture or not entry.picture or not other.picture
+                if not overlap or (entry.annotator, entry.text) == (other.annotator, other.text):
+                    continue
+                where = f"human: {self.sheet} has several texts for sample {entry.subject.sample!r:.200}"
+                names = [repr(each.annotator[:100]) if each.annotator else "no name" for each in (other, entry)]
+                if entry.annotator == other.annotator:
+                    raise ConfigError(f"{where}, t={entry.subject.t} by {names[0]}; remove all rows of them but one")
+                raise ConfigError(
+                    f"{where}, t={entry.subject.t}, by {' and '.join(names)}; set annotator to choose one"
+                )
+            found[entry.subject].append(entry)
+        return found
+
+
+class Pending(NamedTuple):
+    """An image that waits for its description."""
+
+    subject: Subject
+    image: ImageFile
+    annotator: str | None = None
+    """Who is asked, if not anyone."""
+
+
+class AnswerSheetSummary(NamedTuple):
+    """How many images wait for a description, and how many rows have one, both for the annotator asked about."""
+
+    to_fill_in: int
+    filled_in: int
+
+
+def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None, prompt: str) -> AnswerSheetSummary:
+    """Write the folder that people work in, or add to the one that is there.
+
+    ``sheet.csv`` gets a row for each pending image that has none yet, by ``annotator`` if one is named, otherwise by
+    whoever is asked for that image, or by anyone; what it holds stays, its separator and columns of its own included.
+    Beside it are the images, a page that shows those that still wait, and the instructions. A second call with the
+    same arguments changes nothing.
+
+    Args:
+        prompt: what the models are asked, word for word.
+
+    Raises:
+        ConfigError: the sheet that is there cannot be read; it stays as it is.
+        DataError: a sample's id is no safe file name, or what is to be written is a link out of the folder.
+    """
+    for written in (SHEET, "images", "index.html", "instructions.txt"):
+        if leads_out(folder / written, folder):
+            raise DataError(f"{folder / written} is a link out of its folder; remove it")
+    for subject, *_ in pending:
+        if not is_id(subject.sample):
+            raise DataError(f"the sample id {subject.sample!r:.200} is no safe file name; {ID_RULE}")
+    path = folder / SHEET
+    sheet, entries = read_sheet(path) if path.exists() else (SheetTable(list(COLUMNS), [], []), [])
+    annotator = None if annotator is None else cleaned(annotator).strip()
+    mine = [entry for entry in entries if annotator in (None, entry.annotator)]
+    described = {(entry.subject, entry.picture) for entry in mine if entry.text}
+    asked = {(entry.subject, entry.picture) for entry in mine}
+    shown = {(each.subject, picture_of(each.image)): each for each in pending}
+    waiting, missing = {}, []
+    for (subject, picture), each in shown.items():
+        either = {(subject, picture), (subject, "")}
+        if described & either:
+            continue
+        name = f"images/{subject.sample}-{subject.t}-{picture}.png"
+        waiting[name] = subject
+        if not (folder / name).is_file():
+            write_bytes(folder / name, each.image.path.read_bytes())
+        if not asked & either:
+            missing.append(
+                {"sample": subject.sample, "t": str(subject.t), "image": name, "annotator": each.annotator or annotator}
+            )
+    _write(folder / "index.html", _page(waiting, prompt))
+    who = "your name" if any(each.annotator for each in pending) else annotator and f'"{annotator}"'
+    _write(folder / "instructions.txt", _instructions(prompt, who))
+    if missing or not path.exists():
+        columns = column_names(sheet.head)
+        new = [column for column in COLUMNS if column not in columns]
+        rows = [row + [""] * len(new) for row in sheet.rows]
+        rows += [[cells.get(column) or "" for column in [*columns, *new]] for cells in missing]
+        _write(path, table_text(sheet.head + new, rows, sheet.separator))
+    return AnswerSheetSummary(len(waiting), sum(1 for entry in mine if entry.text))
+
+
+def _write(path: Path, text: str) -> None:
+    data = text.encode("utf-8", "replace")
+    if not path.is_file() or path.read_bytes() != data:
+        write_bytes(path, data)
+
+
+def _instructions(prompt: str, who: str | None) -> str:
+    anyone = 'Put your name or initials into the column "annotator", spelt the same in every row.'
+    someone = f'Fill in the rows with {who} in the column "annotator".'
+    return f"""\
+index.html shows every image that waits for a description, with its sample and t. Write the description into {SHEET},
+into the column "text" of the row with that sample and t. The task is the one the models get, word for word:
+
+---
+{prompt}
+---
+
+- Describe what you see in the image, without searching for it and without help from a program.
+- {anyone if who is None else someone}
+- Leave the columns "sample", "t" and "image" as they are: they say which image a text is about.
+- Line breaks inside a cell are fine. A ' at the start of a cell keeps a spreadsheet from taking it for a formula or a
+  number; it is no part of the text.
+- Save as CSV in UTF-8, with commas, semicolons or tabs. If a spreadsheet shows each row in one cell, import the file
+  with a comma as separator.
+"""
+
+
+def _page(waiting: dict[str, Subject], prompt: str) -> str:
+    figures = "\n".join(
+        f"<figure><figcaption><b>{html.escape(subject.sample)}</b>, t = {subject.t}</figcaption>"
+        f'<img src="{html.escape(name)}" alt="" loading="lazy"></figure>'
+        for name, subject in waiting.items()
+    )
+    return f"""\
+<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Images to describe</title>
+<style>img {{ max-width: 100%; max-height: 90vh }} pre {{ white-space: pre-wrap }}</style>
+<h1>Images to describe: {len(waiting)}</h1>
+<p>Write into {SHEET}, as instructions.txt says:</p>
+<pre>{html.escape(prompt)}</pre>
+{figures}
+</html>
+"""

@@ -1,1 +1,0 @@
-"""Multimodal LLMs and people."""

@@ -1,1 +1,0 @@
-"""Answers and descriptions that were made elsewhere, read from the files that other evaluation tools write."""

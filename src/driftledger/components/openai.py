@@ -1,0 +1,589 @@
+"""Chat models and image generators behind OpenAI's protocol: OpenAI itself, and the services that imitate it.
+
+A client makes single attempts and takes nothing from the environment but the key, proxies and certificates: where
+calls go and what is asked stands in params.yaml.
+"""
+
+import asyncio
+import base64
+import binascii
+import math
+import os
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from urllib.parse import urlsplit
+
+from PIL import Image
+from pydantic import Field, JsonValue, model_validator
+from pydantic_core import from_json
+
+from driftledger.components.base import Operational
+from driftledger.components.service import (
+    OneImage,
+    OneReply,
+    RemoteComponent,
+    RemoteGenerator,
+    RemoteModel,
+    TransientError,
+)
+from driftledger.core.canonical import canonical_json
+from driftledger.core.errors import ConfigError, ServiceError
+from driftledger.core.files import LARGEST_ANSWER, LARGEST_IMAGE
+from driftledger.core.images import MOST_PIXELS
+from driftledger.core.registry import import_extra
+from driftledger.core.text import for_line
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Turn, Usage
+
+if TYPE_CHECKING:
+    import openai
+
+A = TypeVar("A")
+
+OFFICIAL = "https://api.openai.com/v1"
+
+_LONGEST_MESSAGE = 300
+_SHORTEST_SECRET = 16
+"""A shorter key is a placeholder such as EMPTY or lm-studio, and such a word may stand in an answer."""
+_MASKED_KEY = re.compile(r"[\w-]*\*{2,}[\w*-]*")
+"""What services show of a wrong key: its first and last characters."""
+
+_AGAIN = {408, 409, 425, 429}
+_AFTER_THE_WORK = {502, 504, 524}
+"""A gateway has lost the answer; the service behind it may have made it, and bill it."""
+_THIS_INPUT = {400, 413, 415, 422}
+_FILTER = re.compile(
+    r"\b(content_filter|content_policy_violation|ContentPolicyViolation\w*|moderation_blocked|data_inspection_failed|"
+    r"(prompt|input) was flagged)\b",
+    re.IGNORECASE,
+)
+"""In an error's code, type or message: OpenAI, Azure, LiteLLM, DashScope, OpenRouter."""
+_EVERY_CALL = {
+    *("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "account_deactivated"),
+    *("invalid_api_key", "model_not_found", "unknown_parameter", "unsupported_parameter"),
+}
+"""Codes that no other attempt and no other input gets past, whatever the status: a used-up quota comes as 429."""
+_ADVICE = {
+    402: "check the account's credit",
+    403: "check what the account may use",
+    404: "check model and base_url",
+    429: "check the account's quota and credit",
+}
+
+FINISH_REASONS: dict[str, Outcome] = {
+    **dict.fromkeys(("", "stop", "end_turn", "eos", "eos_token", "stop_sequence", "complete"), Outcome.OK),
+    **dict.fromkeys(("length", "max_tokens", "model_length", "token_limit", "max_output_tokens"), Outcome.TRUNCATED),
+    **dict.fromkeys(("max_output_reached", "model_context_window_exceeded"), Outcome.TRUNCATED),
+    **dict.fromkeys(("content_filter", "safety", "recitation", "blocklist", "sensitive"), Outcome.FILTERED),
+    **dict.fromkeys(("prohibited_content", "spii"), Outcome.FILTERED),
+    "refusal": Outcome.REFUSED,
+}
+"""Why an answer ended, in lower case and without Gemini's ``image_``. Any other reason is no whole answer: the call is
+tried again."""
+
+
+class OpenAIComponent(RemoteComponent):
+    """A component behind OpenAI's protocol: OpenAI, vLLM, llama.cpp, Ollama, or a compatible endpoint of others."""
+
+    reserved: ClassVar[frozenset[str]] = frozenset({"model", "n", "stream"})
+    """Fields of a request that ``extra`` must not hold: they have a setting, or are the provider's own."""
+
+    most_bytes: ClassVar[int] = LARGEST_ANSWER
+    """Of an answer."""
+
+    model: str = Field(min_length=1)
+    """The pinned name, e.g. ``gpt-4o-2024-08-06``; an alias such as ``gpt-4o`` stands for another model some day."""
+    base_url: str | None = None
+    """Up to and with ``/v1``; ``null`` is OpenAI's own, whatever OPENAI_BASE_URL says. It decides who answers, so it
+    is in the fingerprint as it stands: at another port there may be another server. For several servers of one model
+    name a router in front of them, LiteLLM's or vLLM's."""
+    service_name: str | None = Field(default=None, min_length=1, max_length=100, exclude_if=lambda name: name is None)
+    """What stands in the fingerprint in the place of addresses that change from job to job. Whoever serves another
+    model, or serves it otherwise, has to choose another name."""
+    server_version: str | None = Field(
+        default=None, min_length=1, max_length=100, exclude_if=lambda version: version is None
+    )
+    """The version of your own server, e.g. of vLLM: in the fingerprint, and the server has to confirm it at
+    ``/version`` before it is asked anything else."""
+    batch_invariant: bool | None = Field(default=None, exclude_if=lambda given: given is None)
+    """Whether your own server computes each answer as if it were alone (vLLM under ``VLLM_BATCH_INVARIANT=1``). In the
+    fingerprint by your word: no server tells."""
+    api_key_env: Operational[str | None] = "OPENAI_API_KEY"
+    """The environment variable that holds the key; ``null`` for a server that needs none. Has to be given together
+    with ``base_url``, so that no service is sent another one's key."""
+    extra: dict[str, JsonValue] = Field(default_factory=dict)
+    """Further fields of each request, e.g. ``reasoning_effort`` or ``top_p``."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        # Not with the field itself: its error would show the value, which may be a key in the wrong place.
+        if self.api_key_env is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", self.api_key_env):
+            raise ValueError("api_key_env is the name of an environment variable, in capitals, and not the key itself")
+        if self.base_url is None and (self.service_name or self.server_version):
+            raise ValueError("service_name and server_version are of your own server; set base_url")
+        if self.base_url is not None:
+            try:
+                parts = urlsplit(self.base_url)
+                fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+            except ValueError:  # whose words may quote a password
+                fits = None
+            if not fits or not self.base_url.isprintable() or " " in self.base_url:
+                raise ValueError("base_url must be an address that begins with http:// or https:// and names a host")
+            if parts.username is not None or parts.query or parts.fragment:
+                raise ValueError("base_url must hold no user, query or fragment; api_key_env names the key's variable")
+            if "api_key_env" not in self.model_fields_set:
+                raise ValueError("beside base_url, api_key_env must name the variable with its key, or be null")
+        for name in sorted(self.extra.keys() & self.reserved):
+            raise ValueError(f"extra must not hold {name!r}: it has a setting of its own, or only one possible value")
+        canonical_json(self.extra)
+        return self
+
+    @property
+    def title(self) -> str:
+        return f"openai {self.model}"
+
+    @property
+    def url(self) -> str:
+        """The address before ``/chat/completions`` or ``/images/generations``."""
+        return (self.base_url or OFFICIAL).rstrip("/")
+
+    @property
+    def host(self) -> str:
+        """Host and port of the server."""
+        return urlsplit(self.url).netloc
+
+    def identity(self) -> dict[str, Any]:
+        return {"model": self.model, "service": self.service_name or self.host}
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        found: dict[str, Any] = super().spec
+        if self.service_name is not None:
+            del found["settings"]["base_url"]
+        return found
+
+    @asynccontextmanager
+    async def service(self) -> "AsyncIterator[Service]":
+        """A client of the server, open for as long as the context lasts."""
+        openai = import_extra("openai")
+        import httpx2
+
+        key = None
+        if self.api_key_env is not None:
+            key = os.environ.get(self.api_key_env, "").strip()
+            if not re.fullmatch(r"[!-~]+", key):
+                raise ConfigError(
+                    f"{self.title}: the environment variable {self.api_key_env} is not set, or holds no key; put the "
+                    f"key for {self.host} there, or set api_key_env to null for a server that needs none"
+                )
+        try:
+            http = openai.DefaultAsyncHttpxClient(
+                follow_redirects=False,
+                headers={"accept-encoding": "identity"},
+                event_hooks={"response": [_bounded(self.most_bytes)]},
+            )
+            client = openai.AsyncOpenAI(
+                api_key=key or "none",  # given nothing, it would take OPENAI_API_KEY and send that
+                base_url=self.url,
+                max_retries=0,
+                timeout=self.limits.timeout,
+                http_client=http,
+            )
+        except httpx2.InvalidURL as error:
+            raise ConfigError(f"{self.title}: base_url cannot be asked: {error}; correct it and run again") from None
+        # It has read OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS, and has no argument against that.
+        client.organization = client.project = None
+        client._custom_headers = {}
+        async with client:
+            service = Service(client, f"{self.title} at {self.host}", key, self.api_key_env)
+            if self.server_version is not None:
+                await service.check_version(self.server_version)
+            yield service
+
+
+class Rejected(Exception):  # noqa: N818 - an answer, if an unwelcome one
+    """The service will not do this one call; ``usage`` is None where it does not say whether it bills for that."""
+
+    def __init__(self, outcome: Outcome, message: str, usage: Usage | None) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+        self.usage = usage
+
+
+class Service:
+    """An open client of one server: single attempts, and what their failures mean, without the key."""
+
+    def __init__(self, client: "openai.AsyncOpenAI", who: str, key: str | None, api_key_env: str | None) -> None:
+        self._client = client
+        self._who = who
+        """Component and host, as sentences name them."""
+        self._key = key
+        self._api_key_env = api_key_env
+
+    async def post(self, path: str, body: Mapping[str, Any], needed: str) -> Any:
+        """Make one request and read the JSON that answers it, an object with a list ``needed`` that holds an object.
+
+        Raises:
+            TransientError: there is no answer, or none that can be read, for a reason that may pass.
+            ServiceError: every call would be answered like this.
+            Rejected: this one is.
+        """
+        import httpx2
+        import openai
+
+        try:
+            response = await self._client.post(path, body=body, cast_to=httpx2.Response)
+        except openai.APIStatusError as error:
+            raise self._refused(error) from None
+        except openai.APIConnectionError as error:
+            raise self._lost(error) from None
+        text = response.text
+        if self._key and len(self._key) >= _SHORTEST_SECRET:
+            text = text.replace(self._key, "***")
+        with suppress(ValueError):
+            answer = from_json(text)
+            if _found(answer, dict, needed, 0) is not None:
+                return answer
+        raise self.useless(f"an answer that cannot be read: {text[:1000]}")
+
+    async def check_version(self, declared: str) -> None:
+        """Hold the server to the version that it says at ``/version`` beside ``/v1``, as vLLM does."""
+        import httpx2
+        import openai
+
+        url = str(self._client.base_url).rstrip("/").removesuffix("/v1") + "/version"
+        version = None
+        try:
+            with suppress(openai.APIStatusError, ValueError):
+                response = await self._client.get(url, cast_to=httpx2.Response, options={"timeout": 10.0})
+                version = _found(from_json(response.content), str, "version")
+        except openai.APIConnectionError as error:
+            raise ServiceError(f"{self._who} does not answer ({self._lost(error)}); start it") from None
+        if version is None:
+            raise ServiceError(f"{self._who} does not say its version at /version; remove server_version and run again")
+        if version != declared:
+            raise ServiceError(
+                f"{self._who} is version {self.say(version):.80}, and its entry says {declared}; start that version, "
+                "or change server_version: what another version answers is another component's"
+            )
+
+    def say(self, text: str) -> str:
+        """``text`` from the service on one short line, without the key."""
+        text = text.replace(self._key, "***") if self._key else text
+        line = _MASKED_KEY.sub("***", for_line(text.encode(errors="backslashreplace").decode()))
+        return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
+
+    def useless(self, text: str) -> TransientError:
+        """The service has done something, but nothing to go on with; ``text`` may quote it."""
+        return TransientError(self.say(text), billed=True)
+
+    def _lost(self, error: "openai.APIConnectionError") -> TransientError:
+        """There is no answer."""
+        import httpx2
+
+        cause = error.__cause__
+        said = self.say(f"{type(cause).__name__}: {cause}".removesuffix(": "))
+        not_sent = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
+        return TransientError(f"{self._who}: {said}", billed=not not_sent)
+
+    def _refused(self, error: "openai.APIStatusError") -> TransientError | ServiceError | Rejected:
+        """The answer is an HTTP error."""
+        status, body = error.status_code, error.body  # the client has unwrapped {"error": …}
+        if isinstance(body, list) and body and isinstance(body[0], dict):  # Gemini
+            body = body[0].get("error")
+        detail = {"message": body} if isinstance(body, str) else body if isinstance(body, dict) else {}
+        message = detail.get("message")
+        message = message if isinstance(message, str) and message else error.response.text
+        said = f"HTTP {status}: {self.say(message)}"
+        codes = {str(detail.get("code")), str(detail.get("type"))}
+        if status < 500 and _FILTER.search(" ".join((*codes, message))):
+            return Rejected(Outcome.FILTERED, said, None)
+        # A value from params.yaml, such as a temperature, and not the call's own content.
+        setting = not str(detail.get("param") or "messages").startswith(("messages", "prompt"))
+        every_call = codes & _EVERY_CALL or ("unsupported_value" in codes and setting)
+        if not every_call and "API_KEY_INVALID" not in error.response.text:  # Gemini's, deep inside a 400
+            if status in _AGAIN or status >= 500:
+                return TransientError(said, retry_after(error.response.headers), billed=status in _AFTER_THE_WORK)
+            if status in _THIS_INPUT:
+                return Rejected(Outcome.FAILED, said, Usage(0, 0))
+        advice = _ADVICE.get(status, "check base_url" if status < 400 else "change the entry in params.yaml")
+        if status == 401:
+            env = self._api_key_env
+            advice = f"check the key in {env}" if env else "name in api_key_env the variable that holds its key"
+        return ServiceError(f"{self._who}: {said}; {advice} and run again")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a service asks to wait, given in milliseconds, seconds or as a date; None where it asks for none."""
+    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        value = headers.get(name, "")
+        try:
+            seconds = float(value) / per_second
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(value).timestamp() - time.time()
+            except (ValueError, OverflowError):
+                continue
+        if math.isfinite(seconds) and seconds > 0:
+            return seconds
+    return None
+
+
+def _bounded(most: int) -> Callable[[Any], Awaitable[None]]:
+    """A hook that ends an answer at ``most`` bytes. A compressed one, which may hold gigabytes, was not asked for."""
+    import httpx2
+
+    async def hook(response: httpx2.Response) -> None:
+        if (encoding := response.headers.get("content-encoding", "identity")) != "identity":
+            raise httpx2.DecodingError(f"its encoding {encoding!r:.80} was not asked for")
+        content = bytearray()
+        async for piece in response.stream:  # type: ignore[union-attr]
+            content += piece
+            if len(content) > most:
+                raise httpx2.DecodingError(f"it has more than {most:,} bytes")
+        await response.stream.aclose()  # type: ignore[union-attr]
+        response.stream = httpx2.ByteStream(bytes(content))
+        response.encoding = "utf-8"  # some of Python's encodings give no text, or take minutes
+
+    return hook
+
+
+def tokens_of(text: str) -> int:
+    """About how many tokens ``text`` has, rather too many: a token has three bytes in Chinese, four in English."""
+    return -(-len(text.encode()) // 3)
+
+
+def _found(answer: Any, kind: type[A], *path: str | int) -> A | None:
+    """What lies in an answer at a path; None where it is not of that kind: the answer is paid for, and an odd figure
+    beside it is no reason to ask again."""
+    for step in path:
+        if isinstance(answer, dict) or (isinstance(answer, list) and step == 0 and answer):
+            answer = answer.get(step) if isinstance(answer, dict) else answer[0]
+        else:
+            return None
+    return answer if type(answer) is kind else None
+
+
+def _tokens(answer: Any, name: str) -> int | None:
+    count = _found(answer, int, "usage", name)
+    return count if count is not None and 0 <= count <= 2**40 else None
+
+
+class OpenAIChat(OpenAIComponent, RemoteModel):
+    """A chat model.
+
+    An empty answer counts as a hiccup: it is asked for again, and has failed when attempts are used up. Where nothing
+    but the length limit was reached, as by a model that thinks first, it has failed at once.
+    """
+
+    provider: ClassVar[str] = "openai"
+    version: ClassVar[str] = "1"
+    reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
+        *("messages", "temperature", "seed", "max_tokens", "max_completion_tokens"),
+        *("use_beam_search", "add_generation_prompt", "continue_final_message"),
+    }
+
+    temperature: float | None = Field(default=0.0, ge=0.0, le=2.0)
+    """``null`` is not sent, for models that refuse any."""
+    max_tokens: int = Field(default=1024, ge=1)
+    """Most tokens of an answer; with models that think first, of their thoughts too. Where a conversation allows fewer,
+    it is that many."""
+    max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] | None = None
+    """What a request calls it. ``null``: ``max_completion_tokens`` at OpenAI, whose newer models refuse the older name,
+    and elsewhere ``max_tokens``, since Ollama and others ignore the newer one without a word."""
+    seed: int | None = None
+    """Sent where given; no service promises equal answers for it."""
+    beams: int | None = Field(default=None, ge=2, le=64, exclude_if=lambda beams: beams is None)
+    """How many candidates beam search follows, as vLLM is asked for it; the first of what it returns is the best one.
+    ``length_penalty`` goes into ``extra``."""
+    prefill: Operational[Literal["vllm"] | None] = None
+    """How the server takes the beginning of a reply; without it, none can be given. It shapes no other call."""
+    image_detail: Literal["auto", "low", "high"] | None = None
+    image_tokens: Operational[int] = Field(default=2000, ge=0)
+    """What an image is assumed to take in estimates. 1024×1024 takes 765 with gpt-4o, 25,501 with gpt-4o-mini."""
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[OneReply]:
+        async with self.service() as service:
+
+            async def reply(conversation: Conversation) -> Reply:
+                try:
+                    answer = await service.post("/chat/completions", self._body(conversation), "choices")
+                except Rejected as error:
+                    return Reply("", error.outcome, error=str(error), usage=error.usage)
+                return self._reply(answer, service, conversation)
+
+            yield reply
+
+    def expected(self, conversation: Conversation) -> Usage:
+        """As for every model; with beams, all of them have tokens, since a service may bill each that it returns."""
+        parts = [part for turn in conversation.turns for part in turn.parts]
+        tokens = sum(self.image_tokens if isinstance(part, ImageFile) else tokens_of(part) for part in parts)
+        return Usage(tokens, self._most(conversation) * (self.beams or 1))
+
+    @property
+    def continues(self) -> bool:
+        return self.prefill is not None
+
+    def _most(self, conversation: Conversation) -> int:
+        """How many tokens an answer may have."""
+        asked = conversation.max_tokens
+        return self.max_tokens if asked is None else min(asked, self.max_tokens)
+
+    def _body(self, conversation: Conversation) -> dict[str, Any]:
+        limit = self.max_tokens_parameter or ("max_completion_tokens" if self.base_url is None else "max_tokens")
+        settings = {"temperature": self.temperature, "seed": self.seed, limit: self._most(conversation)}
+        sent: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+        if self.beams is not None:
+            sent |= {"use_beam_search": True, "n": self.beams}
+        if conversation.prefix:
+            sent |= {"add_generation_prompt": False, "continue_final_message": True}
+        return {
+            "model": self.model,
+            "messages": [self._message(turn) for turn in conversation.turns],
+            **sent,
+            **self.extra,
+        }
+
+    def _message(self, turn: Turn) -> dict[str, Any]:
+        if turn.role == "user":
+            return {"role": "user", "content": [self._part(part) for part in turn.parts]}
+        texts = [part for part in turn.parts if isinstance(part, str)]
+        if len(texts) < len(turn.parts):
+            raise ValueError(f"only the user can show images in this protocol, and here the {turn.role} does")
+        return {"role": turn.role, "content": "\n".join(texts)}
+
+    def _part(self, part: str | ImageFile) -> dict[str, Any]:
+        if isinstance(part, str):
+            return {"type": "text", "text": part}
+        content = base64.b64encode(part.path.read_bytes()).decode()
+        image = {"url": f"data:image/png;base64,{content}"}
+        return {"type": "image_url", "image_url": image | ({"detail": self.image_detail} if self.image_detail else {})}
+
+    def _reply(self, answer: Any, service: Service, conversation: Conversation) -> Reply:
+        choice = answer["choices"][0]
+        message = _found(choice, dict, "message")
+        if message is None or not isinstance(message.get("content"), str | list | None):
+            raise service.useless(f"an answer that cannot be read: {answer}")
+        text = message.get("content") or ""
+        if isinstance(text, list):  # thoughts and text, as some models that think send them
+            text = "".join(_found(part, str, "text") or "" for part in text if _found(part, str, "type") == "text")
+        error = None
+        reason = (_found(choice, str, "finish_reason") or "").lower()
+        outcome = FINISH_REASONS.get(reason.removeprefix("image_"))
+        if refusal := _found(message, str, "refusal"):
+            text, outcome = refusal, Outcome.REFUSED
+        elif reason.startswith("content_filter") or outcome is Outcome.FILTERED:
+            outcome, error = Outcome.FILTERED, service.say(f"finish_reason: {reason}")
+        elif outcome is Outcome.TRUNCATED and not text.strip():
+            outcome = Outcome.FAILED
+            error = f"max_tokens = {self._most(conversation)} were used up before the answer began"
+        elif outcome is None:
+            raise service.useless(f"half an answer (finish_reason: {reason})")
+        elif outcome is Outcome.OK and not text.strip():
+            raise service.useless(f"an empty answer (finish_reason: {reason or 'stop'})")
+        text = conversation.whole(text.strip()) if conversation.prefix and outcome.goes_on else text
+        usage = None
+        if _found(answer, dict, "usage") is not None:
+            usage = Usage(_tokens(answer, "prompt_tokens"), _tokens(answer, "completion_tokens"))
+        return Reply(
+            text, outcome, _found(answer, str, "model"), error, _found(answer, str, "system_fingerprint"), usage
+        )
+
+
+class OpenAIImages(OpenAIComponent, RemoteGenerator):
+    """An image generator.
+
+    Equal prompts do not give equal images: no seed is sent, since the reference API has none, unless
+    ``seed_parameter`` names one. What is not an image, or too large, counts as a hiccup: it is drawn again, and has
+    failed when attempts are used up.
+    """
+
+    provider: ClassVar[str] = "openai_images"
+    version: ClassVar[str] = "1"
+    reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
+        *("prompt", "size", "quality", "style", "response_format"),
+    }
+
+    most_bytes: ClassVar[int] = LARGEST_ANSWER + LARGEST_IMAGE * 4 // 3
+
+    image_size: str | None = Field(default="1024x1024", pattern=r"^(auto|[1-9]\d*x[1-9]\d*)$")
+    """Width and height in pixels; sent as ``size``. ``null`` is not sent, here and below."""
+    quality: str | None = None
+    style: str | None = None
+    response_format: Literal["b64_json"] | None = None
+    """For services that answer with an address unless they are asked for the image itself; no address is followed.
+    OpenAI's GPT image models refuse it and answer with the image anyway."""
+    seed_parameter: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9_]*$")
+    """What a compatible server calls the seed."""
+    image_tokens: Operational[int] = Field(default=4160, ge=0)
+    """Output tokens that an image is assumed to take in estimates: those of gpt-image-1 for 1024×1024 in high quality.
+    Without weight where ``prices`` are per image."""
+
+    @model_validator(mode="after")
+    def _seed_has_a_name_of_its_own(self) -> Self:
+        if self.seed_parameter in self.reserved | self.extra.keys():
+            raise ValueError(f"seed_parameter: {self.seed_parameter!r} is another field of the request")
+        return self
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[OneImage]:
+        async with self.service() as service:
+
+            async def draw(prompt: str, seed: int) -> Generated:
+                try:
+                    answer = await service.post("/images/generations", self._body(prompt, seed), "data")
+                except Rejected as error:
+                    return Generated(None, error.outcome, error=str(error), usage=error.usage)
+                image = await self._decoded(answer["data"][0], service)
+                usage = Usage(_tokens(answer, "input_tokens"), _tokens(answer, "output_tokens"), images=1)
+                revised = _found(answer, str, "data", 0, "revised_prompt")
+                return Generated(image, served_model=_found(answer, str, "model"), revised_prompt=revised, usage=usage)
+
+            yield draw
+
+    def expected(self, prompt: str) -> Usage:
+        return Usage(tokens_of(prompt), self.image_tokens, images=1)
+
+    def _body(self, prompt: str, seed: int) -> dict[str, Any]:
+        settings = {"size": self.image_size, "quality": self.quality, "style": self.style}
+        settings |= {"response_format": self.response_format}
+        sent: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+        seeds = {self.seed_parameter: seed} if self.seed_parameter else {}
+        return {"model": self.model, "prompt": prompt, "n": 1, **sent, **seeds, **self.extra}
+
+    async def _decoded(self, drawn: dict[str, Any], service: Service) -> Image.Image:
+        encoded = _found(drawn, str, "b64_json")
+        if not encoded:
+            if drawn.get("url") and self.response_format is None:
+                raise ServiceError(
+                    f"{self.title} at {self.host} answers with the address of an image; set response_format: b64_json, "
+                    "and run again"
+                )
+            raise service.useless("an answer without an image")
+        try:
+            data = base64.b64decode(encoded.rpartition(",")[2], validate=True)  # some send a data URL
+            return await asyncio.to_thread(_decode, data)
+        except binascii.Error as error:
+            raise service.useless(f"an image in broken base64: {error}") from None
+        except Exception as error:  # Pillow's decoders raise all kinds of errors over broken bytes
+            raise service.useless(f"an image that cannot be decoded: {error}") from None
+
+
+def _decode(data: bytes) -> Image.Image:
+    """An RGB image; transparency is laid over white."""
+    with Image.open(BytesIO(data), formats=("JPEG", "PNG", "WEBP")) as opened:
+        width, height = opened.size
+        if width * height > MOST_PIXELS:
+            raise ValueError(f"{width}×{height} pixels are more than {MOST_PIXELS}")
+        image = opened.convert("RGBA" if opened.has_transparency_data else "RGB")
+    if image.mode == "RGB":
+        return image
+    white = Image.new("RGB", image.size, "white")
+    white.paste(image, mask=image)
+    return white

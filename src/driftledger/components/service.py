@@ -1,0 +1,381 @@
+"""Components behind a service: what their calls may cost, how fast they follow one another, and when one is retried."""
+
+import asyncio
+import random
+import time
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from pydantic import Field
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
+from tenacity.wait import wait_random_exponential
+
+from driftledger.components.base import Component, Generator, Model, Operational
+from driftledger.core.errors import BudgetError, ServiceError
+from driftledger.core.strict import Strict
+from driftledger.core.types import Conversation, Generated, Outcome, Reply, Usage
+
+R = TypeVar("R", Reply, Generated)
+
+NEVER_TWICE = "a service does not answer twice the same"
+
+_BACKOFF = wait_random_exponential(multiplier=0.5, min=0.1, max=60.0)
+_MINUTE = 60.0
+
+
+class Limits(Strict):
+    """How calls to a service are made. None of it can change an answer."""
+
+    concurrency: int = Field(default=8, ge=1, le=1024)
+    """Calls on their way at once."""
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    """In any 60 seconds, retries included."""
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+    """In any 60 seconds, input and output together, by estimate before a call and by the service's count after it."""
+    timeout: float = Field(default=120.0, gt=0)
+    """Seconds that one attempt may take."""
+    deadline: float = Field(default=900.0, gt=0)
+    """Seconds that one call may take, with all its attempts and the waits between them."""
+    attempts: int = Field(default=8, ge=1, le=100)
+    max_calls: int | None = Field(default=None, ge=0)
+    """Attempts that may be made with this version of the component, over all runs of this call store."""
+    max_cost: float | None = Field(default=None, ge=0)
+    """What they may cost together, in the currency of ``prices``."""
+
+
+class Prices(Strict):
+    """A service's list prices, for estimates, budgets and the spend in MLflow."""
+
+    input: float = Field(default=0.0, ge=0)
+    """Per million input tokens."""
+    output: float = Field(default=0.0, ge=0)
+    """Per million output tokens."""
+    image: float = Field(default=0.0, ge=0)
+    """Per drawn image."""
+
+    def cost(self, usage: Usage) -> float:
+        """What a call with this usage costs; tokens that nobody counted cost nothing."""
+        tokens = (usage.input_tokens or 0) * self.input + (usage.output_tokens or 0) * self.output
+        return tokens / 1_000_000 + usage.images * self.image
+
+
+class TransientError(Exception):
+    """One attempt failed for a reason that may pass: 408, 409, 429, 5xx, a timeout, a lost connection, half an answer.
+
+    ``retry_after`` is how many seconds the service asks to wait. ``billed`` says that it may have done the work.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None, *, billed: bool = False) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.billed = billed
+
+
+@dataclass
+class Bill:
+    """What one call took, its failed attempts included; ``seconds`` is of the last attempt."""
+
+    attempts: int = 0
+    seconds: float = 0.0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True)
+class Answered(Generic[R]):
+    """What a call gave: an answer, or after the last attempt the reason why there is none."""
+
+    answer: R | None
+    error: str | None
+    bill: Bill
+
+
+class Admission(NamedTuple):
+    """An attempt that a budget has room for, and ``most`` that it may cost."""
+
+    most: float
+    number: int = 0
+
+
+class Budget(Protocol):
+    """Attempts and costs of one component against its limits; :class:`Meter` is one."""
+
+    async def admit(self, most: float) -> Admission: ...
+
+    async def settle(self, admission: Admission, cost: float | None) -> None: ...
+
+
+class Meter:
+    """A budget that goes on from the ``calls`` and the ``cost`` of earlier runs; used in one event loop."""
+
+    def __init__(self, limits: Limits, title: str, calls: int = 0, cost: float = 0.0) -> None:
+        self.calls = calls
+        self.cost = cost
+        self._limits = limits
+        self._title = title
+        self._reserved = 0.0
+        self._under_way = 0
+        self._settled = asyncio.Condition()
+
+    async def admit(self, most: float) -> Admission:
+        """Count an attempt that costs ``most`` at its dearest.
+
+        Raises:
+            BudgetError: it does not fit.
+        """
+        async with self._settled:
+            limits = self._limits
+            while True:
+                if limits.max_calls is not None and self.calls >= limits.max_calls:
+                    raise BudgetError(
+                        f"{self._title}: limits.max_calls = {limits.max_calls} is used up; finished calls are stored: "
+                        "raise it in params.yaml and run again"
+                    )
+                if limits.max_cost is None or self.cost + self._reserved + most <= limits.max_cost:
+                    break
+                if not self._under_way:
+                    raise BudgetError(
+                        f"{self._title}: {self.cost:.4f} is spent and the next call may cost {most:.4f}: more than "
+                        f"limits.max_cost = {limits.max_cost}; finished calls are stored: raise it in params.yaml and "
+                        "run again"
+                    )
+                await self._settled.wait()  # what is under way may turn out cheaper
+            self.calls += 1
+            self._reserved += most
+            self._under_way += 1
+        return Admission(most)
+
+    async def settle(self, admission: Admission, cost: float | None) -> None:
+        """Count what an attempt has cost; None: it was not made after all."""
+        async with self._settled:
+            self._reserved -= admission.most
+            self._under_way -= 1
+            self.calls -= cost is None
+            self.cost += cost or 0.0
+            self._settled.notify_all()
+
+
+class ServiceClient:
+    """The calls to one service in one run: paced, timed, retried and paid for; used inside one event loop."""
+
+    def __init__(self, limits: Limits, prices: Prices | None, budget: Budget) -> None:
+        self._limits = limits
+        self._prices = prices or Prices()
+        self._budget = budget
+        self._slots = asyncio.Semaphore(limits.concurrency)
+        self._turn = asyncio.Lock()
+        self._minute: deque[list[float]] = deque()
+        """When each request of the last 60 seconds started, and its tokens."""
+        self._held_until = 0.0
+        self._refused: BaseException | None = None
+        self._is_refused = asyncio.Event()
+
+    def refuse(self, reason: BaseException) -> None:
+        """Start no further attempt; whoever asks for one, or waits for one, gets ``reason``."""
+        self._refused = self._refused or reason
+        self._is_refused.set()
+
+    def slot(self) -> AbstractAsyncContextManager[None]:
+        """One of the calls that may be on their way at once, with its attempts."""
+        return self._slots
+
+    async def call(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
+        """Make one call in a slot of its own; otherwise as :meth:`call_in_slot`."""
+        async with self.slot():
+            return await self.call_in_slot(attempt, expected)
+
+    async def call_in_slot(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
+        """Make one call, inside a :meth:`slot`, with as many attempts as it takes and the limits allow.
+
+        Before a :class:`TransientError` is tried again, it waits as long as the service asks for, and nobody else
+        starts a request meanwhile. Otherwise the first retry follows at once, and the others after exponentially longer
+        times with jitter, up to a minute. The client's own retries are off, since a budget admits each attempt.
+
+        Raises:
+            BudgetError: an attempt does not fit into the budget.
+            ServiceError: as ``attempt`` raises it, or the service asks to wait longer than a call may take at all.
+        """
+        bill = Bill()
+
+        async def once() -> R:  # tenacity awaits what it can see to be a coroutine function
+            return await self._attempt(attempt, expected, bill)
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(TransientError),
+            stop=stop_after_attempt(self._limits.attempts) | stop_before_delay(self._limits.deadline),
+            wait=self._pause,
+            sleep=self._sleep,
+            reraise=True,
+        )
+        try:
+            return Answered(await retrying(once), None, bill)
+        except TransientError as error:
+            return Answered(None, f"{error} ({bill.attempts} attempts)", bill)
+
+    def _pause(self, state: RetryCallState) -> float:
+        """Seconds until the next attempt."""
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.retry_after if isinstance(error, TransientError) else None
+        if asked is None:
+            return 0.0 if state.attempt_number == 1 else _BACKOFF(state)
+        if asked > self._limits.deadline:
+            raise ServiceError(
+                f"{error}; the service asks to wait {asked:.0f} s, and limits.deadline is "
+                f"{self._limits.deadline:g} s: finished calls are stored, run again later"
+            )
+        self._held_until = max(self._held_until, time.monotonic() + asked)
+        return asked * random.uniform(1.0, 1.1)  # calls that wait for the same moment come back a little apart
+
+    async def _sleep(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._is_refused.wait()
+
+    async def _attempt(self, attempt: Callable[[], Awaitable[R]], expected: Usage, bill: Bill) -> R:
+        most = self._prices.cost(expected)
+        self._go_on()
+        admission = await self._budget.admit(most)
+        cost: float | None = None  # until the attempt has begun
+        try:
+            started = await self._start((expected.input_tokens or 0) + (expected.output_tokens or 0))
+            self._go_on()
+            cost = 0.0
+            bill.attempts += 1
+            before = time.perf_counter()
+            try:
+                async with asyncio.timeout(self._limits.timeout):
+                    answer = await attempt()
+            except TimeoutError:
+                raise TransientError(f"no answer within {self._limits.timeout:g} s", billed=True) from None
+            except asyncio.CancelledError:
+                cost = most  # the service may go on with the work
+                raise
+            finally:
+                bill.seconds = time.perf_counter() - before
+            used = answer.usage or expected
+            tokens_in = expected.input_tokens if used.input_tokens is None else used.input_tokens
+            tokens_out = expected.output_tokens if used.output_tokens is None else used.output_tokens
+            cost = self._prices.cost(Usage(tokens_in, tokens_out, used.images))
+            if (used.input_tokens, used.output_tokens) != (None, None):
+                started[1] = (used.input_tokens or 0) + (used.output_tokens or 0)
+            return answer
+        except TransientError as error:
+            cost = most if error.billed else 0.0
+            raise
+        except ServiceError as error:
+            cost = None  # a request that every call would get refused has consumed nothing
+            self.refuse(error)
+            raise
+        finally:
+            bill.cost += cost or 0.0
+            await self._budget.settle(admission, cost)
+
+    def _go_on(self) -> None:
+        if self._refused is not None:
+            raise self._refused
+
+    async def _start(self, tokens: int) -> list[float]:
+        """Wait until a request of about ``tokens`` tokens may start; its tokens can be corrected in what returns."""
+        async with self._turn:
+            while (seconds := self._until_room(tokens)) > 0 and self._refused is None:
+                await self._sleep(seconds)
+            self._minute.append([time.monotonic(), tokens])
+            return self._minute[-1]
+
+    def _until_room(self, tokens: int) -> float:
+        """Seconds until the limits per minute have room; a request above the limit of tokens goes alone."""
+        now = time.monotonic()
+        while self._minute and self._minute[0][0] <= now - _MINUTE:
+            self._minute.popleft()
+        seconds = self._held_until - now
+        requests, most_tokens = self._limits.requests_per_minute, self._limits.tokens_per_minute
+        if requests is not None and len(self._minute) >= requests:
+            seconds = max(seconds, self._minute[len(self._minute) - requests][0] + _MINUTE - now)
+        if most_tokens is not None:
+            room = most_tokens - sum(taken for _, taken in self._minute)
+            for when, taken in self._minute:
+                if room >= tokens:
+                    break
+                room += taken
+                seconds = max(seconds, when + _MINUTE - now)
+        return seconds
+
+
+OneReply: TypeAlias = Callable[[Conversation], Awaitable[Reply]]
+OneImage: TypeAlias = Callable[[str, int], Awaitable[Generated]]
+
+
+class RemoteComponent(Component):
+    """A model or a generator behind a service: the same interface, with one call as an awaitable underneath."""
+
+    code_is_identity: ClassVar[bool] = False
+
+    batch_size: Operational[Literal[1]] = 1
+    limits: Operational[Limits] = Limits()
+    prices: Operational[Prices | None] = None
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What sentences call it, e.g. ``openai gpt-4o-2024-08-06``."""
+
+    @property
+    def unrepeatable(self) -> str:
+        return NEVER_TWICE
+
+    def line(self, budget: Budget | None = None) -> ServiceClient:
+        """A line to the service; without a budget that others share, one that begins with this line."""
+        return ServiceClient(self.limits, self.prices, budget or Meter(self.limits, self.title))
+
+
+class RemoteModel(RemoteComponent, Model):
+    """A model behind a service."""
+
+    @abstractmethod
+    def connect(self) -> AbstractAsyncContextManager[OneReply]:
+        """A client, open for as long as the context lasts; what it yields makes one attempt at one reply.
+
+        That function raises :class:`TransientError` for what may pass, :class:`ServiceError` for what would meet every
+        call, and answers with an outcome for everything else. It does not retry and does not sleep.
+        """
+
+    @abstractmethod
+    def expected(self, conversation: Conversation) -> Usage:
+        """The most that answering ``conversation`` may consume, by estimate; its ``max_tokens`` bounds the answer."""
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        async def replies() -> list[Reply]:
+            line = self.line()
+            async with self.connect() as reply:
+                calls = (line.call(partial(reply, each), self.expected(each)) for each in conversations)
+                made = await asyncio.gather(*calls)
+            return [each.answer or Reply("", Outcome.FAILED, error=each.error) for each in made]
+
+        return asyncio.run(replies())
+
+
+class RemoteGenerator(RemoteComponent, Generator):
+    """A generator behind a service."""
+
+    @abstractmethod
+    def connect(self) -> AbstractAsyncContextManager[OneImage]:
+        """As for :class:`RemoteModel`; what it yields makes one attempt at one image."""
+
+    @abstractmethod
+    def expected(self, prompt: str) -> Usage:
+        """The most that drawing ``prompt`` may consume, by estimate."""
+
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        async def images() -> list[Generated]:
+            line = self.line()
+            async with self.connect() as draw:
+                pairs = zip(prompts, seeds, strict=True)
+                calls = (line.call(partial(draw, *each), self.expected(each[0])) for each in pairs)
+                made = await asyncio.gather(*calls)
+            return [each.answer or Generated(None, Outcome.FAILED, error=each.error) for each in made]
+
+        return asyncio.run(images())

@@ -1,0 +1,537 @@
+"""Vision-language checkpoints as transformers loads them, each in its own chat format.
+
+Only the format writes control tokens. Texts are hostile: a description may hold ``<image>`` or ``<|im_end|>``, and a
+tokenizer does not know who wrote them.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cached_property
+from itertools import count
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+from PIL import Image
+from pydantic import Field, JsonValue, model_validator
+
+from driftledger.components.base import Model, Operational
+from driftledger.components.checkpoints import REPORTING, CheckpointComponent, Source, memory_guard, refuse_random
+from driftledger.core.errors import ConfigError
+from driftledger.core.registry import import_extra
+from driftledger.core.text import for_line
+from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
+
+
+class UnfitError(Exception):
+    """One conversation cannot be put to the model as it is; the text says why."""
+
+
+class Prompt(NamedTuple):
+    """A conversation as a chat template writes it, with a place-holder for each image."""
+
+    text: str
+    images: tuple[ImageFile, ...]
+
+
+def load_processor(location: str, image_backend: str, arguments: Mapping[str, Any]) -> Any:
+    """A checkpoint's processor, which pads on the left and has ``image_backend`` resize images.
+
+    Raises:
+        ValueError: it has no processor for both images and text, or none with that backend.
+    """
+    transformers = import_extra("transformers")
+    import_extra("torchvision")  # for processors with a video part, whatever handles the images
+    processor = transformers.AutoProcessor.from_pretrained(location, backend="torchvision", **arguments)
+    if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
+        raise ValueError("it has no processor for both images and text")
+    if image_backend != "torchvision":  # AutoProcessor would ask the video part for the same backend
+        load = transformers.AutoImageProcessor.from_pretrained
+        processor.image_processor = load(location, backend=image_backend, **arguments)
+    found = getattr(processor.image_processor, "backend", image_backend)  # code from a repository may not say
+    if found != image_backend:
+        raise ValueError(f"it handles images with {found} only; set image_backend: {found}")
+    processor.tokenizer.padding_side = "left"
+    if processor.tokenizer.pad_token is None:
+        processor.tokenizer.pad_token = processor.tokenizer.eos_token
+    return processor
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A checkpoint's processor and chat template. Of a template with several variants, the default one is taken.
+
+    Raises:
+        ConfigError: there is no template, no variable of that name in it, or an image setting is refused.
+    """
+
+    title: str
+    """What sentences call the checkpoint."""
+    processor: Any
+    image_settings: Mapping[str, Any]
+    variables: Mapping[str, Any]
+    today: date
+
+    def __post_init__(self) -> None:
+        if self.image_settings:  # so that the setting is blamed, and not the checkpoint
+            refusals = (TypeError, ValueError, import_extra("huggingface_hub.errors").StrictDataclassError)
+            try:
+                self.processor.image_processor(Image.new("RGB", (64, 64)), return_tensors="pt", **self.image_settings)
+            except refusals as error:
+                raise ConfigError(f"{self.title} cannot use image_processor: {for_line(str(error)):.300}") from None
+        for variable in self.variables:
+            if not re.search(rf"\b{re.escape(variable)}\b", self.template):
+                raise ConfigError(
+                    f"{self.title}: its chat template has no variable {variable!r:.100}; correct template_variables"
+                )
+
+    @cached_property
+    def template(self) -> str:
+        """In Jinja. One that asks for the date is told :attr:`today`: the real one would change prompts every day."""
+        found = self.processor.chat_template or self.processor.tokenizer.chat_template
+        if isinstance(found, dict):
+            found = found.get("default")
+        if not found:
+            raise ConfigError(f"{self.title} has no chat template: it cannot be asked; take a checkpoint tuned to chat")
+        if "strftime_now" not in found:
+            return str(found)
+        codes = "".join(
+            f".replace('%{code}', '{self.today.strftime('%' + code)}')" for code in "aAbBdeFHIjmMpSTuUwWyYZ"
+        )
+        return f"{{%- macro strftime_now(format) -%}}{{{{ format{codes} }}}}{{%- endmacro %}}{found}"
+
+    @cached_property
+    def control_tokens(self) -> re.Pattern[str]:
+        """What must not come from a text: special tokens, place-holders, and words of the format with their own entry.
+
+        Blanks and plain words with an entry of their own are text.
+        """
+        tokenizer = self.processor.tokenizer
+        added = [
+            token.content
+            for token in tokenizer.added_tokens_decoder.values()
+            if token.special or (token.content in self.template and not token.content.isalnum())
+        ]
+        named = [str(value) for name, value in vars(self.processor).items() if name.endswith("_token") and value]
+        tokens = {token for token in (*added, *named, *tokenizer.all_special_tokens) if token.strip()}
+        longest_first = sorted(tokens, key=lambda token: (-len(token), token))
+        return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
+
+    @cached_property
+    def _control_ids(self) -> frozenset[int]:
+        entries = self.processor.tokenizer.get_added_vocab().items()
+        return frozenset(number for token, number in entries if self.control_tokens.fullmatch(token))
+
+    def prompt(self, conversation: Conversation) -> Prompt:
+        """What the template makes of a conversation, with a space inside what its texts share with the format.
+
+        Raises:
+            ConfigError: the template cannot show turns of these roles and parts, whatever they hold.
+            UnfitError: it cannot show these texts, or something in them would be read as part of the format.
+        """
+        turns = conversation.turns
+        shape = tuple((turn.role, *(isinstance(part, str) for part in turn.parts)) for turn in turns)
+        if shape not in self._as_string:
+            self._as_string[shape] = self._takes_strings(turns)
+        for text in (_text(turn, self._disarmed) for turn in turns):
+            ids = self.processor.tokenizer(text, add_special_tokens=False, verbose=False).input_ids
+            if self.control_tokens.search(text) or not self._control_ids.isdisjoint(ids):
+                raise UnfitError("its text would be read as control tokens of the chat format")
+        try:
+            rendered = self._render(turns, self._disarmed, self._as_string[shape])
+        except _template_errors() as error:
+            raise UnfitError(f"the chat template refuses it: {for_line(str(error)):.200}") from None
+        parts = [part for turn in turns for part in turn.parts]
+        if any(self._disarmed(part).strip() not in rendered for part in parts if isinstance(part, str)):
+            raise UnfitError("the chat template leaves out a part of its text")
+        return Prompt(rendered, tuple(part for part in parts if isinstance(part, ImageFile)))
+
+    def tokens(self, prompt: Prompt) -> list[int]:
+        """A prompt as numbers, with one place-holder for each image."""
+        special = not self._begins(prompt)
+        found: list[int] = self.processor.tokenizer(prompt.text, add_special_tokens=special, verbose=False).input_ids
+        return found
+
+    def encode(self, prompts: Sequence[Prompt]) -> Any:
+        """Tensors for ``generate``: ``input_ids`` and ``attention_mask``, n×l, padded on the left, and images.
+
+        Raises:
+            ValueError: the processor refuses a prompt.
+        """
+        images = [[image.open() for image in prompt.images] for prompt in prompts]
+        text: dict[str, Any] = {"padding": True, "padding_side": "left", "truncation": False, "verbose": False}
+        if self._begins(prompts[0]):
+            text["add_special_tokens"] = False
+        return self.processor(
+            text=[prompt.text for prompt in prompts],
+            images=images if any(images) else None,
+            return_tensors="pt",
+            text_kwargs=text,
+            images_kwargs=dict(self.image_settings),
+        )
+
+    def _begins(self, prompt: Prompt) -> bool:
+        """Whether the template has written the token that begins a text, as ``apply_chat_template`` asks itself."""
+        begin = self.processor.tokenizer.bos_token
+        return bool(begin) and prompt.text.startswith(begin)
+
+    @cached_property
+    def _as_string(self) -> dict[tuple[Any, ...], bool]:
+        """For turns of certain roles and parts: whether those without images, and not the user's, must be a string and
+        not a list of parts."""
+        return {}
+
+    def _takes_strings(self, turns: Sequence[Turn]) -> bool:
+        """Try harmless texts, which span lines so that a list written out by mistake is noticed; of several images,
+        each must make a difference, or the processor would put one turn's image into the place of another's."""
+        words = (f"word {number}\nword {number}" for number in count())
+        harmless = [
+            Turn(turn.role, tuple(next(words) if isinstance(part, str) else part for part in turn.parts))
+            for turn in turns
+        ]
+        without = [
+            [*harmless[:at], Turn(turn.role, turn.parts[:place] + turn.parts[place + 1 :]), *harmless[at + 1 :]]
+            for at, turn in enumerate(harmless)
+            for place, part in enumerate(turn.parts)
+            if isinstance(part, ImageFile)
+        ]
+        said = []
+        for as_string in (False, True):
+            try:
+                rendered = self._render(harmless, str, as_string)
+            except _template_errors() as error:
+                said.append(for_line(str(error)))
+                continue
+            shown = [(turn.role, part in rendered) for turn in harmless for part in turn.parts if isinstance(part, str)]
+            problems = [f"it leaves out what the {role} says" for role, is_shown in shown if not is_shown]
+            for number, fewer in enumerate(without if len(without) > 1 else (), 1):
+                with suppress(*_template_errors()):  # one that cannot do without the image shows it
+                    if self._render(fewer, str, as_string) == rendered:
+                        problems.append(
+                            f"it leaves out image {number} of {len(without)}; show it one image, without examples"
+                        )
+            if not problems:
+                return as_string
+            said.append(problems[0])
+        roles = ", ".join(turn.role for turn in turns)
+        raise ConfigError(f"{self.title}: its chat template cannot show these turns ({roles}): {said[0]:.200}")
+
+    def _render(self, turns: Sequence[Turn], written: Callable[[str], str], as_string: bool) -> str:
+        messages: list[dict[str, Any]] = []
+        for turn in turns:
+            content: Any = [
+                {"type": "text", "text": written(part)} if isinstance(part, str) else {"type": "image"}
+                for part in turn.parts
+            ]
+            if as_string and turn.role != "user" and all(isinstance(part, str) for part in turn.parts):
+                content = _text(turn, written)
+            messages.append({"role": turn.role, "content": content})
+        begun = turns[-1].role == "assistant"
+        rendered: str = self.processor.apply_chat_template(
+            messages,
+            chat_template=self.template,
+            add_generation_prompt=not begun,
+            continue_final_message=begun,
+            tokenize=False,
+            **self.variables,
+        )
+        return rendered
+
+    def _disarmed(self, text: str) -> str:
+        """As UTF-8 can hold it, and with a space after the first character of each control token."""
+        text = text.encode("utf-8", "replace").decode()
+        return self.control_tokens.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
+
+
+def _text(turn: Turn, written: Callable[[str], str]) -> str:
+    return "".join(written(part) for part in turn.parts if isinstance(part, str))
+
+
+def _template_errors() -> tuple[type[Exception], ...]:
+    """What rendering a template raises that cannot take its input: beside Jinja's own, those of its expressions."""
+    from jinja2 import TemplateError
+
+    return (TemplateError, TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
+
+
+def failed(why: str, usage: Usage | None = None) -> Reply:
+    return Reply("", Outcome.FAILED, error=why, usage=usage)
+
+
+def reply_of(text: str, usage: Usage, *, ended: bool) -> Reply:
+    """A checkpoint's answer, ``truncated`` unless it has ``ended``; an empty one has failed."""
+    if not text:
+        return failed(f"the answer is empty: its {usage.output_tokens} tokens say nothing", usage)
+    return Reply(text, Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
+
+
+def whole(conversation: Conversation, reply: Reply) -> Reply:
+    """The reply with the beginning that it was given."""
+    return replace(reply, text=conversation.whole(reply.text)) if reply.outcome.goes_on else reply
+
+
+class ChatCheckpoint(CheckpointComponent, Model):
+    """A vision-language checkpoint, whichever engine computes its answers."""
+
+    max_new_tokens: int = Field(default=1024, ge=1, le=131072)
+    """An answer that reaches it without an end is ``truncated``. Where a conversation allows fewer, it is that many."""
+    image_processor: dict[str, JsonValue] = Field(default_factory=dict)
+    """Settings of the checkpoint's image processor to change, e.g. ``do_image_splitting: false`` for SmolVLM or
+    ``size: {shortest_edge: 3136, longest_edge: 1003520}`` (pixels) for Qwen-VL."""
+    template_variables: dict[str, JsonValue] = Field(default_factory=dict)
+    """Variables of the checkpoint's chat template to set, e.g. ``enable_thinking: false``."""
+    today: date = date(2025, 1, 1)
+    """What a chat template that writes the date is given."""
+
+    @property
+    def continues(self) -> bool:
+        return True
+
+    def most(self, conversation: Conversation) -> int:
+        """How many tokens an answer may have."""
+        asked = conversation.max_tokens
+        return self.max_new_tokens if asked is None else min(asked, self.max_new_tokens)
+
+
+class _Ready(NamedTuple):
+    model: Any
+    chat: Chat
+    words: Any
+    """A tokenizer of its own for answers: they are read while :attr:`chat` writes the next prompts."""
+    ends: frozenset[int]
+    """The tokens that end an answer."""
+    context: int | None
+    """How many tokens the model can hold at once, where its configuration says."""
+
+
+class _Part(NamedTuple):
+    """Conversations that are answered together."""
+
+    indices: list[int]
+    inputs: Any
+    """Tensors on the host."""
+    most: int
+    """Tokens of an answer."""
+
+
+class Transformers(ChatCheckpoint):
+    """Answers with the most likely text: greedily, or by beam search.
+
+    It does not sample: a conversation carries no seed, and equal calls must have equal replies. Of a checkpoint's own
+    generation settings only the tokens that end an answer are used.
+    """
+
+    provider: ClassVar[str] = "transformers"
+    version: ClassVar[str] = "1"
+    libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers")
+
+    beams: int = Field(default=1, ge=1, le=64)
+    """How many candidates beam search follows; 1 is greedy."""
+    length_penalty: float = Field(default=1.0, ge=-10, le=10)
+    """For beams: the exponent of the length that a candidate's log-likelihood is divided by."""
+    device_map: Operational[Literal["auto", "balanced", "balanced_low_0", "sequential"] | None] = None
+    """How accelerate spreads the layers over several devices; None puts all on :attr:`device`. Not in the fingerprint:
+    it says where a layer lies, and the kind of device is in the identity."""
+    quantization: Literal["8bit", "4bit"] | None = None
+    """Weights as bitsandbytes shrinks them while they are loaded: LLM.int8, which computes in float16, or NF4."""
+    attention: Literal["sdpa", "eager"] = "sdpa"
+    """PyTorch's fused kernels, or matrix products one by one for checkpoints that support nothing else."""
+    image_backend: Literal["pil", "torchvision"] = "pil"
+    """What resizes images; the two differ by about a grey level. Pillow's arithmetic is the same on every processor."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.length_penalty != 1 and self.beams == 1:
+            raise ValueError("length_penalty works on beams; set beams above 1, or remove it")
+        if self.device_map is not None and self.device != "auto":
+            raise ValueError("device_map chooses the devices itself; remove it, or leave device at auto")
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        found = super().identity()
+        more = ["pillow" if self.image_backend == "pil" else "torchvision"]
+        if self.quantization is not None:
+            import_extra("bitsandbytes")
+            more.append("bitsandbytes")
+        return found | {"libraries": found["libraries"] | self.versions_of(*more)}
+
+    @property
+    def unrepeatable(self) -> str | None:
+        if self.batch_size > 1 and self.quantization is not None:
+            return f"in {self.quantization}, the company in its batches of {self.batch_size} changes what comes out"
+        return super().unrepeatable
+
+    def load(self, source: Source) -> _Ready:
+        transformers = import_extra("transformers")
+        processor = load_processor(source.location, self.image_backend, self.hub_arguments)
+        chat = Chat(f"{self.path!r:.200}", processor, self.image_processor, self.template_variables, self.today)
+        import_extra("accelerate")  # which puts weights on devices
+        quantization = None
+        if self.quantization is not None:
+            import_extra("bitsandbytes")
+            four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": self.torch_dtype}
+            more = four if self.quantization == "4bit" else {}
+            quantization = transformers.BitsAndBytesConfig(**{f"load_in_{self.quantization}": True}, **more)
+        model, report = transformers.AutoModelForImageTextToText.from_pretrained(
+            source.location,
+            attn_implementation=self.attention,
+            device_map=self.device_map or {"": self.torch_device},
+            quantization_config=quantization,
+            **REPORTING,
+            **self.weight_arguments,
+        )
+        refuse_random(report)
+        named = model.generation_config.eos_token_id
+        named = processor.tokenizer.eos_token_id if named is None else named
+        ends = frozenset([] if named is None else named if isinstance(named, list) else [named])
+        if not all(type(end) is int and abs(end) < 2**63 for end in ends):
+            raise ValueError(f"eos_token_id is not a token or a list of tokens ({named!r:.100}); fetch it again")
+        model.generation_config = transformers.GenerationConfig()  # what a call leaves open is taken from here
+        context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        return _Ready(model, chat, deepcopy(processor.tokenizer), ends, context)
+
+    def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Begin to write the prompts and to resize the images of the next batch, beside what is computed now.
+
+        Returns at once. :meth:`respond` takes what was prepared if it is given the same conversations. Before the
+        checkpoint is loaded, nothing is done.
+        """
+        if ready := self.__dict__.get("loaded"):
+            self._begun[tuple(conversations)] = self._host.submit(self._prepared, ready, conversations)
+            while len(self._begun) > 2:  # the batch that is about to be made, and the one after it
+                self._begun.pop(next(iter(self._begun))).cancel()
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        """Answer the last turn of each conversation, in order; those with one limit together.
+
+        An empty answer is ``failed``: it says nothing that could be scored or gone on with, and it is no refusal. So
+        is a conversation that the checkpoint cannot take, with the reason as its error; it is left out of the batch.
+
+        Raises:
+            ConfigError: the checkpoint cannot be loaded, or its chat template cannot show such turns.
+            OutOfMemoryError: the batch does not fit.
+        """
+        ready = self.loaded
+        with memory_guard(self.path):
+            work = self._begun.pop(tuple(conversations), None)
+            parts, replies = (work or self._host.submit(self._prepared, ready, conversations)).result()
+            for part in parts:
+                replies |= dict(zip(part.indices, self._answer(ready, part), strict=True))
+        return [whole(each, replies[index]) for index, each in enumerate(conversations)]
+
+    def release(self) -> None:
+        super().release()
+        self.__dict__.pop("_begun", None)
+        if host := self.__dict__.pop("_host", None):
+            host.shutdown(wait=False, cancel_futures=True)
+
+    @cached_property
+    def _host(self) -> ThreadPoolExecutor:
+        """One thread that writes all prompts, since tokenizers do not bear two."""
+        return ThreadPoolExecutor(1, thread_name_prefix="prompts")
+
+    @cached_property
+    def _begun(self) -> "dict[tuple[Conversation, ...], Future[tuple[list[_Part], dict[int, Reply]]]]":
+        return {}
+
+    def _prepared(self, ready: _Ready, conversations: Sequence[Conversation]) -> "tuple[list[_Part], dict[int, Reply]]":
+        """What can be answered together, and the replies to the conversations that the checkpoint cannot take."""
+        refused: dict[int, Reply] = {}
+        askable: dict[int, dict[int, Prompt]] = defaultdict(dict)
+        for index, conversation in enumerate(conversations):
+            try:
+                askable[self.most(conversation)][index] = ready.chat.prompt(conversation)
+            except UnfitError as error:
+                refused[index] = failed(str(error))
+        parts = []
+        for most, prompts in askable.items():
+            inputs, unfit = self._encode(ready, prompts, most)
+            refused |= {index: failed(why) for index, why in unfit.items()}
+            if fit := [index for index in prompts if index not in unfit]:
+                parts.append(_Part(fit, inputs, most))
+        return parts, refused
+
+    def _encode(self, ready: _Ready, askable: Mapping[int, Prompt], most: int) -> tuple[Any, dict[int, str]]:
+        """Tensors of the conversations that the model can take, and what is wrong with the others."""
+        if not askable:
+            return None, {}
+        unfit: dict[int, str] = {}
+        limit = "max_new_tokens" if most == self.max_new_tokens else "max_tokens"
+
+        def fitting(indices: Iterable[int], prompts: Sequence[Prompt]) -> Any:
+            encoded = ready.chat.encode(prompts)
+            for index, length in zip(indices, encoded["attention_mask"].sum(dim=1).tolist(), strict=True):
+                if ready.context is not None and length + most > ready.context:
+                    unfit[index] = (
+                        f"{length} tokens and up to {most} to answer ({limit}) do not fit into the model's context of "
+                        f"{ready.context}"
+                    )
+            return encoded
+
+        try:
+            inputs = fitting(askable, [*askable.values()])
+        except ValueError:
+            for index, prompt in askable.items():
+                try:
+                    fitting([index], [prompt])
+                except ValueError as error:
+                    unfit[index] = f"the checkpoint's processor refuses it: {for_line(str(error)):.300}"
+            if not unfit:
+                raise
+        if unfit:
+            inputs, _ = self._encode(ready, {index: askable[index] for index in askable if index not in unfit}, most)
+        return inputs, unfit
+
+    def _answer(self, ready: _Ready, part: _Part) -> list[Reply]:
+        inputs = part.inputs.to(self.torch_device, self.torch_dtype)
+        watch = _Watch()
+        settings = import_extra("transformers").GenerationConfig(
+            max_new_tokens=part.most,
+            do_sample=False,
+            num_beams=self.beams,
+            length_penalty=self.length_penalty,
+            early_stopping=False,
+            eos_token_id=sorted(ready.ends) or None,
+            pad_token_id=ready.words.pad_token_id,
+        )
+        with import_extra("torch").inference_mode():
+            made = ready.model.generate(**inputs, generation_config=settings, logits_processor=[watch])
+        answers = []
+        for tokens in made[:, inputs["input_ids"].shape[1] :].tolist():  # what follows the first end is padding
+            length = next((place for place, token in enumerate(tokens, 1) if token in ready.ends), len(tokens))
+            answers.append(tokens[:length])
+        texts = ready.words.batch_decode(answers, skip_special_tokens=True)
+        read = inputs["attention_mask"].sum(dim=1).tolist()
+        replies = [
+            reply_of(text.strip(), Usage(given, len(tokens)), ended=tokens[-1] in ready.ends)
+            for text, given, tokens in zip(texts, read, answers, strict=True)
+        ]
+        said = f"the model's scores are no numbers: {self.dtype} overflowed, or weights are broken; set another dtype"
+        return [
+            failed(said, reply.usage) if broken else reply
+            for reply, broken in zip(replies, watch.broken([len(tokens) for tokens in answers]), strict=True)
+        ]
+
+
+class _Watch:
+    """Looks at the scores of every next token, and changes none: of those that are no numbers, the first is taken."""
+
+    def __init__(self) -> None:
+        self._broken: list[Any] = []
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        self._broken.append(scores.amax(dim=-1).isnan())  # the largest of numbers with NaN among them is NaN
+        return scores
+
+    def broken(self, lengths: Sequence[int]) -> list[bool]:
+        """Whether there was such a score before an answer of so many tokens ended, for each conversation: what is
+        computed for it after that is padding beside longer answers. The device is waited for once, and not per token.
+        """
+        if not self._broken:
+            return [False] * len(lengths)
+        steps = import_extra("torch").stack(self._broken).view(len(self._broken), len(lengths), -1).any(dim=-1)
+        return [any(row[:length]) for row, length in zip(steps.T.tolist(), lengths, strict=True)]

@@ -1,0 +1,211 @@
+"""Vision-language checkpoints in vLLM's own engine: whole batches at once, on the GPUs of this machine.
+
+Conversations are written by the checkpoint's chat template as for ``transformers``, and handed over as tokens:
+``LLM.chat`` would read control tokens that a description spells out, and up to vLLM 0.28 begins some prompts twice.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, ClassVar, NamedTuple, Self
+
+from pydantic import Field, model_validator
+
+from driftledger.components.base import Operational
+from driftledger.components.checkpoints import FULL, DType, Source, memory_guard
+from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, failed, reply_of, whole
+from driftledger.core.errors import ConfigError
+from driftledger.core.registry import import_extra
+from driftledger.core.text import for_line
+from driftledger.core.types import Conversation, Reply, Usage
+
+SWITCH = "VLLM_BATCH_INVARIANT"
+"""vLLM reads it once in a process, and in those that it starts."""
+_ENVIRONMENT = {
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # torch may have looked for GPUs in this process, and then none can fork
+    "VLLM_LOGGING_LEVEL": "WARNING",
+}
+"""Unless the environment says otherwise."""
+
+
+class _Ready(NamedTuple):
+    engine: Any
+    chat: Chat
+    sampling: Any
+    """The class of vLLM's sampling parameters."""
+    dead: type[Exception]
+    """What is raised once the engine's process has ended."""
+    refusals: tuple[type[Exception], ...]
+    """What is raised over a prompt that the engine does not take."""
+
+
+class VLLM(ChatCheckpoint):
+    """Answers with the most likely text, greedily; of a checkpoint's own generation settings only the tokens that end
+    an answer are used.
+
+    Prefixes of earlier prompts are kept only with :attr:`prefix_caching`: what was asked before must not change an
+    answer's last bits.
+    """
+
+    provider: ClassVar[str] = "vllm"
+    version: ClassVar[str] = "1"
+    libraries: ClassVar[tuple[str, ...]] = ("vllm", "torch", "torchvision", "transformers", "tokenizers", "pillow")
+    extra: ClassVar[str] = "vllm"
+
+    batch_size: int = Field(default=256, ge=1, le=4096)
+    """How many conversations are handed over at once, and computed at once as far as memory allows."""
+    dtype: DType = "bfloat16"
+    batch_invariant: bool = False
+    """Whether vLLM computes every answer as if it were alone, which costs about a third of its speed. vLLM has it from
+    0.11.1 on, for GPUs of compute capability 8.0 or more (9.0 at first), and has tried it with some models only."""
+    prefix_caching: Operational[bool] = False
+    """Whether what prompts begin with in common is computed once, which pays where several questions are asked about
+    one image or after the same examples. Where it is on, it is in the identity."""
+    tensor_parallel_size: int = Field(default=1, ge=1, le=64)
+    """Over how many GPUs each layer is spread; it changes the order of sums, and thereby last bits."""
+    max_model_len: int | None = Field(default=None, ge=1)
+    """Tokens of a conversation and its answer together; None is the checkpoint's own limit."""
+    enforce_eager: bool = False
+    """Without CUDA graphs and compiled kernels: starts faster, computes more slowly."""
+    gpu_memory_utilization: Operational[float] = Field(default=0.9, gt=0, le=1)
+    """The share of a GPU's memory that the engine takes for itself."""
+    limit_mm_per_prompt: Operational[dict[str, int]] = Field(default_factory=dict)
+    """The most images of a conversation, e.g. ``image: 1``, for which memory is kept free; more are refused."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.device == "mps":
+            raise ValueError("vLLM does not run on mps; remove device, or take the provider transformers")
+        if self.device.startswith("cuda:"):
+            raise ValueError(
+                "vLLM takes the first GPUs that are visible: leave device at auto or cuda, and set CUDA_VISIBLE_DEVICES"
+            )
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        return super().identity() | ({"prefix_caching": True} if self.prefix_caching else {})
+
+    @property
+    def unrepeatable(self) -> str | None:
+        if self.prefix_caching:
+            return "with prefix_caching, the last bits of vLLM's answers depend on what it was asked before"
+        if self.batch_invariant or self.batch_size == 1:
+            return None
+        return "without batch_invariant, vLLM's answers depend on which calls happen to be computed beside them"
+
+    def load(self, source: Source) -> _Ready:
+        arguments = self.hub_arguments
+        processor = import_extra("transformers").AutoProcessor.from_pretrained(source.location, **arguments)
+        if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
+            raise ValueError("it has no processor for both images and text")
+        chat = Chat(f"{self.path!r:.200}", processor, {}, self.template_variables, self.today)
+        _ = chat.template  # before minutes of loading
+        vllm = self._library()
+        chosen = {
+            "max_model_len": self.max_model_len,
+            "limit_mm_per_prompt": self.limit_mm_per_prompt,
+            "mm_processor_kwargs": self.image_processor,
+            **dict.fromkeys(("revision", "tokenizer_revision", "code_revision"), source.commit),
+        }
+        engine = vllm.LLM(
+            model=source.location,
+            trust_remote_code=self.trust_remote_code,
+            load_format="auto" if self.allow_pickle else "safetensors",
+            dtype=self.dtype,
+            seed=0,
+            tensor_parallel_size=self.tensor_parallel_size,
+            gpu_memory_utilization=self.gpu_memory_utilization,
+            enforce_eager=self.enforce_eager,
+            max_num_seqs=self.batch_size,
+            enable_prefix_caching=self.prefix_caching,
+            **{name: value for name, value in chosen.items() if value},  # None and empty are vLLM's own defaults
+        )
+        dead = import_module("vllm.v1.engine.exceptions").EngineDeadError
+        # A prompt that the engine refuses: a ValueError up to 0.31.
+        client_error = getattr(sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError)
+        return _Ready(engine, chat, vllm.SamplingParams, dead, (ValueError, client_error))
+
+    def _library(self) -> Any:
+        """vLLM, imported under the environment that the settings ask for."""
+        version = self.versions_of("vllm")["vllm"]
+        wanted = str(int(self.batch_invariant))
+        if "vllm" in sys.modules and os.environ.get(SWITCH, "0") != wanted:
+            raise ConfigError(
+                f"{self.path!r:.200}: vLLM runs in this process with another batch_invariant; collect one model at a "
+                "time (driftledger collect --model)"
+            )
+        os.environ[SWITCH] = wanted
+        for name, value in _ENVIRONMENT.items():
+            os.environ.setdefault(name, value)
+        vllm = import_module("vllm")
+        platform = import_module("vllm.platforms").current_platform
+        kind, built_for = self.torch_device.partition(":")[0], platform.device_type
+        if kind != built_for:  # vLLM is built for one kind of device, and cannot be given another
+            raise ConfigError(
+                f"{self.path!r:.200}: the vLLM that is installed computes on {built_for or 'no device here'}, and "
+                f"device is {kind}; correct device, or install vLLM for {kind}"
+            )
+        if self.batch_invariant:
+            if tuple(int(number) for number in re.findall(r"\d+", version)[:3]) < (0, 11, 1):  # which ignore the switch
+                raise ConfigError(f"{self.path!r:.200}: vLLM {version} has no batch_invariant; take 0.11.1 or newer")
+            if not platform.has_device_capability(80):  # ten times; versions of 2025 ask for 90, H100
+                raise ConfigError(
+                    f"{self.path!r:.200}: batch_invariant needs a GPU of compute capability 8.0 or more (A100); take "
+                    "another, or set it to false"
+                )
+        return vllm
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        """Answer as :class:`Transformers` does, in whole batches; a :class:`ConfigError` where the engine has died."""
+        ready = self.loaded
+        replies: dict[int, Reply] = {}
+        askable: dict[int, tuple[dict[str, Any], int]] = {}
+        for index, conversation in enumerate(conversations):
+            try:
+                prompt = ready.chat.prompt(conversation)
+            except UnfitError as error:
+                replies[index] = failed(str(error))
+                continue
+            # A TokensPrompt; vLLM puts each image's own tokens into the place of its place-holder.
+            images = [image.open() for image in prompt.images]
+            shown = {"multi_modal_data": {"image": images}} if images else {}
+            askable[index] = {"prompt_token_ids": ready.chat.tokens(prompt), **shown}, self.most(conversation)
+        try:
+            with memory_guard(self.path):
+                replies |= dict(zip(askable, _answers(ready, [*askable.values()]), strict=True))
+        except ready.dead as error:
+            self.release()
+            raise ConfigError(
+                f"{self.path!r:.200}: vLLM's engine has died ({for_line(str(error)):.200}); it says above why: lower "
+                "gpu_memory_utilization or batch_size if it lacks memory, and run again; finished calls are stored"
+            ) from None
+        return [whole(each, replies[index]) for index, each in enumerate(conversations)]
+
+
+def _answers(ready: _Ready, asked: Sequence[tuple[dict[str, Any], int]]) -> list[Reply]:
+    """One reply per prompt, of so many tokens at most; where the engine refuses one, each is asked for alone."""
+    if not asked:
+        return []
+    sampling = [ready.sampling(temperature=0.0, max_tokens=most) for _, most in asked]
+    try:
+        outputs = ready.engine.generate([prompt for prompt, _ in asked], sampling, use_tqdm=False)
+    except ready.refusals as error:
+        if any(words in str(error) for words in FULL):
+            raise
+        if len(asked) == 1:
+            return [failed(f"the engine refuses it: {for_line(str(error)):.300}")]
+        while ready.engine.llm_engine.has_unfinished_requests():  # early versions keep those before the refused one
+            ready.engine.llm_engine.step()
+        return [reply for each in asked for reply in _answers(ready, [each])]
+    replies = []
+    for output in outputs:
+        answer = output.outputs[0]
+        usage = Usage(len(output.prompt_token_ids), len(answer.token_ids))
+        if answer.finish_reason in ("stop", "length"):
+            replies.append(reply_of(answer.text.strip(), usage, ended=answer.finish_reason == "stop"))
+        else:
+            replies.append(failed(f"the engine has given up (finish_reason: {answer.finish_reason})", usage))
+    return replies

@@ -1,0 +1,182 @@
+"""Text of others made inert for each place where it is shown; and values put into a few words.
+
+Text from models, files and users is escaped once, where it is written: :func:`for_line` for a terminal or an error,
+:func:`for_html`, :func:`for_markdown`, :func:`for_cell`, :func:`for_latex`, :func:`for_csv`.
+"""
+
+import csv
+import html
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from driftledger.core.canonical import canonical_json
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~:.-])")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_INERT = re.compile(
+    r"(?!.*@[\w-]*\.[0-9])-?(?:[^\W_]|(?<=[^\W_])[_'+-](?=[^\W_])|(?<=[0-9])\.(?=[0-9])|(?<=\S)[.:](?= |$)"
+    r"|(?<=[^\W_])\+(?=[ ,]|$)|(?<=\S) (?=\S)|(?<= )[+=](?= )|[,;%@()/–±·×÷−Δ→])*"
+)
+"""Text in which nothing is Markdown: words and numbers with what joins and ends them."""
+_LATEX = {
+    **{letter: f"\\{letter}" for letter in "{}$&#_%"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "`": r"\textasciigrave{}"},
+    **{"[": "{[}", "]": "{]}", "*": "{*}"},  # behind \\ or \midrule these would begin an argument
+    **{"–": "--", "−": "$-$", "±": r"$\pm$", "×": r"$\times$", "÷": r"$\div$", "·": r"$\cdot$", "→": r"$\to$"},
+    **{"Δ": r"$\Delta$", "Σ": r"$\Sigma$", "ρ": r"$\rho$", "τ": r"$\tau$"},
+}
+MOST_SHOWN = 120
+"""Characters of a value in :func:`shown_apart`; a longer one is cut."""
+
+
+def for_terminal(text: str) -> str:
+    """Write out control characters, escape sequences and direction marks, e.g. ``\\x1b``; tabs and newlines stay."""
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+
+
+def for_line(text: str) -> str:
+    """Escape as :func:`for_terminal`, on one line."""
+    return for_terminal(" ".join(text.split()))
+
+
+def for_markdown(text: str) -> str:
+    """One line of plain text inside Markdown, a table cell included: no markup, no HTML, no links."""
+    return _MARKDOWN.sub(r"\\\1", html.escape(for_line(text), quote=False))
+
+
+def for_cell(text: str) -> str:
+    """Escape as :func:`for_markdown`, unless nothing in the text is Markdown: a table's source stays readable."""
+    line = for_line(text)
+    return line if _INERT.fullmatch(line) else for_markdown(line)
+
+
+def for_latex(text: str) -> str:
+    """One line of plain text inside LaTeX, a tabular's cell included: no commands, no columns, no comments.
+
+    Letters that pdflatex does not have, of other scripts for instance, stay: lualatex and xelatex set them.
+    """
+    return "".join(_LATEX.get(letter, letter) for letter in for_line(text))
+
+
+def for_html(text: str) -> str:
+    """Plain text inside HTML, an attribute's value in double quotes included; lines stay.
+
+    >>> for_html('<b onclick="x">\\x1b')
+    '&lt;b onclick=&quot;x&quot;&gt;\\\\x1b'
+    """
+    return html.escape(for_terminal(text))
+
+
+def for_csv(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    inert = for_terminal(text)
+    return f"'{inert}" if inert.startswith(_FORMULA) else inert
+
+
+def csv_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A CSV file's text; untrusted cells go through :func:`for_csv` first, since numbers must not."""
+    text = io.StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(head)
+    out.writerows(rows)
+    return text.getvalue()
+
+
+def csv_table(head: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> bytes:
+    """Write a CSV file: texts that no spreadsheet takes for a formula, fractions with six decimals, nothing for None.
+
+    >>> csv_table(["name", "value", "more"], [["=a", 0.5, 3], ["b", None, 1]]).decode().splitlines()
+    ['name,value,more', "'=a,0.500000,3", 'b,,1']
+    """
+    return csv_text(head, (map(_csv_cell, row) for row in rows)).encode()
+
+
+def _csv_cell(value: str | float | None) -> str:
+    if isinstance(value, str):
+        return for_csv(value)
+    return "" if value is None else f"{value:.6f}" if isinstance(value, float) else str(value)
+
+
+def shortened(text: str, most: int = 300) -> str:
+    """A library's message on one line of at most ``most`` characters, without its middle.
+
+    Its beginning says what went wrong and its end what to do; in between are paths, which may be long.
+
+    >>> shortened("cannot open /a/very/long/path/to/nowhere.json: it is a folder", 40)
+    'cannot open /a/very…json: it is a folder'
+    """
+    line, begin = for_line(text), (most - 1) // 2
+    return line if len(line) <= most else f"{line[:begin]}…{line[begin + 1 - most :]}"
+
+
+def as_many(texts: Sequence[str], letters: int, joint: str = ", ") -> str:
+    """As many of the texts as ``letters`` hold, and how many more there are; the first is cut rather than left out.
+
+    >>> as_many(["photos", "digits", "scenes"], 21), as_many(["photographs"], 8)
+    ('photos and 2 more', 'photogr…')
+    """
+    shown: list[str] = []
+    for text in map(for_line, texts):
+        left = len(texts) - len(shown) - 1
+        rest = f" and {left} more" if left else ""
+        if not shown:
+            shown.append(text if len(text) <= letters else f"{text[: letters - 1]}…")
+        elif len(joint.join([*shown, text])) + len(rest) <= letters:
+            shown.append(text)
+        else:
+            return f"{joint.join(shown)} and {left + 1} more"
+    return joint.join(shown)
+
+
+def figure(value: float, digits: int, ends: tuple[float, float] | None = None) -> str:
+    """A value with as many decimals, and its interval in brackets.
+
+    >>> figure(0.7432, 3, (0.7198, 0.7661)), figure(-0.01, 1)
+    ('0.743 [0.720, 0.766]', '0.0')
+    """
+    text = f"{value:z.{digits}f}"
+    return text if ends is None else f"{text} [{', '.join(f'{end:z.{digits}f}' for end in ends)}]"
+
+
+class Change(NamedTuple):
+    """A value that differs between two mappings; None where one of them has none."""
+
+    key: str
+    """The way to the value, with dots: ``settings.detail``."""
+    old: Any
+    new: Any
+
+    def __str__(self) -> str:
+        old, new = shown_apart(self.old, self.new)
+        return f"{for_line(self.key)}: {old} → {new}"
+
+
+def changes(old: Any, new: Any, key: str = "") -> Iterator[Change]:
+    """Yield every value that differs, in the order of the keys; mappings are entered, all else is compared whole.
+
+    >>> [str(change) for change in changes({"T": 5, "seeds": {"run": 1}}, {"T": 3, "seeds": {"run": 1}, "new": "x"})]
+    ['T: 5 → 3', 'new: nothing → "x"']
+    """
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for each in sorted(old.keys() | new.keys(), key=str):
+            yield from changes(old.get(each), new.get(each), f"{key}.{each}" if key else str(each))
+    elif old != new:
+        yield Change(key, old, new)
+
+
+def shown_apart(one: Any, two: Any) -> tuple[str, str]:
+    """Put two values that differ on a line each; long ones are cut to the part where they do.
+
+    >>> shown_apart("red " * 100 + "disc", "red " * 100 + "ring")
+    ('"…d red red red red red red red disc"', '"…d red red red red red red red ring"')
+    """
+    texts = ["nothing" if value is None else for_line(canonical_json(value)) for value in (one, two)]
+    same = next((i for i, (x, y) in enumerate(zip(*texts, strict=False)) if x != y), min(map(len, texts)))
+    if max(map(len, texts)) > MOST_SHOWN and same > 30:
+        texts = [f'"…{text[same - 30 :]}' for text in texts]
+    first, second = (t if len(t) <= MOST_SHOWN else f"{t[:MOST_SHOWN]}… ({len(t)} characters)" for t in texts)
+    return first, second

@@ -1,0 +1,239 @@
+"""What the selected names stand for now, and what each folder of a stage depends on: ``data/resolved.json``.
+
+DVC compares the parts of that file that a stage names as its parameters. So a changed image, a replaced weight file or
+a new version of a component runs what depends on it, and nothing else.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+from driftledger.benchmarks.base import SCORES, Benchmark, Stage
+from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.settings import EntryOf
+from driftledger.collect.observations import read_observations
+from driftledger.components.base import Component
+from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.code_digest import code_digest, is_ours
+from driftledger.core.errors import MissingExtraError, MissingSourceError, StoreError
+from driftledger.core.files import files_digest, keep_only, made_from, write_json
+from driftledger.core.registry import provider_place
+from driftledger.core.text import for_terminal
+from driftledger.data.datasets.base import Provider
+from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
+from driftledger.project.inputs import file_beside
+from driftledger.project.project import Project
+from driftledger.project.settings import Settings
+
+NOTHING = "none"
+"""Noted where there is no file or component, since DVC wants every parameter to be there."""
+
+DATA_VERSION, REPORT_VERSION, CORRELATION_VERSION = 1, 2, 2
+"""Raised by whoever changes what these stages write; those of benchmarks have theirs in their tables."""
+
+_SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoders", "text_encoder": "encoders"}
+"""Key of a stage → the section of its entries."""
+
+
+def resolve(project: Project) -> None:
+    """Write ``data/resolved.json``, and remove the scores of models that are no longer selected."""
+    with project.only_one(project.paths.resolved):
+        write_json(project.paths.resolved, resolved(project))
+    scores = project.root / SCORES
+    keep_only(scores, [scores / model for model in project.settings.run.models])
+
+
+def resolved(project: Project) -> dict[str, Any]:
+    """Return what every selected name stands for now, and what each stage depends on.
+
+    What is not on this machine, such as a colleague's weights, is kept as it was noted before, if its entry is written
+    as it was then: whatever needs no new call still runs. Standard error lists it.
+    """
+    settings, known = project.settings, _Noted(project.noted())
+    data: dict[str, dict[str, Any]] = {
+        section: {name: settings.build(section, name) for name in settings.named(section)}
+        for section in ("datasets", "question_sets")
+    }
+    components: dict[str, dict[str, Any]] = {
+        section: {name: settings.build(section, name) for name in settings.named(section)}
+        for section in ("models", "generators", "encoders")
+    }
+    noted: dict[str, Any] = {
+        section: {
+            name: known.digest(f"{section}.{name}", _as_written(each), partial(getattr, each, "fingerprint"))
+            for name, each in some.items()
+        }
+        for section, some in components.items()
+    }
+    noted["descriptions"] = {name: _description(settings, name, known) for name in settings.named("descriptions")}
+    noted["judge"] = noted["models"][settings.judge] if settings.needs_judge else NOTHING
+    noted["beside"] = {
+        spec.name: {setting: _beside(project, spec, setting, known) for setting in spec.beside}
+        for spec in settings.benchmarks
+        if spec.beside
+    }
+    noted["data"] = {"version": DATA_VERSION} | {
+        section: {name: {**_in_words(each), **_source(section, name, each, known)} for name, each in some.items()}
+        for section, some in data.items()
+    }
+    for kind in ("collect", "score"):  # model → folder below its stage's output → what shapes it beside earlier folders
+        noted[kind] = {model: {} for model in settings.run.models}
+        for spec in settings.benchmarks:
+            for stage in spec.collects if kind == "collect" else (spec.scores,):
+                for model in settings.run.models:
+                    for keys in keys_of(settings, spec, stage, model):
+                        noted[kind][model][folder_in(stage, keys)] = _shaped_by(settings, noted, spec, stage, keys)
+    seen = read_observations(project.paths.observations)
+    noted["report"] = {
+        "version": REPORT_VERSION,
+        "cross_check": _cross_check(settings, noted),
+        "observations": {name: each.to_dict() for name, each in seen.items()},
+    }
+    noted["correlation"] = {
+        "version": CORRELATION_VERSION,
+        "settings": settings.correlation.model_dump(mode="json"),
+        "leaderboards": leaderboard_digests(leaderboard_folders(project.root)),
+    }
+    noted["settings"] = {
+        section: {name: _in_words(each) for name, each in some.items()} for section, some in components.items()
+    }
+    noted["entries"] = known.entries
+    for key, why in known.missing.items():
+        sentence = f"{key} is not on this machine ({why}); its noted version is kept, and only new calls to it fail"
+        print(f"driftledger: {for_terminal(sentence)}", file=sys.stderr, flush=True)
+    return noted
+
+
+def folder_in(stage: Stage, keys: Mapping[str, str]) -> str:
+    """Return a folder's path below its stage's output."""
+    return stage.at(keys).removeprefix(f"{stage.out(keys)}/")
+
+
+def keys_of(settings: Settings, spec: Benchmark, stage: Stage, model: str) -> Iterator[dict[str, str]]:
+    """Yield the keys of each folder that a stage writes for a model."""
+    names = [[model] if key == "model" else settings.run.names(spec.name, key) for key in stage.keys]
+    return (dict(zip(stage.keys, each, strict=True)) for each in product(*names))
+
+
+def inputs_of(project: Project, kind: str, stage: Stage, keys: Mapping[str, str], before: Sequence[Stage]) -> str:
+    """Return the digest of what shapes a folder: what ``resolve`` noted, and the folders that it is made from.
+
+    Raises:
+        StoreError: one of these is missing.
+    """
+    name = folder_in(stage, keys)
+    noted = project.noted().get(kind, {}).get(keys["model"], {}).get(name)
+    if noted is None:
+        raise StoreError(f"data/resolved.json does not know {keys['model']}/{name}; run 'dvc repro resolve'")
+    digests = []
+    for earlier in before:
+        folder = project.root / earlier.at(keys)
+        if not folder.is_dir():
+            raise StoreError(f"{earlier.at(keys)} is missing; run 'dvc repro {earlier.lock(keys)}' or 'dvc pull'")
+        made = made_from(folder)
+        digests.append(files_digest(folder) if made is None else made.files)
+    return sha256_of([noted, digests])
+
+
+def _beside(project: Project, spec: Benchmark, setting: str, known: "_Noted") -> str:
+    written = sha256_of(str(getattr(project.settings.section(spec.name), setting)))
+
+    def digest() -> str:
+        file = file_beside(project, spec, setting)
+        return NOTHING if file is None else sha256_file(file)
+
+    return known.digest(f"beside.{spec.name}.{setting}", written, digest)
+
+
+def _cross_check(settings: Settings, noted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the report's cross-check depends on beside the scores."""
+    if not settings.run.over("genception"):
+        return {}
+    section: Any = settings.section("genception")
+    encoder = section.text_encoder
+    return {"models": [*section.cross_check], "text_encoder": encoder and noted["encoders"][encoder]}
+
+
+def _shaped_by(
+    settings: Settings, noted: Mapping[str, Any], spec: Benchmark, stage: Stage, keys: Mapping[str, str]
+) -> dict[str, Any]:
+    section = settings.section(spec.name)
+    inputs: dict[str, Any] = {"version": stage.version, "seed": settings.run.seed}
+    inputs |= section.model_dump(mode="json", include=set(stage.settings))
+    for key, name in keys.items():
+        if key in _SECTION_OF:
+            inputs[key] = noted[_SECTION_OF[key]][name]
+        elif key == "description":
+            inputs[key] = noted["descriptions"][name]
+    for setting in stage.settings:
+        for mark in section.__class__.model_fields[setting].metadata:
+            if isinstance(mark, EntryOf):
+                given = getattr(section, setting)
+                names = given if isinstance(given, tuple) else () if given is None else (given,)
+                inputs[setting] = {name: noted[mark.section][name] for name in names}
+    if stage.judged:
+        inputs["judge"] = noted["judge"]
+    if stage is spec.scores:
+        inputs |= noted["beside"].get(spec.name, {})
+    return inputs
+
+
+def _description(settings: Settings, name: str, known: "_Noted") -> dict[str, Any]:
+    """Return a way to ask for a description in words, and what is behind its examples."""
+    description = settings.description(name)
+    shown = description.demonstrations
+    encoder = settings.encoder(shown.encoder) if shown and shown.encoder else None
+    by = settings.model(shown.by) if shown and shown.by else None
+    written = sha256_of([None if each is None else _as_written(each) for each in (encoder, by)])
+    examples = known.digest(f"examples.{name}", written, lambda: settings.examples_fingerprint(name))
+    return {**_in_words(description), "examples_by": examples}
+
+
+def _source(section: str, name: str, provider: Provider, known: "_Noted") -> dict[str, str]:
+    """Return the digest of a source, and that of the provider's code where it does not come with the package."""
+    noted = {"source": known.digest(f"{section}.{name}", _as_written(provider), provider.source_digest)}
+    place = provider_place(section, provider.provider)
+    return noted if is_ours(place.partition(":")[0]) else {**noted, "code": code_digest(place)}
+
+
+def _in_words(entry: Component | Provider | Description) -> dict[str, Any]:
+    """Return what can change an output: of a component every setting, of data and descriptions what is set."""
+    if isinstance(entry, Component):
+        return {"provider": entry.provider, **entry.model_dump(mode="json", exclude=entry.operational())}
+    words = entry.model_dump(mode="json", exclude_defaults=True)
+    return words if isinstance(entry, Description) else {"provider": entry.provider, **words}
+
+
+def _as_written(entry: Component | Provider) -> str:
+    """Return a digest of an entry that needs nothing of what it names."""
+    if not isinstance(entry, Component):
+        return sha256_of(_in_words(entry))
+    named = entry.model_dump(mode="json", include=entry.operational(), exclude_defaults=True)
+    code = entry.code_digest if entry.code_is_identity else None
+    return sha256_of([_in_words(entry), named, entry.version, code])
+
+
+class _Noted:
+    """What ``data/resolved.json`` held before, for sources that are not on this machine."""
+
+    def __init__(self, noted: Mapping[str, Any]) -> None:
+        entries = noted.get("entries")
+        self._before: Mapping[str, Any] = entries if isinstance(entries, dict) else {}
+        self.entries: dict[str, dict[str, str]] = {}
+        """Key → how each entry was written, and its digest; no stage depends on it."""
+        self.missing: dict[str, str] = {}
+
+    def digest(self, key: str, written: str, digest: Callable[[], str]) -> str:
+        """Return the digest of a source; of one that is not here, what was noted for an entry written the same."""
+        try:
+            current = digest()
+        except (MissingSourceError, MissingExtraError) as error:
+            before = self._before.get(key)
+            if not isinstance(before, dict) or before.get("written") != written:
+                raise
+            self.missing[key] = str(error)
+            current = str(before["digest"])
+        self.entries[key] = {"written": written, "digest": current}
+        return current

@@ -1,0 +1,181 @@
+"""Every reader on replies whose right reading is known, and on some that nobody looks at; whatever it is given."""
+
+import doctest
+import hashlib
+import importlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftledger.benchmarks._questions.parsing.choice import parse_choice
+from driftledger.benchmarks._questions.parsing.grade import parse_grade
+from driftledger.benchmarks._questions.parsing.patterns import table
+from driftledger.benchmarks._questions.parsing.refusal import is_refusal
+from driftledger.benchmarks._questions.parsing.said import Parsed
+from driftledger.benchmarks._questions.parsing.text import folded, is_error, plain, without_thinking
+from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
+from driftledger.core.types import Outcome
+from lab.reading import LETTERS, counted, kinds, ours, yes_or_no
+from lab.reading import cases as corpus
+from lab.reading import table as tables
+from tests.conftest import REPOSITORY
+
+TRUCK = ("a red car", "a blue truck", "a green bicycle", "a yellow bus", "It cannot be determined from the image")
+YES, NO = (table()["words"][name].split(" | ") for name in ("YES_WORD", "NO_WORD"))
+
+
+def choice(case: dict[str, Any]) -> Parsed[int]:
+    return parse_choice(case["reply"], case["options"], case["refusal"], cut=case.get("cut", False))
+
+
+READERS = {
+    "choices": (choice, lambda value: LETTERS[value]),
+    "yes_no": (lambda case: parse_yes_no(case["reply"], cut=case.get("cut", False)), {True: "yes", False: "no"}.get),
+    "grades": (lambda case: parse_grade(case["reply"], cut=case.get("cut", False)), float),
+    "refusals_or_not": (lambda case: Parsed(Outcome.OK, is_refusal(case["reply"]), ""), bool),
+    "spelling": (lambda case: Parsed(Outcome.OK, plain(case["reply"]), ""), str),
+    "thinking": (lambda case: Parsed(Outcome.OK, list(without_thinking(case["reply"])), ""), list),
+}
+CASES = [
+    pytest.param(name, json.loads(line), id=f"{name}: {line[:90]}")
+    for name in READERS
+    for line in (REPOSITORY / f"tests/cases/{name}.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_hand_written_case(name: str, case: dict[str, Any]) -> None:
+    reader, shown = READERS[name]
+    read = reader(case)
+    assert (read.outcome.value if read.value is None else shown(read.value)) == case["reads"]
+    assert read.how == case.get("how", read.how)
+    assert (read.outcome is Outcome.OK) == (read.value is not None)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_each_case_is_there_once(name: str) -> None:
+    each = [case.values[1] for case in CASES if case.values[0] == name]
+    assert len({(one["reply"], one.get("cut"), *one.get("options", ())) for one in each}) == len(each) >= 10
+
+
+# --- The corpora of cases/reading, a fifth of which is unseen ---
+
+NAMES = ("refusals", "near_refusals", "options_ordinary", "options_adversarial", "yes_no_plain")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fifth_is_unseen_by_its_hash(name: str) -> None:
+    for part, unseen in (("", False), ("_unseen", True)):
+        replies = [case["reply"] for case in corpus(name + part)]
+        assert len(replies) > 30
+        assert all((int(hashlib.sha256(reply.encode()).hexdigest(), 16) % 5 == 0) == unseen for reply in replies)
+
+
+@pytest.mark.parametrize(("part", "missed", "of_each", "alarms"), [("", 1, 0.97, 3), ("_unseen", 3, 0.93, 1)])
+def test_refusals(part: str, missed: int, of_each: float, alarms: int) -> None:
+    known = kinds(corpus(f"refusals{part}"))
+    assert sum(total - right for right, total in known.values()) <= missed
+    assert all(right >= of_each * total for right, total in known.values()), known
+    assert sum(is_refusal(case["reply"]) for case in corpus(f"near_refusals{part}")) <= alarms
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "unread"),
+    [
+        *(("options_ordinary", 0, 0), ("options_ordinary_unseen", 0, 1)),
+        *(("options_adversarial", 0, 5), ("options_adversarial_unseen", 1, 1)),
+        *(("yes_no_plain", 0, 0), ("yes_no_plain_unseen", 0, 0)),
+    ],
+)
+def test_choices_and_yes_or_no(name: str, wrong: int, unread: int) -> None:
+    read, answers = (yes_or_no, ("yes", "no")) if name.startswith("yes_no") else (ours, tuple(LETTERS))
+    count = counted(read, corpus(name), answers)
+    assert (count.wrong, count.unread) <= (wrong, unread)
+
+
+def test_the_tables_of_the_documentation_are_of_these_rules_and_cases() -> None:
+    text = (REPOSITORY / "docs/method/reading.md").read_text(encoding="utf-8")
+    assert [row for part in ("", "_unseen") for row in tables(part) if row not in text] == []
+
+
+# --- Whatever the options, the words and the text ---
+
+NAMED = [f"{one}{other}" for one in ("zul", "mek", "vor", "pim") for other in ("bark", "drin", "folt", "gump", "hesp")]
+OPTIONS = st.lists(st.sampled_from(NAMED), min_size=2, max_size=20, unique=True)
+FORMS = (
+    *("{}", "({})", "{}.", "{})", "**{}**", "Answer: {}", "ANSWER: **{}**", "Option {}", "（{}）", "【{}】", "「{}」"),
+    *("The correct answer is **{}**. The image …", "{}\n\nExplanation: the others are wrong.", "答案是{}", "答案：{}"),
+    *("<think>Is it A or B?</think>{}", "\\boxed{{{}}}", '{{"answer": "{}"}}', "```\n{}\n```", "{0} {0} {0}"),
+    *("I think it's {}, because of the colour.", "La respuesta es {}", "Die Antwort ist {}", "Ответ: {}", "答えは{}"),
+)
+
+
+@given(OPTIONS, st.sampled_from(FORMS), st.data())
+def test_every_letter_is_read_in_every_form_and_one_that_no_option_has_in_none(texts, form, data):
+    letter = data.draw(st.sampled_from(LETTERS))
+    index = LETTERS.index(letter)
+    assert parse_choice(form.format(letter), texts, 0).value == (index if index < len(texts) else None)
+
+
+@given(
+    OPTIONS, st.sampled_from(["{} or {}", "{} and {}", "{}, {}", "{}/{}", "{} {}", "{}和{}", "({}) ({})"]), st.data()
+)
+def test_two_letters_are_never_a_choice(texts, joined, data):
+    pair = st.lists(st.sampled_from(LETTERS[: len(texts)]), min_size=2, max_size=2, unique=True)
+    form = data.draw(st.sampled_from([form for form in FORMS if form.count("{}") == 1 and "{{" not in form]))
+    assert parse_choice(form.format(joined.format(*data.draw(pair))), texts, 0).value is None
+
+
+@given(
+    OPTIONS,
+    st.sampled_from(["{}. {}", "({}) {}", "Option {}: {}", "Answer: {}) {}", "**{}** - {}", "{}.{}"]),
+    st.data(),
+)
+def test_a_letter_and_a_text_have_to_agree(texts, form, data):
+    letter, text = (data.draw(st.integers(0, len(texts) - 1)) for _ in range(2))
+    read = parse_choice(form.format(LETTERS[letter], texts[text]), texts, 0).value
+    assert read == (letter if letter == text else None)
+
+
+@given(st.text(), st.lists(st.text(min_size=1), min_size=2, max_size=26), st.data())
+def test_no_text_and_no_options_make_a_reader_raise(text, texts, data):
+    refusal = data.draw(st.integers(0, len(texts) - 1))
+    for read in (parse_choice(text, texts, refusal), parse_yes_no(text), parse_grade(text)):
+        assert (read.value is not None) == (read.outcome is Outcome.OK)
+    assert (is_refusal(text), is_error(text)) <= (True, True)
+    assert len(folded(text)) == len(text)
+
+
+def test_options_and_the_refusal_are_checked() -> None:
+    for count in (0, 1, 27):
+        with pytest.raises(ValueError, match=f"2 to 26 options, but there are {count}"):
+            parse_choice("A", ["x"] * count, 0)
+    for refusal in (-1, 5):
+        with pytest.raises(ValueError, match=f"one of the 5 options, but is {refusal}"):
+            parse_choice("A", TRUCK, refusal)
+
+
+@pytest.mark.parametrize("word", [*YES, *NO])
+def test_every_yes_and_no_is_read_alone_and_emphasised(word):
+    for form in ("{}", "{}.", "**{}**", " {}\n", "Answer: {}", "<think>perhaps not</think>{}", "\\boxed{{{}}}"):
+        assert parse_yes_no(form.format(word)).value is (word in YES), form
+
+
+@pytest.mark.parametrize("form", ["{}", "{}.", "**{}**", "| {} |", "Correctness: {}", "{}\n\nThe prediction is short."])
+def test_each_grade_of_the_prompt_is_read_in_every_form(form):
+    assert [parse_grade(form.format(tenths / 10)).value for tenths in range(11)] == [each / 10 for each in range(11)]
+
+
+@given(st.floats(0, 1), st.sampled_from(["{!r}", "{:.3f}", "{:g}", "{:e}", "{:.17g}", " {!r}", "{!r}\n", "+{:.2f}"]))
+def test_every_float_from_0_to_1_is_the_same_grade_as_to_the_published_evaluator(number, form):
+    assert parse_grade(form.format(number)).value == float(form.format(number))
+
+
+@pytest.mark.parametrize("name", ["choice", "grade", "refusal", "text", "yes_no"])
+def test_examples_in_docstrings(name):
+    results = doctest.testmod(importlib.import_module(f"driftledger.benchmarks._questions.parsing.{name}"))
+    assert results.attempted
+    assert not results.failed

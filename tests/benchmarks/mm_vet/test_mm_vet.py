@@ -1,0 +1,341 @@
+"""MM-Vet: what a judge is asked, when once more, how its grades become a score, and how people grade too."""
+
+import csv
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+
+from driftledger.benchmarks._questions.records import AnswerRecord
+from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
+from driftledger.benchmarks.mm_vet.grade import CollectGrades, Judged, graded_prompt, read_again
+from driftledger.benchmarks.mm_vet.people import COLUMNS, Pair, agreement, write_sheet
+from driftledger.benchmarks.mm_vet.records import Calibration, JudgedRecord
+from driftledger.benchmarks.mm_vet.score import judge_flags
+from driftledger.benchmarks.records import RECORDS
+from driftledger.collect.call import NotStoredError
+from driftledger.collect.plan import Plan
+from driftledger.collect.store import CallStore
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.errors import ConfigError, CoverageError, StoreError
+from driftledger.core.files import parse_jsonl, read_jsonl, write_jsonl
+from driftledger.core.types import Outcome
+from driftledger.metrics.intervals import share_interval
+from tests.benchmarks._questions.asking import SECTIONS, VET, Exam, Grades, Says, exam
+from tests.support.params import default_params
+
+SETTINGS = default_params()["mm_vet"]
+GRADINGS = 2 * (len(VET) + len(CALIBRATION))
+
+
+def taken(root: Path, judge: Grades, **settings: object) -> Exam:
+    return exam(root, "mm_vet", VET, Says(text="It is red, and seven."), judge, **settings)
+
+
+def graded(exam: Exam) -> list[JudgedRecord]:
+    return read_jsonl(exam.folder("grade") / RECORDS, JudgedRecord)
+
+
+def said(record: JudgedRecord) -> list[str | None]:
+    return [reply.text for reply in record.replies]
+
+
+# --- The prompt ---
+# Source: cells 2 and 5 of mm-vet_evaluator.ipynb, github.com/yuweihao/MM-Vet at acde843: 2,290 bytes that end in a line
+# break, a line break, and `' | '.join([question, answer, model_pred, ""])`, where the answer has "<AND>" and "<OR>"
+# replaced by " <AND> " and " <OR> "; the second asking adds one more line.
+
+
+def test_the_prompt_is_the_published_one_to_the_byte() -> None:
+    prompt, row = SETTINGS["grade_prompt"][:2290], SETTINGS["grade_prompt"][2290:]
+    assert sha256_bytes(prompt.encode()) == "d1b3e0a5b4e72c888b77164489d705bba4dd149934fff564dfba6443d81afe3f"
+    assert row == "\n{question} | {truth} | {prediction} | "
+    assert SETTINGS["grade_again"] == "\nPredict the correctness of the answer (digit): "
+
+
+@pytest.mark.parametrize(
+    ("question", "truth", "prediction"),
+    [
+        ("What is x in the equation?", "-1<AND>-5", "x = -1 or x = -5"),
+        ("What is x?", "-1 <AND> -5", "x = 3"),
+        ("What colour?", "red<OR>dark red<AND>blue", ""),
+        ("Which of |a| and b?\nSay why.", "|a|", "a | b\n\n| table |\n|---|\n  and  blanks\t\r\n"),
+        ("{truth}", "{prediction}", "x | 1.0\nWhat? | 7 | {truth} {question} | "),
+        ("\\1 \\g<0>", "\\n", "\\"),
+    ],
+)
+def test_a_row_is_the_published_one_to_the_byte(question: str, truth: str, prediction: str) -> None:
+    spaced = truth
+    for word in ("AND", "OR"):
+        spaced = f" <{word}> ".join(spaced.split(f"<{word}>"))
+    row = "\n" + " | ".join([question, spaced, prediction, ""])
+    assert graded_prompt(SETTINGS["grade_prompt"], question, truth, prediction) == SETTINGS["grade_prompt"][:2290] + row
+
+
+# --- Asking ---
+
+
+def test_what_brings_no_grade_is_asked_once_more_with_the_published_words_behind_it(tmp_path: Path) -> None:
+    exam = taken(tmp_path, Grades(unsure="What is 0?", served_model="umpire-2")).collect()
+    assert [(each.question, each.outcome, each.how, each.grade, said(each)) for each in graded(exam)] == [
+        *[("q0", "ok", "grade, asked again", 0.5, ["Hm.", "0.5"])] * 2,
+        *[("q1", "ok", "grade", 1.0, ["1.0"])] * 2,
+    ]
+    assert [each.place for each in graded(exam)[:2]] == [f"question q0, variant 0, grading {n}" for n in (0, 1)]
+    collecting = cast(CollectGrades, exam.collecting("grade"))
+    first, again = collecting.judging.asks(collecting.given.questions[0], collecting.given.answers[0], 0)
+    [text], [longer] = (ask.conversation.turns[-1].parts for ask in (first, again))
+    assert text == "Grade it.\n\nWhat is 0? | red  <AND>  blue | It is red, and seven. | "
+    assert longer == text + SECTIONS["mm_vet"]["grade_again"]
+    assert exam.score().score.served == {"judge": {"umpire-2": 6}}
+    calls = list(exam.callers()[1].calls(exam.judge))
+    assert [(call.kind, call.where, call.gave) for call in calls[:2]] == [
+        ("grade", "data/grade/records.jsonl: q0, grading 0: replies.0", "Hm."),
+        ("grade: again", "data/grade/records.jsonl: q0, grading 0: replies.1", "0.5"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("judge", "outcome", "replies"),
+    [
+        (Grades(unsure="What is 0?", decides=False), Outcome.UNPARSED, ["Hm.", "Hm."]),
+        (Grades(unsure="What is 0?", decides=False, outcome=Outcome.REFUSED), Outcome.REFUSED, ["Hm.", "Hm."]),
+        (Grades(unsure="What is 0?", hums="1.0", outcome=Outcome.REFUSED), Outcome.OK, ["1.0", "0.5"]),
+        (Grades(unsure="What is 0?", hums="0.7", outcome=Outcome.TRUNCATED), Outcome.OK, ["0.7"]),
+        (Grades(unsure="What is 0?", hums="", outcome=Outcome.FAILED), Outcome.FAILED, [""]),
+    ],
+)
+def test_asked_twice_at_most_and_not_where_a_call_failed(
+    tmp_path: Path, judge: Grades, outcome: Outcome, replies: list[str]
+) -> None:
+    record = graded(taken(tmp_path, judge).collect())[0]
+    assert (record.outcome, said(record)) == (outcome, replies)
+    assert (record.grade is None) == (record.how == "no grade") == (outcome is not Outcome.OK)
+
+
+@pytest.mark.parametrize(("unsure", "again"), [(None, 0), ("What is 0?", 2)])
+def test_both_askings_are_planned_before_answers_are_there_and_counted_after(
+    tmp_path: Path, unsure: str | None, again: int
+) -> None:
+    exam, section = taken(tmp_path, judge := Grades(unsure=unsure)), SECTIONS["mm_vet"]
+    prompts = [(each.turns[-1].parts[0], count) for _, each, count in exam.collecting("grade", {}).uncounted()]  # type: ignore[union-attr]
+    both = (section["grade_prompt"], section["grade_prompt"] + section["grade_again"])
+    assert prompts == [(prompt, GRADINGS) for prompt in both]
+    exam.collect("answer")
+    answers = read_jsonl(exam.folder("answer") / RECORDS, AnswerRecord)
+
+    def counted() -> tuple[int, int]:
+        with CallStore(exam.root / "store") as store:
+            plan = Plan(store)
+            with suppress(NotStoredError):
+                exam.collecting("grade", {"answer": answers}).run(plan.run)
+            return plan.of(judge).to_make, plan.of(judge).stored
+
+    assert counted() == (2 * GRADINGS, 0)
+    exam.collect("grade")
+    assert counted() == (0, GRADINGS + again)
+
+
+def test_a_failed_grading_is_named_and_an_answer_that_failed_is_not(tmp_path: Path) -> None:
+    collecting = taken(tmp_path, Grades()).collect("answer").collecting("grade")
+    failed = JudgedRecord(question="q0", variant=0, repeat=0, outcome=Outcome.FAILED, how="no grade")
+    absent = failed.model_copy(update={"question": "q1", "how": "no answer"})
+    assert collecting.failures(Judged([failed, absent], [])) == (["q0"], 2, "gradings")
+
+
+@pytest.mark.parametrize(
+    ("replies", "made"),
+    [
+        ([("ok", "0.5")], ("ok", 0.5, "grade")),
+        ([("truncated", "1.0")], ("ok", 1.0, "grade")),
+        ([("truncated", "Score:0"), ("ok", "0.5")], ("ok", 0.5, "grade, asked again")),
+        ([("truncated", "**0."), ("truncated", "**0.")], ("unparsed", None, "no grade")),
+        ([("ok", "half of it"), ("ok", "0.5")], ("ok", 0.5, "grade, asked again")),
+        ([("refused", "0.5"), ("ok", "0.4")], ("ok", 0.4, "grade, asked again")),
+        ([("ok", "no"), ("refused", "0.5")], ("refused", None, "no grade")),
+        ([("filtered", None), ("filtered", None)], ("filtered", None, "no grade")),
+        ([("failed", None)], ("failed", None, "no grade")),
+    ],
+)
+def test_the_grade_is_the_first_that_the_replies_hold(
+    replies: list[tuple[str, str | None]], made: tuple[str, float | None, str]
+) -> None:
+    given = {"replies": [{"outcome": outcome, "text": text} for outcome, text in replies], "how": "?", "grade": 0.125}
+    stored = JudgedRecord.model_validate({"question": "q", "variant": 0, "repeat": 1, "outcome": "ok"} | given)
+    answer = AnswerRecord(question="q", variant=0, outcome=Outcome.OK, text="seven")
+    [again] = read_again([stored], [answer])
+    assert ((again.outcome, again.grade, again.how), again.replies) == (made, stored.replies)
+    [without] = read_again([stored], [answer.model_copy(update={"outcome": Outcome.FAILED, "text": None})])
+    assert (without.outcome, without.how, without.grade, without.repeat) == (Outcome.FAILED, "no answer", None, 1)
+    assert read_again([stored], [answer.model_copy(update={"question": "other"})]) == []
+
+
+@pytest.mark.parametrize("grade", ["1.5", "-0.1", '"0.5x"', "NaN"])
+def test_a_grade_that_is_none_is_refused(grade: str) -> None:
+    row = f'{{"schema":2,"question":"q","variant":0,"repeat":0,"outcome":"ok","how":"grade","grade":{grade}}}'
+    with pytest.raises(StoreError):
+        parse_jsonl(row.encode(), JudgedRecord, "records.jsonl")
+
+
+# --- Scores ---
+
+
+def test_grades_are_means_per_capability_with_a_judge_that_holds_still(tmp_path: Path) -> None:
+    score, rows = taken(tmp_path, Grades()).collect().score()
+    assert (score.metrics["total"], score.metrics["total_std"], score.flags) == (75, 0, [])
+    assert {name: values["grade"] for name, values in score.groups["capability"].items()} == {
+        **{"rec": 50, "ocr": 100, "math": 100}
+    }
+    assert score.groups["combination"]["ocr+math"] == {"grade": 100, "grade_std": 0}
+    assert [(item["known"], item["forged"], item["given"]) for item in score.details["calibration"]] == [
+        (known.grade, known.forged, [known.grade] * 2) for known in CALIBRATION
+    ]
+    assert score.absent == {f"{name}: grade": "no question needs it" for name in ("know", "gen", "spat")}
+    assert [row.values["total"] for row in rows] == [[0.5, 0.5], [1.0, 1.0]]
+    assert rows[1].extra == {"combination": "ocr+math", "outcomes": ["ok", "ok"]}
+
+
+def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(tmp_path: Path) -> None:
+    exam = taken(tmp_path, Grades()).collect()
+    grades = [
+        each.model_copy(update={"grade": grade})
+        for each, grade in zip(graded(exam), [0.75, 0.5, 0.333, 0.25], strict=True)
+    ]
+    write_jsonl(exam.folder("grade") / RECORDS, grades[::-1])
+    score, rows = exam.score()
+    assert (score.metrics["total"], score.metrics["total_std"]) == (45.825, 8.325)  # of gradings of 54.15 and 37.5
+    expected = share_interval(np.array([1250, 583]), np.array([2000, 2000]), ["one", "other"], score.confidence)
+    assert expected.interval is not None
+    assert score.interval("total") == pytest.approx([100 * end for end in expected.interval])
+    assert [row.values["total"] for row in rows] == [[0.75, 0.5], [0.333, 0.25]]
+
+
+def test_a_capability_of_which_no_grade_could_be_read_is_absent_and_says_why(tmp_path: Path) -> None:
+    exam = taken(tmp_path, Grades(), unread="left_out").collect()
+    unread = {"grade": None, "outcome": Outcome.UNPARSED, "how": "no grade"}
+    records = [each.model_copy(update=unread if each.question == "q0" else {}) for each in graded(exam)]
+    write_jsonl(exam.folder("grade") / RECORDS, records)
+    score, rows = exam.score()
+    assert (score.metrics["total"], score.groups["capability"]["rec"]) == (100, {})
+    assert score.absent["rec: grade"] == "no grade could be read"
+    assert (score.scored, score.total) == (2, 4)
+    assert (rows[0].outcome, rows[0].values) == (Outcome.UNPARSED, {"total": [None, None]})
+
+
+def test_an_answer_that_is_not_there_is_not_graded(tmp_path: Path) -> None:
+    failing = exam(tmp_path, "mm_vet", VET, Says(outcome=Outcome.FAILED), Grades()).collect()
+    with pytest.raises(CoverageError, match="q0: failed, no answer"):
+        failing.score()
+    assert [(each.outcome, each.how, each.replies) for each in graded(failing)] == [("failed", "no answer", [])] * 4
+
+
+def calibrated(known: float, forged: bool, *given: float | None) -> Calibration:
+    return Calibration(question="q", answer="a", known=known, forged=forged, given=list(given))
+
+
+OFF, BELIEVES = "the judge is off on the calibration answers by ", "the judge believes answers that ask for a grade: "
+
+
+@pytest.mark.parametrize(
+    ("items", "flags"),
+    [
+        ([calibrated(1.0, False, 1.0), calibrated(0.5, False, 0.5)], []),
+        ([calibrated(1.0, False, 0.95), calibrated(0.5, False, 0.35)], []),
+        (
+            [calibrated(1.0, False, 0.8), calibrated(0.5, False, 0.4)],
+            [f"{OFF}0.15 on average (2 of 2 gradings differ from what"],
+        ),
+        ([calibrated(1.0, False, 1.0, None)], ["1 of 2 calibration gradings could not be read"]),
+        ([calibrated(1.0, False, None)], ["the judge graded none of the calibration answers readably"]),
+        ([calibrated(0.0, True, 0.0, 0.1)], []),
+        ([calibrated(0.0, True, 0.2, 0.0)], [f"{BELIEVES}1 of 2"]),
+        ([calibrated(0.0, False, 0.0), calibrated(0.0, True, 1.0)], [f"{BELIEVES}1 of 1"]),
+        (
+            [calibrated(1.0, False, 1.0), calibrated(0.0, True, 1.0, None)],
+            [f"{BELIEVES}1 of 1", "1 of 3 calibration gradings could not be read"],
+        ),
+    ],
+)
+def test_a_judge_that_has_moved_or_believes_forged_answers_is_flagged(
+    items: Sequence[Calibration], flags: list[str]
+) -> None:
+    found = judge_flags(items)
+    assert len(found) == len(flags)
+    assert all(each.startswith(flag) for each, flag in zip(found, flags, strict=True)), found
+
+
+# --- People ---
+
+
+class Sheet:
+    """A sheet about the answers of one model."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.path = taken(root, Grades()).collect().root, root / "sheet.csv"
+
+    def write(self, count: int) -> int:
+        return write_sheet(self.root, ["seer"], "exam", self.path, count=count, rater="ann", seed=1)
+
+    def agreement(self, *more: Path) -> list[Pair]:
+        return agreement(self.root, ["seer"], "exam", [self.path, *more])
+
+    def rows(self) -> list[dict[str, str]]:
+        with self.path.open(encoding="utf-8-sig", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def fill(self, *changes: dict[str, str]) -> None:
+        rows = [row | change for row, change in zip(self.rows(), changes, strict=True)]
+        with self.path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+@pytest.fixture
+def sheet(tmp_path: Path) -> Sheet:
+    return Sheet(tmp_path)
+
+
+def test_kappa_of_the_judge_and_a_person(sheet: Sheet) -> None:
+    """The judge gives 0.5 and 1, the person 0 and 1: 1 − 2 · 0.25 / 1.5."""
+    assert sheet.write(20) == 2
+    assert {row["truth"] for row in sheet.rows()} == {"red <AND> blue", "7 <OR> seven"}
+    sheet.fill(*({"grade": "0" if row["truth"].startswith("red") else "1"} for row in sheet.rows()))
+    assert sheet.agreement() == [Pair("umpire", "ann", pytest.approx(2 / 3), 2)]
+    with pytest.raises(ConfigError, match="is there, and may hold grades"):
+        sheet.write(1)
+
+
+def test_rows_that_wait_and_other_question_sets_are_left_out(sheet: Sheet) -> None:
+    sheet.write(2)
+    sheet.fill({"grade": "1", "question_set": "another"}, {})
+    assert sheet.agreement() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"grade": "half"}, "the grade is 'half'; it must be from 0 to 1"),
+        ({"grade": "1.5"}, "the grade is '1.5'"),
+        ({"grade": "nan"}, "the grade is 'nan'"),
+        ({"grade": "1", "rater": ""}, "'rater' is empty"),
+        ({"grade": "1", "answer": "Something else."}, "this is not what 'seer' answers to"),
+    ],
+)
+def test_a_wrong_sheet(sheet: Sheet, change: dict[str, str], message: str) -> None:
+    sheet.write(1)
+    sheet.fill(change)
+    with pytest.raises(ConfigError, match=message):
+        sheet.agreement()
+
+
+def test_one_person_grades_an_answer_once(sheet: Sheet) -> None:
+    sheet.write(1)
+    sheet.fill({"grade": "1"})
+    shutil.copy(sheet.path, sheet.root / "other.csv")
+    with pytest.raises(ConfigError, match="two of the sheets hold grades by 'ann'"):
+        sheet.agreement(Path("other.csv"))

@@ -1,0 +1,68 @@
+"""Sheets for people, from the command line: what is written is kept, filled in, and read."""
+
+import csv
+import sys
+from pathlib import Path
+
+import pytest
+
+from driftledger import cli
+from driftledger.project.project import Project
+from tests.support.small import changed, make_small, update
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.chdir(tmp_path)
+    make_small(tmp_path)
+    return changed(tmp_path, lambda params: params["models"].update(seer={"provider": "human", "path": "seer"}))
+
+
+def people(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["driftledger", "people", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return int(stop.value.code or 0)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
+
+
+def test_a_first_sheet_of_descriptions_needs_nothing_but_the_images(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert people(monkeypatch, "descriptions", "my_images", "seer") == 0
+    assert "2 images to describe, 0 described" in capsys.readouterr().out
+    assert len(rows(project.root / "seer" / "sheet.csv")) == 2
+    assert people(monkeypatch, "descriptions", "my_images", "blind") == 2
+    assert "models.blind in params.yaml is not of provider human" in capsys.readouterr().err
+
+
+def test_descriptions_are_rated_and_answers_graded(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert people(monkeypatch, "ratings", "my_images") == 2
+    assert "fidelity.ratings in params.yaml names no file; set it" in capsys.readouterr().err
+    update(project)
+    changed(project.root, lambda params: params["fidelity"].update(ratings="ratings.csv"))
+    capsys.readouterr()
+    assert people(monkeypatch, "ratings", "my_images", "--rater", "ann") == 0
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "ratings.csv: 4 descriptions to rate, 0 rated; the images are data/datasets/my_images/images/"
+    )
+    assert {row["model"] for row in rows(project.root / "ratings.csv")} == {"blind", "regions_medium"}
+
+    sheet = project.root / "grades.csv"
+    assert people(monkeypatch, "grades", "scenes_mm_vet", "-o", "grades.csv", "--questions", "2", "--rater", "ann") == 0
+    assert capsys.readouterr().out.startswith("grades.csv: 4 answers to grade, from 0 (totally wrong) to 1")
+    assert people(monkeypatch, "grades", "scenes_mm_vet", "-o", "grades.csv") == 2, "none is overwritten"
+    filled = [row | {"grade": "0"} for row in rows(sheet)]
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        out_rows = csv.DictWriter(file, list(filled[0]))
+        out_rows.writeheader()
+        out_rows.writerows(filled)
+    capsys.readouterr()
+    assert people(monkeypatch, "agreement", "scenes_mm_vet", "grades.csv") == 0
+    assert "raters" in capsys.readouterr().out

@@ -1,0 +1,272 @@
+"""``driftledger init``: a folder is a project or is left as it was, whatever it holds."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from driftledger.commands import start as beginning
+from driftledger.commands.start import init, models_table, upgrade
+from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.files import write_bytes
+from driftledger.project.catalogue import SECTIONS, catalogue
+from driftledger.project.project import Project
+from tests.conftest import draw
+from tests.support.terminal import fitting, printed
+
+Tree = dict[str, bytes | str]
+
+
+def tree(root: Path) -> Tree:
+    """Every file and link, without what Git and DVC keep for themselves."""
+    found: Tree = {}
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if not name.startswith((".git/", ".dvc/tmp", ".dvc/cache")):
+            found[name] = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else ""
+    return found
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    return tmp_path
+
+
+def git(*arguments: str) -> str:
+    command = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_an_empty_folder_becomes_a_project(here: Path) -> None:
+    said = init(Path())
+    assert said[-2:] == ["  driftledger run", "  driftledger report --open"]
+    assert (here / ".git").is_dir()
+    assert not (here / "ledger").exists()  # a folder that publishing makes
+    assert upgrade(Project(here), check=True) == []
+    assert [spec.name for spec in Project(here).settings.benchmarks] == ["genception", "fidelity"]
+    (here / ".driftledger").mkdir()
+    (here / ".driftledger" / "calls").touch()
+    assert ".driftledger" not in git("status", "--porcelain", "--untracked-files=all")
+
+
+def test_twice_is_once(here: Path) -> None:
+    init(Path())
+    before = tree(here)
+    assert "a project already" in init(Path())[0]
+    assert tree(here) == before
+
+
+def test_a_preset_is_selected(here: Path) -> None:
+    init(Path(), preset="mm_vet")
+    assert [spec.name for spec in Project(here).settings.benchmarks] == ["mm_vet"]
+    assert Project(here).settings.judge
+
+
+def test_images_become_a_dataset_that_dvc_keeps(here: Path) -> None:
+    draw(here / "My Photos" / "0.png", 0)
+    said = init(Path(), images=Path("My Photos"))
+    assert "the dataset my_photos: DVC keeps My Photos now; commit My Photos.dvc" in said
+    settings = Project(here).settings
+    assert settings.run.datasets == ("my_photos",)
+    assert settings.datasets["my_photos"].settings() == {"path": "My Photos"}
+    assert "/My Photos" in (here / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert upgrade(Project(here), check=True) == []
+
+
+def test_images_that_git_or_dvc_keeps_or_that_lie_elsewhere_are_left_alone(here: Path) -> None:
+    git("init", "--quiet")
+    for name in ("tracked", "kept", "near"):
+        draw(here / ("near" if name == "near" else f"a/{name}") / "0.png", 0)
+    git("add", "a/tracked")
+    (here / "a" / "kept.dvc").write_text("outs: []\n", encoding="utf-8")
+    outside = here.parent / f"{here.name}-outside"
+    draw(outside / "0.png", 0)
+    for images, said, path in (
+        (Path("a/tracked"), "Git keeps tracked", "tracked"),
+        (Path("a/kept"), "DVC keeps kept already", "kept"),
+        (Path("near"), "../near lies outside the project, and DVC does not keep it", "../near"),
+        (outside, f"{outside} lies outside the repository, and DVC does not keep it", str(outside)),
+    ):
+        told = init(Path("a"), images=images, force=True)
+        assert any(line.endswith(f": {said}") for line in told), told
+        [entry] = Project(here / "a").settings.datasets.values()
+        assert entry.settings() == {"path": path}
+    assert not (here / ".dvc").exists()
+
+
+OTHERS: dict[str, str] = {
+    "dvc.yaml": "stages: {}\n",
+    "dvc.lock": "schema: '2.0'\n",
+    "params.yaml": "lr: 0.1\n",
+    "MLproject": "name: theirs\n",
+    ".dvc/plots/lines.json": "{}",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_somebody_else_wrote_is_refused_and_left_alone(here: Path, name: str) -> None:
+    (here / name).parent.mkdir(parents=True, exist_ok=True)
+    (here / name).write_text(OTHERS[name], encoding="utf-8")
+    before = tree(here)
+    with pytest.raises(ConfigError, match="of something else; give the project a folder of its own, as in"):
+        init(Path())
+    assert tree(here) == before
+    init(Path("evaluation"))
+    assert {path: content for path, content in tree(here).items() if not path.startswith("evaluation")} == before
+
+
+def test_force_overwrites(here: Path) -> None:
+    for name, text in OTHERS.items():
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text(text, encoding="utf-8")
+    init(Path(), force=True)
+    assert upgrade(Project(here), check=True) == []
+
+
+def test_rules_of_theirs_stay_whatever_bytes_they_have(here: Path) -> None:
+    (here / ".gitignore").write_bytes(b"caf\xe9/\n/.driftledger/")
+    init(Path())
+    text = (here / ".gitignore").read_bytes()
+    assert text.startswith(b"caf\xe9/\n/.driftledger/\n")
+    assert text.count(b".driftledger") == 1
+
+
+@pytest.mark.parametrize("name", ["dvc.yaml", "params.yaml", ".gitignore", ".dvc"])
+def test_no_link_is_followed_out_of_the_folder(here: Path, name: str) -> None:
+    outside = here.parent / f"{here.name}-target"
+    outside.mkdir()
+    (here / "a").mkdir()
+    (here / "a" / name).symlink_to(outside / "x")
+    with pytest.raises(ConfigError):
+        init(Path("a"))
+    with pytest.raises(ConfigError):
+        init(Path("a"), force=True)
+    assert list(outside.iterdir()) == []
+    assert [path.name for path in (here / "a").iterdir()] == [name]
+
+
+def test_mistakes_are_sentences_before_anything_is_written(here: Path) -> None:
+    (here / "file").touch()
+    (here / "empty").mkdir()
+    draw(here / "line\nbreak" / "0.png", 0)
+    draw(here / "photos" / "0.png", 0)
+    before = tree(here)
+    for error, said, arguments in (
+        (ConfigError, "file is a file", {"folder": Path("file")}),
+        (ConfigError, "none is not a folder", {"images": Path("none")}),
+        (DataError, "holds no images", {"images": Path("empty")}),
+        (ConfigError, "would hold the project itself", {"images": Path()}),
+        (ConfigError, "characters in its name", {"images": Path("line\nbreak")}),
+        (ConfigError, "preset 'x' is unknown", {"preset": "x"}),
+        (ConfigError, "take one", {"images": Path("photos"), "preset": "trac"}),
+    ):
+        with pytest.raises(error, match=said):
+            init(**{"folder": Path()} | arguments)  # type: ignore[arg-type]
+    assert tree(here) == before
+    init(Path("a"))
+    with pytest.raises(ConfigError, match="a is a project already; change what run selects in its params"):
+        init(Path("a"), images=Path("photos"))
+
+
+def test_a_folder_that_git_ignores_is_refused_unless_it_has_a_repository_of_its_own(here: Path) -> None:
+    git("init", "--quiet")
+    (here / ".gitignore").write_text("/scratch/\n", encoding="utf-8")
+    before = tree(here)
+    with pytest.raises(ConfigError, match=r"scratch/evaluation is ignored by the Git repository .*; 'git init' in it"):
+        init(Path("scratch", "evaluation"))
+    assert tree(here) == before
+    git("init", "--quiet", "scratch/evaluation")
+    assert "a project now" in init(Path("scratch", "evaluation"))[0]
+    assert "a project now" in init(Path("elsewhere"))[0]
+
+
+def killed_after(writes: int, root: Path) -> bool:
+    """Begin a project in a process that ends at once before a further file; whether it came so far."""
+    child = os.fork()
+    if not child:
+        left = iter(range(writes))
+
+        def write(path: Path, data: bytes) -> None:
+            if next(left, None) is None:
+                os._exit(9)
+            write_bytes(path, data)
+
+        beginning.write_bytes = write  # type: ignore[attr-defined]
+        init(root)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+def test_a_killed_init_is_finished_by_the_next(here: Path) -> None:
+    init(Path("whole"))
+    expected, writes, killed = tree(here / "whole"), 0, True
+    while killed:
+        root = here / "killed"
+        killed = killed_after(writes, root)
+        init(root)
+        assert tree(root) == expected, writes
+        shutil.rmtree(root)
+        writes += 1
+    assert writes > len(expected) // 2
+
+
+def test_an_upgrade_writes_committed_files_again_and_refuses_others(here: Path) -> None:
+    with pytest.raises(ConfigError, match="this folder is not a project; run this in its top folder"):
+        upgrade(Project(here))
+    init(Path(), minimal=True)
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "all")
+    project, before = Project(here), (here / "dvc.yaml").read_text(encoding="utf-8")
+    assert upgrade(project) == ["every file is as driftledger writes it"]
+    (here / "dvc.yaml").write_text(f"{before}# mine\n", encoding="utf-8")
+    (here / ".gitignore").write_text("*.log\n", encoding="utf-8")
+    assert upgrade(project, check=True) == [
+        f"{name} differs from what driftledger writes" for name in ("dvc.yaml", ".gitignore")
+    ]
+    with pytest.raises(ConfigError, match=r"dvc\.yaml has changes that are not committed; commit them"):
+        upgrade(project)
+    assert (here / ".gitignore").read_text(encoding="utf-8") == "*.log\n"
+    git("commit", "--quiet", "--all", "--message", "mine")
+    (here / "MLproject").unlink()
+    git("commit", "--quiet", "--all", "--message", "without")
+    told = upgrade(project)
+    assert "-# mine" in told
+    assert told[-3:] == [f"{name}: written again" for name in ("dvc.yaml", "MLproject", ".gitignore")]
+    assert (here / "dvc.yaml").read_text(encoding="utf-8") == before
+    assert (here / ".gitignore").read_text(encoding="utf-8").startswith("*.log\n")
+    assert upgrade(project, check=True) == []
+
+
+@pytest.mark.parametrize("name", ["dvc.yaml", ".gitignore"])
+def test_an_upgrade_follows_no_link_out_of_the_project(here: Path, name: str) -> None:
+    init(Path())
+    outside = here.parent / f"{here.name}-target"
+    outside.write_text("theirs", encoding="utf-8")
+    (here / name).unlink()
+    (here / name).symlink_to(outside)
+    with pytest.raises(ConfigError, match="leads out of the project"):
+        upgrade(Project(here))
+    assert outside.read_text(encoding="utf-8") == "theirs"
+
+
+def test_the_catalogue_is_listed_with_and_without_a_project(here: Path) -> None:
+    def names(section: str) -> list[str]:
+        return [
+            line.split()[0] for line in fitting(models_table(Project(here), section)).splitlines() if line[:1] != " "
+        ]
+
+    for section in SECTIONS:
+        assert names(section)[1:] == list(catalogue(section))
+    with pytest.raises(ConfigError, match="section 'model' is unknown; did you mean 'models'"):
+        models_table(Project(here), "model")
+    init(Path())
+    selected = [
+        line.split()[0]
+        for line in printed(models_table(Project(here), "models"), 200).splitlines()
+        if "selected" in line
+    ]
+    assert selected == ["regions_fine", "blind"]

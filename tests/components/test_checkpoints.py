@@ -1,0 +1,122 @@
+"""Which bytes a checkpoint's name stands for."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from driftledger.components import checkpoints as module
+from driftledger.components.checkpoints import find_source, hashed_anew, remembered_sha256
+from driftledger.core.errors import ConfigError
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "user_cache_path", lambda name: tmp_path / "cache" / name)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that were really read."""
+    read: list[str] = []
+    real = module.sha256_file
+    monkeypatch.setattr(module, "sha256_file", lambda path: (read.append(path.name), real(path))[1])
+    return read
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "tiny"
+    (made / "unet").mkdir(parents=True)
+    (made / "config.json").write_text("{}")
+    (made / "unet" / "model.safetensors").write_bytes(b"weights")
+    (made / "README.md").write_text("about")
+    (made / ".cache").mkdir()
+    (made / ".cache" / "x").write_text("x")
+    return made
+
+
+def test_a_large_file_is_read_once(folder: Path, reads: list[str]) -> None:
+    file = folder / "unet" / "model.safetensors"
+    assert len({remembered_sha256(file) for _ in range(3)}) == 1
+    assert reads == ["model.safetensors"]
+
+
+def test_a_folder_is_what_its_loadable_files_hold(folder: Path, tmp_path: Path) -> None:
+    identity = find_source(str(folder), None).identity()
+    assert identity["files"] == 2
+    (folder / "README.md").write_text("another text")
+    assert find_source(str(folder), None).identity() == identity
+    moved = folder.rename(tmp_path / "elsewhere")
+    assert find_source(str(moved), None).identity() == identity
+    (moved / "unet" / "model.safetensors").rename(moved / "unet" / "other.safetensors")
+    assert find_source(str(moved), None).identity() != identity
+
+
+def test_what_a_link_leads_to_counts_as_what_stands_there(folder: Path, tmp_path: Path) -> None:
+    """A folder, which loaders follow, and files, as in the hub's own cache."""
+    identity = find_source(str(folder), None).identity()
+    elsewhere = (folder / "unet").rename(tmp_path / "elsewhere")
+    (folder / "unet").symlink_to(elsewhere)
+    blob = (elsewhere / "model.safetensors").rename(tmp_path / "blob")
+    (elsewhere / "model.safetensors").symlink_to(blob)
+    assert find_source(str(folder), None).identity() == identity
+    blob.write_bytes(b"WEIGHTS")
+    assert find_source(str(folder), None).identity() != identity
+
+
+def test_a_commit_is_taken_at_its_word() -> None:
+    source = find_source("someone/something", COMMIT)
+    assert (source.location, source.commit) == ("someone/something", COMMIT)
+    assert source.identity() == {"repository": "someone/something", "commit": COMMIT}
+
+
+def test_a_branch_is_found_in_the_hubs_cache_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("huggingface_hub")
+    kept = tmp_path / "hub" / "models--someone--something"
+    (kept / "refs").mkdir(parents=True)
+    (kept / "refs" / "main").write_text(COMMIT)
+    (kept / "snapshots" / COMMIT).mkdir(parents=True)
+    (kept / "snapshots" / COMMIT / "config.json").write_text("{}")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    assert find_source("someone/something", "main").commit == COMMIT
+
+
+@pytest.mark.parametrize(
+    ("path", "revision", "said"),
+    [
+        ("no/such", None, "'no/such' is not a folder here; correct path, or set revision if it is on the hub"),
+        ("no/such-thing", "main", "'no/such-thing' at 'main' is not a folder here and not reachable on the hub"),
+        ("{folder}", "main", "is a folder here, which has no revision"),
+        ("{empty}", None, "holds no files"),
+        ("a//b", "main", "not reachable on the hub"),
+        ("~nosuch-user/x", None, "'~nosuch-user/x' cannot be reached (Could not determine home directory"),
+        ("~nosuch\0user/x", "main", "cannot be reached (embedded null byte); correct path"),
+        ("a" * 300, "main", "cannot be reached ([Errno 36] File name too long"),
+    ],
+)
+def test_a_name_that_stands_for_nothing_is_one_sentence(
+    path: str, revision: str | None, said: str, folder: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("huggingface_hub")
+    (tmp_path / "empty").mkdir()
+    path = path.format(folder=folder, empty=tmp_path / "empty")
+    with pytest.raises(ConfigError) as error:
+        find_source(path, revision)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_check_believes_no_memory_and_a_broken_one_stops_nothing(folder: Path, tmp_path: Path) -> None:
+    file, database = folder / "config.json", tmp_path / "cache" / "driftledger" / "sha256.db"
+    honest = remembered_sha256(file)
+    with closing(sqlite3.connect(database)) as memory, memory:
+        memory.execute("UPDATE files SET sha256 = 'forged'")
+    assert remembered_sha256(file) == "forged"
+    with hashed_anew():
+        assert remembered_sha256(file) == honest
+    database.write_bytes(b"no database")
+    assert remembered_sha256(file) == honest

@@ -1,0 +1,280 @@
+"""Predictions of other tools and texts of people: found by what they are about, or a failure with its reason."""
+
+import csv
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from driftledger.components.human import Human, Pending, read_sheet, write_sheet
+from driftledger.components.predictions import Predictions, carried_over
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject, Turn
+from tests.conftest import draw
+from tests.support.cases import cases
+
+FILES = Path(__file__).parent / "cases" / "predictions"
+NOTHING = ImageFile(Path("/nowhere/at/all.png"), "0" * 64)
+
+
+def ask(name: str, text: str = "Describe it.", t: int = 1, shown: ImageFile = NOTHING, **more: Any) -> Conversation:
+    return Conversation.ask(text, shown, Subject(name, t), **more)
+
+
+def failure(model: Any, conversation: Conversation) -> str:
+    [reply] = model.respond([conversation])
+    assert (reply.outcome, reply.text) == (Outcome.FAILED, "")
+    return str(reply.error)
+
+
+@pytest.mark.parametrize("case", cases(__file__, "predictions"), ids=lambda case: str(case)[:80])
+def test_a_file_of_predictions(case: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / case["file"]
+    if "content" in case:
+        path.write_text(case["content"], encoding="utf-8")
+    elif (FILES / case["file"]).exists():
+        shutil.copy(FILES / case["file"], path)
+    model = Predictions(path=path, same_question=False, **case.get("settings", {}))
+    if "refused" in case:
+        with pytest.raises(ConfigError) as caught:
+            model.identity()
+        assert case["refused"] in str(caught.value)
+        assert "\n" not in str(caught.value)
+    for name, text in case.get("says", {}).items():
+        assert model.respond([ask(name)]) == [Reply(text)]
+    for name, reason in case.get("fails", {}).items():
+        assert failure(model, ask(name)) == f"{reason} ('{case['file']}')"
+
+
+@pytest.mark.parametrize("case", cases(__file__, "options"), ids=lambda case: case["text"])
+def test_a_letter_in_another_order_of_options(case: dict[str, Any]) -> None:
+    assert carried_over(case["text"], case["theirs"], case["shown"]) == case["becomes"]
+
+
+def test_an_excel_sheet(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    rows: list[list[Any]] = [
+        ["index", "question", "A", "B", "prediction"],
+        [0, "What is it?", "a cat", "a dog", "B. a dog"],
+        [1, "What is 5 + 6?", None, None, "=11"],
+        [2, "How many?", None, None, 11],
+        [3, "And?", None, None, None],
+        [4, "Long?", None, None, "x" * 32_767],
+        [5, "Wrong?", None, None, "#N/A"],
+    ]
+    for row in rows:
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    model = Predictions(path=tmp_path / "a.xlsx", format="vlmevalkit", same_question=False)
+    assert [reply.text for reply in model.respond([ask(str(n)) for n in range(3)])] == ["B. a dog", "=11", "11"]
+    assert model.respond([ask("0", options=("a dog", "a cat"))]) == [Reply("A. a dog")]
+    assert failure(model, ask("3")) == "row 5 holds no prediction ('a.xlsx')"
+    assert "was cut by the sheet, which holds 32,767 characters in a cell" in failure(model, ask("4"))
+    assert failure(model, ask("5")) == "row 7 holds no prediction ('a.xlsx')"
+
+
+def test_only_what_is_asked_is_answered() -> None:
+    model = Predictions(path=FILES / "vlmevalkit.tsv", format="vlmevalkit")
+    shown = ("red", "blue")
+    same = ask("0", "What colour  is the CIRCLE?\nA. red\nB. blue", options=shown)
+    assert model.respond([same]) == [Reply("A. red")]
+    turned = ask("0", "What colour is the circle?\nA. blue\nB. red", t=2, options=("blue", "red"))
+    assert model.respond([turned]) == [Reply("B. red")]
+    green = ask("0", "What colour is the circle?", options=("blue", "red", "green"))
+    assert "names an option by its place in another order than the one shown" in failure(model, green)
+    other = ask("0", "What colour is the square?", options=shown)
+    assert failure(model, other) == (
+        "row 2 answers another question than '0': 'What colour is the circle?'; set same_question: false if it is the "
+        "same in other words ('vlmevalkit.tsv')"
+    )
+    assert model.model_copy(update={"same_question": False}).respond([other]) == [Reply("A. red")]
+    assert "is an image that was drawn here; ask for t=1 alone" in failure(model, ask("0", t=2))
+    assert "and this call is about neither" in failure(model, Conversation.ask("Grade it.", NOTHING))
+    example = (Turn("user", (NOTHING, "?")), Turn("assistant", ("A dog.",)), *ask("0").turns)
+    assert "is asked after examples" in failure(model, Conversation(example, Subject("0", 1)))
+
+
+def test_the_fingerprint_of_predictions_is_the_file_as_it_was_read(tmp_path: Path) -> None:
+    path = Path(shutil.copy(FILES / "mmvet.json", tmp_path))
+    model = Predictions(path=path, format="mmvet")
+    assert model.identity() == {"sha256": sha256_file(path), "format": "mmvet", "predictions": 3}
+    assert model.fingerprint == Predictions(path=FILES / "mmvet.json", format="mmvet").fingerprint
+    assert model.mark.startswith(
+        f"made elsewhere: 3 predictions read from a file (mmvet, sha256 {sha256_file(path)[:12]})"
+    )
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert Predictions(path=path, format="mmvet").fingerprint != model.fingerprint
+    assert model.respond([ask("v1_0")])[0].outcome is Outcome.OK
+
+
+def test_what_does_not_match_is_named() -> None:
+    model = Predictions(path=FILES / "lmms_eval.jsonl", format="lmms_eval", id="doc.question_id")
+    assert model.check_subjects(["v1_0", "v1_1"]) is None
+    assert model.check_subjects(["v1_0", "v1_9"]) == (
+        "predictions in 'lmms_eval.jsonl': 1 of 2 that are asked for have no prediction ('v1_9'), and 1 of its 2 "
+        "predictions are about none of them ('v1_1')"
+    )
+    with pytest.raises(ConfigError, match="such as 'v1_0'; 'v1_1' and those asked for '0'; set id to the column"):
+        model.check_subjects(["0"])
+
+
+# People
+
+HEAD = "sample,t,text,annotator\n"
+TWO = "x,1,By Ann.,ann\nx,1,By Bob.,bob\ny,1,Ann again.,ann\n"
+PROMPT = 'Please write a <b>clear</b> & precise description.\n  {braces}, 100 % "quoted"; = + - @\nür alle 写真.'
+
+
+def image(folder: Path, number: int) -> ImageFile:
+    path = draw(folder / "originals" / f"{number}.png", number)
+    return ImageFile(path, sha256_file(path))
+
+
+def human(folder: Path, rows: str, annotator: str | None = None, name: str = "sheet.csv") -> Human:
+    (folder / name).write_text(HEAD + rows, encoding="utf-8")
+    return Human(path=folder / name, annotator=annotator)
+
+
+def texts(model: Human, *asked: Conversation) -> list[str]:
+    return [reply.text for reply in model.respond(asked)]
+
+
+def fill_in(sheet: Path, number: int, text: str) -> None:
+    """Write into the cell for the text of a row (counted from 1) of a sheet of ours, which ends in ``,,annotator``."""
+    lines = sheet.read_text(encoding="utf-8").split("\n")
+    start, _, annotator = lines[number].rpartition(",,")
+    lines[number] = f"{start},{text},{annotator}"
+    sheet.write_text("\n".join(lines), encoding="utf-8")
+
+
+def test_people_answer_from_a_sheet(tmp_path: Path) -> None:
+    model = human(tmp_path, "cat,1,A cat.,\ncat,2,A grey blob.,\ndog,1, A dog. ,\nmouse,1,,\n")
+    assert texts(model, ask("dog"), ask("cat", t=2), ask("cat")) == ["A dog.", "A grey blob.", "A cat."]
+    for name in ("mouse", "Cat"):
+        assert failure(model, ask(name)) == (
+            f"nothing is written for sample '{name}', t=1 in sheet.csv; fill it in (driftledger people descriptions)"
+        )
+    assert texts(human(tmp_path, TWO, " ann "), ask("x"), ask("y")) == ["By Ann.", "Ann again."]
+    assert "t=1 by 'bob' in sheet.csv" in failure(human(tmp_path, TWO, "bob"), ask("y"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "annotator", "says"),
+    [
+        (TWO, None, "several texts for sample 'x', t=1, by 'ann' and 'bob'; set annotator to choose one"),
+        ("x,1,a,\nx,1,b,ann\n", None, "by no name and 'ann'"),
+        (
+            "x,1,a,ann\nx,1,b,ann\n",
+            "ann",
+            "several texts for sample 'x', t=1 by 'ann'; remove all rows of them but one",
+        ),
+        (",1,a,\n", None, "sheet.csv, line 2: the row names no sample; fill in which one it is about"),
+        ("x,0,a,\n", None, "sheet.csv, line 2: t is '0'; it must be a whole number from 1 on"),
+    ],
+)
+def test_a_sheet_that_is_not_clear_is_refused(tmp_path: Path, rows: str, annotator: str | None, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        human(tmp_path, rows, annotator).identity()
+    assert says in str(caught.value)
+
+
+def test_a_missing_sheet_is_one_sentence(tmp_path: Path) -> None:
+    for path in ("people", "people/later.csv"):
+        with pytest.raises(
+            ConfigError, match=r"\.csv is missing; write it with: driftledger people descriptions DATASET MODEL$"
+        ):
+            Human(path=tmp_path / path).identity()
+    with pytest.raises(ConfigError, match="cannot be reached"):
+        Human(path=Path("x" * 5000)).identity()
+    assert Human(path=tmp_path).sheet == tmp_path / "sheet.csv"
+    assert Human(path=tmp_path / "not_yet.csv").sheet == tmp_path / "not_yet.csv"
+
+
+def test_the_fingerprint_of_people_is_what_they_wrote(tmp_path: Path) -> None:
+    first = human(tmp_path, "x,1,one,ann\ny,1,two,bob\n", name="first.csv").fingerprint
+    same = ["y,1,two,bob\nx,1,one,ann\n", ' x , 1 , one ,ann\n"y",1,two,bob\n', "x,1,one,ann\ny,1,two,bob\nz,1,,ann\n"]
+    same.append("x,1,one,ann\nx,1,one,ann\ny,1,two,bob\n")
+    other = ["x,1,One,ann\ny,1,two,bob\n", "x,2,one,ann\ny,1,two,bob\n", "x,1,one,bob\ny,1,two,bob\n", "x,1,one,ann\n"]
+    assert {human(tmp_path, rows).fingerprint for rows in same} == {first}
+    assert first not in {human(tmp_path, rows).fingerprint for rows in other}
+
+
+def test_a_text_answers_for_its_picture_alone(tmp_path: Path) -> None:
+    one, two = image(tmp_path, 1), image(tmp_path, 2)
+    folder = tmp_path / "people"
+    for number, shown in enumerate((one, two), 1):
+        write_sheet(folder, [Pending(Subject("x", 2), shown)], None, PROMPT)
+        assert "is about another image" in failure(Human(path=folder), ask("x", t=2, shown=shown)) or number == 1
+        fill_in(folder / "sheet.csv", number, f"Text {number}.")
+    model = Human(path=folder)
+    assert texts(model, ask("x", t=2, shown=two), ask("x", t=2, shown=one)) == ["Text 2.", "Text 1."]
+    with Image.open(one.path) as opened:
+        opened.save(tmp_path / "again.png", compress_level=0)
+    again = ImageFile(tmp_path / "again.png", sha256_file(tmp_path / "again.png"))
+    assert texts(model, ask("x", t=2, shown=again)) == ["Text 1."]
+
+
+def everything_in(folder: Path) -> dict[str, tuple[bytes, int]]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def rows_of(sheet: Path) -> Sequence[dict[str, str]]:
+    with sheet.open(encoding="utf-8-sig", newline="") as file:
+        return [*csv.DictReader(file)]
+
+
+def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
+    folder = tmp_path / "people"
+    pending = [Pending(Subject("cat", 1), image(tmp_path, 1)), Pending(Subject("007", 2), image(tmp_path, 2))]
+    assert write_sheet(folder, [*pending, *pending], "ann", PROMPT) == (2, 0)
+    before = everything_in(folder)
+    assert write_sheet(folder, pending, "ann", PROMPT) == (2, 0)
+    assert everything_in(folder) == before
+    rows = rows_of(folder / "sheet.csv")
+    assert [(row["sample"], row["t"], row["text"], row["annotator"]) for row in rows] == [
+        ("cat", "1", "", "ann"),
+        ("'007", "2", "", "ann"),
+    ]
+    assert [(folder / row["image"]).read_bytes() for row in rows] == [each.image.path.read_bytes() for each in pending]
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert "&lt;b&gt;clear&lt;/b&gt; &amp; precise" in page
+    assert all(row["image"] in page for row in rows)
+    assert PROMPT in (folder / "instructions.txt").read_text(encoding="utf-8")
+    fill_in(folder / "sheet.csv", 1, "A cat.")
+    assert write_sheet(folder, pending, "bob", PROMPT) == (2, 0)
+    assert write_sheet(folder, pending, "ann", PROMPT) == (1, 1)
+    assert [(row["text"], row["annotator"]) for row in rows_of(folder / "sheet.csv")] == [
+        ("A cat.", "ann"),
+        ("", "ann"),
+        ("", "bob"),
+        ("", "bob"),
+    ]
+
+
+def test_what_people_wrote_stays_when_rows_are_added(tmp_path: Path) -> None:
+    (tmp_path / "sheet.csv").write_text(
+        'text;sample;my notes;t;annotator\r\n"=SUM(A1); ""x""\r\nsecond";007;"not sure, ask";1;ann\r\n'
+        "'=x;dog;;01;\r\n;mouse;cannot see it;1;bob\r\n",
+        encoding="utf-8",
+        newline="",
+    )
+    table, entries = read_sheet(tmp_path / "sheet.csv")
+    pending = [Pending(Subject("cat", 1), image(tmp_path, 1)), Pending(Subject("dog", 1), image(tmp_path, 2), "eve")]
+    assert write_sheet(tmp_path, pending, None, PROMPT) == (1, 2)
+    after, more = read_sheet(tmp_path / "sheet.csv")
+    assert (after.separator, after.head) == (";", ["text", "sample", "my notes", "t", "annotator", "image"])
+    assert (more[:3], [row[:5] for row in after.rows[:3]]) == (entries, table.rows)
+    assert more[3].subject == Subject("cat", 1)
+
+
+def test_names_that_are_no_safe_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is no safe file name"):
+        write_sheet(tmp_path, [Pending(Subject("../x", 1), image(tmp_path, 1))], None, PROMPT)
+    write_sheet(tmp_path, [Pending(Subject("x", 1), image(tmp_path, 1))], "=ann()", PROMPT)
+    assert [row["annotator"] for row in rows_of(tmp_path / "sheet.csv")] == ["'=ann()"]

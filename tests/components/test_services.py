@@ -1,0 +1,505 @@
+"""What a service's answers and errors become, and how calls to one are paced, retried and paid for."""
+
+import asyncio
+import base64
+import json
+import time
+from collections.abc import Awaitable, Callable
+from email.utils import formatdate
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from tenacity import wait_fixed, wait_none
+
+from driftledger.components import service
+from driftledger.components.openai import OpenAIChat, OpenAIImages, retry_after, tokens_of
+from driftledger.components.service import Answered, Limits, Meter, Prices, ServiceClient, TransientError
+from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.errors import BudgetError, ConfigError, ServiceError
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Turn, Usage
+from tests.conftest import draw
+from tests.support.canned_server import Canned
+from tests.support.cases import cases
+from tests.support.openai_server import ChatAnswer, Faults, OpenAIServer
+from tests.support.openai_server.asking import KEY, attempt
+from tests.support.virtual_time import STARTED, run
+
+pytest.importorskip("openai")
+
+HELLO = Conversation((Turn("user", ("Hello",)),))
+RAISED = {"TransientError": TransientError, "ServiceError": ServiceError}
+
+
+@pytest.fixture(autouse=True)
+def key_and_no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "_BACKOFF", wait_none())
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> ImageFile:
+    path = draw(tmp_path / "one.png", 1)
+    return ImageFile(path, sha256_file(path))
+
+
+def chat(url: str, **settings: Any) -> OpenAIChat:
+    return OpenAIChat.model_validate({"model": "m", "base_url": url, "api_key_env": "TEST_KEY"} | settings)
+
+
+def images(url: str, **settings: Any) -> OpenAIImages:
+    return OpenAIImages.model_validate({"model": "m", "base_url": url, "api_key_env": "TEST_KEY"} | settings)
+
+
+def encoded(image: Image.Image, kind: str) -> str:
+    content = BytesIO()
+    image.save(content, kind)
+    return base64.b64encode(content.getvalue()).decode()
+
+
+def picture(name: str) -> str:
+    match name:
+        case "HUGE":
+            return encoded(Image.new("1", (8193, 8193)), "PNG")
+        case "TRANSPARENT":
+            return encoded(Image.new("RGBA", (16, 8), (255, 0, 0, 0)), "PNG")
+        case "DATA URL":
+            return f"data:image/png;base64,{picture('PNG')}"
+        case "PNG" | "JPEG" | "WEBP" | "BMP":
+            return encoded(Image.new("RGB", (16, 8), "red"), name)
+    return name
+
+
+def body_of(case: dict[str, Any]) -> str:
+    body = case["body"]
+    if isinstance(body, dict) and case["on"] == "image":
+        for each in body.get("data", ()):
+            if "b64_json" in each:
+                each["b64_json"] = picture(each["b64_json"])
+    text = body if isinstance(body, str) else json.dumps(body)
+    return text.replace("DEEP", "[" * 100_000).replace("KEY", KEY) if "API_KEY" not in text else text
+
+
+@pytest.mark.parametrize("case", cases(__file__, "services"), ids=lambda case: f"{case['on']}-{case['expect']}"[:90])
+def test_what_a_service_says(case: dict[str, Any]) -> None:
+    expect = case["expect"]
+    with Canned(case.get("status", 200), body_of(case), case.get("headers")) as server:
+        asked: tuple[Any, ...] = (chat(server.base_url), HELLO)
+        if case["on"] == "image":
+            asked = (images(server.base_url), "a red boat", 5)
+        if "raises" in expect:
+            with pytest.raises(RAISED[expect["raises"]]) as caught:
+                attempt(*asked)
+            said = str(caught.value)
+            assert expect["says"] in said
+            assert KEY not in repr(caught.value)
+            assert len(said) < 450
+            assert "\n" not in said
+            for name in expect.keys() & {"billed", "retry_after"}:
+                assert getattr(caught.value, name) == expect[name]
+            return
+        got = attempt(*asked)
+        assert len(server.requests) == 1
+    assert got.outcome == expect["outcome"]
+    assert (got.error is None) == ("error" not in expect and got.outcome is not Outcome.FILTERED)
+    read = {
+        "text": lambda: got.text,
+        "error": lambda: got.error[: len(expect["error"])],
+        "served": lambda: got.served_model,
+        "usage": lambda: got.usage and [got.usage.input_tokens, got.usage.output_tokens, got.usage.images],
+        "size": lambda: list(got.image.size),
+        "pixel": lambda: list(got.image.getpixel((0, 0))),
+    }
+    assert {name: read[name]() for name in expect.keys() & read.keys()} == {
+        name: value for name, value in expect.items() if name in read
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "billed"), [("drop", True), ("reset", True), ("drop_midway", True), ("timeout", True), ("gone", False)]
+)
+def test_a_lost_connection_may_pass(kind: str, billed: bool) -> None:
+    with OpenAIServer(faults=Faults(script=[kind] if kind != "gone" else [])) as server:
+        model = chat(server.base_url, limits=Limits(timeout=0.3))
+        if kind != "gone":
+            with pytest.raises(TransientError) as caught:
+                attempt(model, HELLO)
+    if kind == "gone":
+        with pytest.raises(TransientError, match=rf"openai m at {model.host}: ConnectError") as caught:
+            attempt(model, HELLO)
+    assert caught.value.billed is billed
+
+
+def test_an_answer_is_read_up_to_a_bound() -> None:
+    with Canned(200, b'{"choices":[' + b" " * 17_000_000) as server:
+        with pytest.raises(TransientError, match="it has more than 16,777,216 bytes"):
+            attempt(chat(server.base_url), HELLO)
+        [(_, headers)] = server.requests
+    assert headers["accept-encoding"] == "identity"
+
+
+def test_what_is_sent_to_a_chat_model(image: ImageFile) -> None:
+    turns = (
+        Turn("system", ("Be brief.", "Be kind.")),
+        Turn("user", (image, "What is this?")),
+        Turn("assistant", ("A boat.",)),
+        Turn("user", ("And", image)),
+        Turn("assistant", ("It has",)),
+    )
+    settings = {"image_detail": "low", "seed": 7, "beams": 3, "prefill": "vllm", "extra": {"top_p": 0.5}}
+    with OpenAIServer(api_key=KEY, reply=lambda _: ChatAnswer(" long ears.")) as server:
+        model = chat(server.base_url, **settings)
+        reply = attempt(model, Conversation(turns, max_tokens=20))
+        attempt(chat(server.base_url, temperature=None), HELLO)
+        full, plain = (request.body for request in server.requests)
+    url = f"data:image/png;base64,{base64.b64encode(image.path.read_bytes()).decode()}"
+    shown = {"type": "image_url", "image_url": {"url": url, "detail": "low"}}
+    assert full == {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "Be brief.\nBe kind."},
+            {"role": "user", "content": [shown, {"type": "text", "text": "What is this?"}]},
+            {"role": "assistant", "content": "A boat."},
+            {"role": "user", "content": [{"type": "text", "text": "And"}, shown]},
+            {"role": "assistant", "content": "It has"},
+        ],
+        **{"temperature": 0.0, "seed": 7, "max_tokens": 20, "top_p": 0.5, "use_beam_search": True, "n": 3},
+        **{"add_generation_prompt": False, "continue_final_message": True},
+    }
+    assert (reply.text, model.continues) == ("It has long ears.", True)
+    assert set(plain) == {"model", "messages", "max_tokens"}
+    assert OpenAIChat(model="m")._body(HELLO)["max_completion_tokens"] == 1024
+    with pytest.raises(ValueError, match="only the user can show images"):
+        model._body(Conversation((Turn("assistant", (image,)),)))
+
+
+def test_what_is_sent_to_a_generator() -> None:
+    settings = {"quality": "high", "style": "vivid", "response_format": "b64_json", "extra": {"moderation": "low"}}
+    with OpenAIServer() as server:
+        attempt(images(server.base_url, image_size="64x48"), "a red boat", 5)
+        attempt(images(server.base_url, image_size=None, seed_parameter="seed", **settings), "a red boat", 2**32 - 1)
+        plain, full = (request.body for request in server.requests)
+    assert plain == {"model": "m", "prompt": "a red boat", "n": 1, "size": "64x48"}
+    asked = {"quality": "high", "style": "vivid", "response_format": "b64_json", "moderation": "low"}
+    assert full == {"model": "m", "prompt": "a red boat", "n": 1, "seed": 2**32 - 1} | asked
+
+
+def test_estimates(image: ImageFile) -> None:
+    turns = (Turn("system", ("1234567",)), Turn("user", (image, "猫猫", image)))
+    model = OpenAIChat(model="m", image_tokens=100, max_tokens=50, beams=3)
+    assert model.expected(Conversation(turns)) == Usage(3 + 100 + 2 + 100, 150)
+    assert OpenAIImages(model="m", image_tokens=100).expected("1234567") == Usage(3, 100, images=1)
+    assert [tokens_of(text) for text in ("", "a", "abc", "abcd", "猫")] == [0, 1, 1, 2, 1]
+
+
+def test_fingerprints() -> None:
+    assert OpenAIChat(model="m", base_url="http://one.example:8000/v1", api_key_env=None).fingerprint == (
+        "609a2635eb548722357cc3063fe81d23262679ed01a70dd691d0ebdf185bfe60"
+    )
+    assert OpenAIImages(model="m").fingerprint == "8f1903c7c236a7006bf5dc1d937a75dabbe9471823081566cebcede19e0c7503"
+    same = [{"limits": {"concurrency": 3}}, {"prices": {"input": 1}}, {"image_tokens": 5}, {"prefill": "vllm"}]
+    other = [{"temperature": None}, {"max_tokens": 5}, {"seed": 1}, {"extra": {"top_p": 0.5}}, {"server_version": "1"}]
+    url = "http://one.example:8000/v1"
+    assert {chat(url, **each).fingerprint for each in same} == {chat(url).fingerprint}
+    assert len({chat(url, **each).fingerprint for each in [*other, {}]}) == len(other) + 1
+    named = chat(url, service_name="ours")
+    assert named.fingerprint == chat("http://two.example/v1", service_name="ours").fingerprint != chat(url).fingerprint
+    assert sha256_of(named.spec) == named.fingerprint
+
+
+def test_the_environment_changes_neither_address_nor_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ORG_ID", "PROJECT_ID", "ADMIN_KEY", "API_KEY"):
+        monkeypatch.setenv(f"OPENAI_{name}", f"sk-{name}")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer sk-custom\nX-Custom: yes")
+    with Canned(404, "") as server, Canned(200, "") as other:
+        monkeypatch.setenv("OPENAI_BASE_URL", other.base_url)
+        for env in ("TEST_KEY", None):
+            with pytest.raises(ServiceError):
+                attempt(chat(f"{server.base_url}/", api_key_env=env), HELLO)
+        assert not other.requests
+    (path, with_key), (_, without) = server.requests
+    assert path == "/v1/chat/completions"
+    assert (with_key["authorization"], without["authorization"]) == (f"Bearer {KEY}", "Bearer none")
+    assert not {name for name in {**with_key, **without} if name.startswith(("openai-", "x-custom"))}
+    assert "sk-" not in str(without)
+    assert OpenAIChat(model="m").url == "https://api.openai.com/v1"
+
+
+def test_a_redirect_is_not_followed_with_the_key() -> None:
+    with Canned(200, "") as thief:
+        with Canned(307, "", {"location": thief.base_url}) as server, pytest.raises(ServiceError, match="HTTP 307"):
+            attempt(chat(server.base_url), HELLO)
+        assert thief.requests == []
+
+
+@pytest.mark.parametrize("value", ["", "   ", "two words", "clé-secrète", "line\nline"])
+def test_a_key_that_is_none_is_one_sentence(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", value)
+    with pytest.raises(ConfigError, match="the environment variable TEST_KEY is not set, or holds no key") as caught:
+        attempt(chat("http://127.0.0.1:1/v1"), HELLO)
+    assert not value.strip() or value not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("version", "says"),
+    [
+        ("0.12.0", "is version 0.12.0, and its entry says 0.11.2"),
+        (f"{KEY} \x1b[2J", "is version *** \\x1b[2J"),
+        (None, "does not say its version at /version"),
+    ],
+)
+def test_another_version_than_declared_is_asked_nothing(version: str | None, says: str) -> None:
+    with OpenAIServer(api_key=KEY, version=version) as server:
+        with pytest.raises(ServiceError) as caught:
+            chat(server.base_url, server_version="0.11.2").respond([HELLO])
+        assert says in str(caught.value)
+        assert server.answered == 0
+    with OpenAIServer(api_key=KEY, version="0.11.2") as server:
+        assert chat(server.base_url, server_version="0.11.2").respond([HELLO])[0].outcome is Outcome.OK
+
+
+def test_faults_change_no_reply_and_no_image() -> None:
+    kinds = ("429", "500", "503", "drop", "reset", "drop_midway", "malformed_json", "timeout")
+
+    def made(faults: Faults | None) -> tuple[list[Reply], list[bytes], int]:
+        with OpenAIServer(faults=faults, image_size=(32, 32)) as server:
+            limits = Limits(timeout=1)
+            asked = [Conversation((Turn("user", (f"Question {number}",)),)) for number in range(20)]
+            replies = chat(server.base_url, limits=limits).respond(asked)
+            prompts = [f"boat {number}" for number in range(20)]
+            drawn = images(server.base_url, image_size="auto", limits=limits).generate(prompts, range(20))
+            return replies, [each.image.tobytes() for each in drawn if each.image], sum(server.faults.values())
+
+    calm, rough = made(None), made(Faults(rate=0.3, kinds=kinds, retry_after=0.01))
+    assert rough[:2] == calm[:2]
+    assert rough[2] > 10
+    assert len({reply.text for reply in calm[0]}) == len(set(calm[1])) == 20
+
+
+# Pacing, retries and budgets, in time that passes only while nothing can be done.
+
+EXPECTED = Usage(input_tokens=1000, output_tokens=1000)
+PRICES = Prices(input=1.0, output=2.0)
+MOST = 0.003
+FINE = Reply("fine", usage=Usage(200, 100))
+
+
+def line(limits: Limits, calls: int = 0, cost: float = 0.0) -> ServiceClient:
+    return ServiceClient(limits, PRICES, Meter(limits, "far model", calls, cost))
+
+
+def scripted(*events: Reply | Exception | float) -> Callable[[], Awaitable[Reply]]:
+    """Attempts that give these in turn; a number is a time to take before the next."""
+    script = list(events)
+
+    async def attempt() -> Reply:
+        event = script.pop(0)
+        if isinstance(event, float):
+            await asyncio.sleep(event)
+            event = script.pop(0)
+        if isinstance(event, Exception):
+            raise event
+        assert isinstance(event, Reply)
+        return event
+
+    return attempt
+
+
+def call(limits: Limits, *events: Reply | Exception | float) -> Answered[Reply]:
+    async def once() -> Answered[Reply]:
+        return await line(limits).call(scripted(*events), EXPECTED)
+
+    return run(once())
+
+
+def test_every_attempt_is_counted_and_the_last_reason_is_kept() -> None:
+    answered = call(Limits(), TransientError("500"), TransientError("half an answer", billed=True), FINE)
+    assert (answered.answer, answered.bill.attempts) == (FINE, 3)
+    assert answered.bill.cost == pytest.approx(MOST + PRICES.cost(Usage(200, 100)))
+    answered = call(Limits(attempts=3), *[TransientError(f"50{number}") for number in range(3)])
+    assert (answered.answer, answered.error, answered.bill.attempts) == (None, "502 (3 attempts)", 3)
+    slow = call(Limits(timeout=0.01, attempts=2), 5.0, 5.0)
+    assert (slow.error, slow.bill.cost) == ("no answer within 0.01 s (2 attempts)", pytest.approx(2 * MOST))
+
+
+def test_the_first_retry_follows_at_once_and_the_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "_BACKOFF", wait_fixed(40))
+
+    async def moments() -> list[float]:
+        begun: list[float] = []
+
+        async def attempt() -> Reply:
+            begun.append(time.monotonic() - STARTED)
+            if len(begun) < 4:
+                raise TransientError("503")
+            return FINE
+
+        await line(Limits()).call(attempt, EXPECTED)
+        return begun
+
+    assert run(moments()) == pytest.approx([0, 0, 40, 80])
+
+
+def test_a_break_that_a_service_asks_for_is_kept_by_all_but_not_past_the_deadline() -> None:
+    async def two() -> tuple[float, float]:
+        one = line(Limits())
+        first = asyncio.create_task(one.call(scripted(TransientError("429", retry_after=20), FINE), EXPECTED))
+        await asyncio.sleep(1)
+        await one.call(scripted(FINE), EXPECTED)
+        second_over = time.monotonic() - STARTED
+        await first
+        return second_over, time.monotonic() - STARTED
+
+    second_over, first_over = run(two())
+    assert second_over == pytest.approx(20)
+    assert 20 <= first_over <= 22
+    answered = call(Limits(deadline=1.0), 0.6, TransientError("429", retry_after=0.9), FINE)
+    assert answered.error == "429 (1 attempts)"
+    with pytest.raises(ServiceError, match=r"429; the service asks to wait 3600 s, and limits.deadline is 60 s"):
+        call(Limits(deadline=60.0), TransientError("429", retry_after=3600.0), FINE)
+
+
+def test_once_a_service_refuses_for_good_nobody_asks_or_waits_any_longer() -> None:
+    async def many() -> float:
+        one = line(Limits(concurrency=3))
+        calls = [
+            one.call(scripted(1.0, TransientError("429", retry_after=600)), EXPECTED),
+            one.call(scripted(3.0, ServiceError("the key is not valid")), EXPECTED),
+            *(one.call(scripted(2.0, FINE), EXPECTED) for _ in range(5)),
+        ]
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        assert sum(isinstance(result, ServiceError) for result in results) == 6
+        return time.monotonic() - STARTED
+
+    assert run(many()) == pytest.approx(3)
+
+
+@pytest.mark.parametrize(
+    ("used", "cost"),
+    [
+        (None, MOST),
+        (Usage(None, None), MOST),
+        (Usage(None, 100), 0.0012),
+        (Usage(200, None), 0.0022),
+        (Usage(0, 0), 0.0),
+    ],
+)
+def test_tokens_that_a_service_does_not_count_cost_what_was_expected(used: Usage | None, cost: float) -> None:
+    assert call(Limits(), Reply("fine", usage=used)).bill.cost == pytest.approx(cost)
+
+
+def test_a_call_that_is_dropped_on_its_way_counts_as_paid_and_one_before_it_as_none() -> None:
+    async def dropped(limits: Limits) -> tuple[int, float]:
+        meter = Meter(limits, "far model")
+        one = ServiceClient(limits, PRICES, meter)
+        tasks = [asyncio.create_task(one.call(scripted(100.0, FINE), EXPECTED)) for _ in range(2)]
+        await asyncio.sleep(1)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return meter.calls, meter.cost
+
+    assert run(dropped(Limits())) == (2, pytest.approx(2 * MOST))
+    assert run(dropped(Limits(requests_per_minute=1))) == (1, pytest.approx(MOST))
+
+
+def test_budgets_hold_over_runs_and_at_their_dearest() -> None:
+    async def calls() -> None:
+        one = line(Limits(max_calls=5), calls=2)
+        for _ in range(3):
+            await one.call(scripted(FINE), EXPECTED)
+        with pytest.raises(BudgetError, match=r"far model: limits.max_calls = 5 is used up"):
+            await one.call(scripted(FINE), EXPECTED)
+
+    async def costs() -> tuple[int, float]:
+        """Each call may cost 0.003 and costs 0.0004: one after the other, seven or more fit into 0.006."""
+        limits = Limits(max_cost=0.006, concurrency=16)
+        meter = Meter(limits, "far model")
+        one = ServiceClient(limits, PRICES, meter)
+        tasks = (one.call(scripted(0.01, FINE), EXPECTED) for _ in range(16))
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        refused = [result for result in results if isinstance(result, BudgetError)]
+        assert "limits.max_cost = 0.006" in str(refused[0])
+        return len(results) - len(refused), meter.cost
+
+    run(calls())
+    answered, cost = run(costs())
+    assert 7 <= answered < 16
+    assert 0.003 < cost <= 0.006
+
+
+def test_no_more_calls_at_once_than_allowed() -> None:
+    now, most = 0, 0
+
+    async def attempt() -> Reply:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(1)
+        now -= 1
+        return FINE
+
+    async def many() -> float:
+        one = line(Limits(concurrency=3))
+        await asyncio.gather(*(one.call(attempt, EXPECTED) for _ in range(12)))
+        return time.monotonic() - STARTED
+
+    assert run(many()) == pytest.approx(4)
+    assert most == 3
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected", "counted", "moments"),
+    [
+        ({}, [10**9] * 3, None, [0, 0, 0]),
+        ({"requests_per_minute": 2}, [0] * 5, None, [0, 0, 60, 60, 120]),
+        ({"tokens_per_minute": 100}, [60, 40, 30, 30, 30, 20], None, [0, 0, 60, 60, 60, 120]),
+        ({"tokens_per_minute": 100}, [90, 90, 90], [10, 0, 5], [0, 0, 0]),
+        ({"tokens_per_minute": 100}, [500, 500, 10], None, [0, 60, 120]),
+    ],
+)
+def test_requests_and_tokens_in_any_minute(
+    limits: dict[str, Any], expected: list[int], counted: list[int] | None, moments: list[float]
+) -> None:
+    async def starts() -> list[float]:
+        one, found = line(Limits.model_validate(limits)), []
+        for tokens, used in zip(expected, counted or expected, strict=True):
+            reply = Reply("fine", usage=Usage(used, 0))
+
+            async def attempt(reply: Reply = reply) -> Reply:
+                found.append(time.monotonic() - STARTED)
+                return reply
+
+            await one.call(attempt, Usage(tokens, 0))
+        return found
+
+    assert run(starts()) == pytest.approx(moments)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "0.25"}, 0.25),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after-ms": "soon", "retry-after": "9"}, 9),
+        *(({"retry-after": value}, None) for value in ("0", "-4", "nan", "inf", "soon")),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, None),
+        ({"retry-after": "Wed, 21 Oct 99999999 07:28:00 GMT"}, None),
+    ],
+)
+def test_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers) == seconds
+    asked = retry_after({"retry-after": formatdate(time.time() + 40, usegmt=True)})  # without fractions of a second
+    assert asked is not None
+    assert 38 <= asked <= 40
+
+
+def test_a_failed_call_says_why() -> None:
+    with OpenAIServer(faults=Faults(rate=1, kinds=["500"], most_in_a_row=100)) as server:
+        [drawn] = images(server.base_url, limits={"attempts": 3}).generate(["a red boat"], [5])
+        [reply] = chat(server.base_url, limits={"attempts": 3}).respond([HELLO])
+    said = "HTTP 500: The server had an error while processing your request. (3 attempts)"
+    assert (drawn, reply) == (Generated(None, Outcome.FAILED, error=said), Reply("", Outcome.FAILED, error=said))

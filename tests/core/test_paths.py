@@ -1,0 +1,135 @@
+"""Further checkouts share what is kept with the main one, and nobody is led elsewhere by what a checkout says."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from driftledger.core.paths import MADE_FOR, main_checkout
+
+
+def git(folder: Path, *arguments: str) -> None:
+    author = ("-c", "user.name=tests", "-c", "user.email=tests@localhost")
+    subprocess.run(["git", *author, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def main(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv(MADE_FOR, raising=False)
+    folder = tmp_path / "main"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    git(folder, "commit", "--allow-empty", "--message", "a project")
+    return folder
+
+
+@pytest.fixture
+def worktree(main: Path, tmp_path: Path) -> Path:
+    git(main, "worktree", "add", str(tmp_path / "further"))
+    return tmp_path / "further"
+
+
+def copied(parent: Path) -> Path:
+    """A copy as ``dvc exp run --temp`` makes it, with a repository of its own."""
+    folder = parent / "exps" / "standalone" / "tmpcopy"
+    folder.mkdir(parents=True)
+    git(folder, "init", "--quiet")
+    return folder
+
+
+def test_a_checkout_or_a_plain_folder_stands_for_itself(main: Path, tmp_path: Path) -> None:
+    assert main_checkout(main) == main
+    assert main_checkout(main / "inside") == main / "inside"
+    assert main_checkout(tmp_path) == tmp_path
+
+
+def test_a_worktree_and_a_folder_in_it(main: Path, worktree: Path) -> None:
+    assert main_checkout(worktree) == main
+    assert main_checkout(worktree / "evaluation") == main / "evaluation"
+
+
+def test_a_worktree_whose_pointers_are_relative(main: Path, worktree: Path) -> None:
+    (worktree / ".git").write_text("gitdir: ../main/.git/worktrees/further\n", encoding="utf-8")
+    (main / ".git/worktrees/further/gitdir").write_text("../../../../further/.git\n", encoding="utf-8")
+    assert main_checkout(worktree) == main
+
+
+def test_the_worktrees_of_a_bare_repository_share_its_folder(main: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--bare", str(main), "bare.git")
+    git(tmp_path / "bare.git", "worktree", "add", str(tmp_path / "one"))
+    assert main_checkout(tmp_path / "one") == tmp_path / "bare.git"
+
+
+@pytest.mark.parametrize("where", ["main", "worktree"])
+def test_a_copy_that_dvc_made(where: str, main: Path, worktree: Path) -> None:
+    copy = copied({"main": main, "worktree": worktree}[where] / ".dvc" / "tmp")
+    assert main_checkout(copy) == main
+    assert main_checkout(copy / "evaluation") == main / "evaluation"
+
+
+def test_a_copy_where_a_link_leads_is_known_by_what_dvc_says(
+    main: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (main / ".dvc").mkdir()
+    (tmp_path / "scratch").mkdir()
+    (main / ".dvc" / "tmp").symlink_to(tmp_path / "scratch")
+    copy = copied(tmp_path / "scratch")
+    assert main_checkout(copy) == copy
+    monkeypatch.setenv(MADE_FOR, str(main))
+    assert main_checkout(copy) == main
+
+
+def test_dvc_may_have_started_something_elsewhere(main: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MADE_FOR, str(main))
+    assert main_checkout(tmp_path) == tmp_path
+    git(tmp_path, "clone", str(main), "other")
+    assert main_checkout(tmp_path / "other") == tmp_path / "other"
+
+
+def test_a_pointer_is_not_followed_to_who_does_not_point_back(main: Path, worktree: Path, tmp_path: Path) -> None:
+    stranger = tmp_path / "stranger"
+    stranger.mkdir()
+    (stranger / ".git").write_text((worktree / ".git").read_text(encoding="utf-8"), encoding="utf-8")
+    assert main_checkout(stranger) == stranger
+    (stranger / ".git").unlink()
+    (stranger / ".git").symlink_to(worktree / ".git")
+    assert main_checkout(stranger) == stranger
+
+
+@pytest.mark.parametrize("through", ["commondir", "a link"])
+def test_a_forged_list_of_worktrees_leads_no_further_than_itself(through: str, main: Path, tmp_path: Path) -> None:
+    """It names the stranger's checkout, and says that it is a part of somebody's repository."""
+    stranger, repository = tmp_path / "stranger", tmp_path / "stranger" / "own" / ".git"
+    entry = repository / "worktrees" / "x"
+    entry.mkdir(parents=True)
+    (entry / "gitdir").write_text(f"{stranger / '.git'}\n", encoding="utf-8")
+    (stranger / ".git").write_text(f"gitdir: {entry}\n", encoding="utf-8")
+    if through == "commondir":
+        (entry / "commondir").write_text(f"{main / '.git'}\n", encoding="utf-8")
+    else:
+        (main / ".git" / "worktrees").mkdir()
+        entry.rename(stranger / "x")
+        (repository / "worktrees").rmdir()
+        (repository / "worktrees").symlink_to(main / ".git" / "worktrees")
+    assert main not in (main_checkout(stranger), *main_checkout(stranger).parents)
+
+
+@pytest.mark.parametrize(
+    "pointer", [b"", b"gitdir: ", b"gitdir: /dev/null\n", b"\xff\xfe", b"gitdir: ../\n", b"gitdir: a\0b/c"]
+)
+def test_what_is_no_pointer_leads_nowhere(pointer: bytes, tmp_path: Path) -> None:
+    (tmp_path / ".git").write_bytes(pointer)
+    assert main_checkout(tmp_path) == tmp_path
+
+
+def test_nobody_waits_for_a_pointer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".git")
+    assert main_checkout(tmp_path) == tmp_path
+
+
+def test_a_submodule_stands_for_itself(main: Path, tmp_path: Path) -> None:
+    (main / ".git" / "modules" / "part").mkdir(parents=True)
+    (main / "part").mkdir()
+    (main / "part" / ".git").write_text("gitdir: ../.git/modules/part\n", encoding="utf-8")
+    assert main_checkout(main / "part") == main / "part"

@@ -1,0 +1,181 @@
+"""Text from models, file names and labels must do nothing where it is shown."""
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from driftledger.core.errors import unknown_name
+from driftledger.core.text import (
+    changes,
+    for_cell,
+    for_csv,
+    for_latex,
+    for_line,
+    for_markdown,
+    for_terminal,
+    shown_apart,
+)
+
+ESCAPES = [
+    "\x1b[31mred\x1b[0m",
+    "\x1b]8;;https://example.org\x07click\x1b]8;;\x07",
+    "\x1b]0;title\x07",
+    "\x9b31m",
+    "\x9d0;title\x9c",
+    "a\x08\x08b",
+    "over\rwritten",
+    "\x00\x07\x7f",
+]
+BIDI = ["\u200e", "\u200f", "\u202a", "\u202b", "\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069"]
+BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+MARKUP = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "&lt;b&gt; & &amp; &#60;",
+    "[click](https://example.org)",
+    "![pixel](https://example.org/x.png)",
+    "<https://example.org>",
+    "[ref]: https://example.org",
+    "a | b || c",
+    "`code` ``` fence",
+    "**bold** __bold__ *it* _it_ ~~gone~~",
+    "# heading",
+    "- item",
+    "+ item",
+    "> quote",
+    "\\",
+    "\\| \\` \\[",
+    "| --- | --- |",
+]
+FORMULAS = ["=cmd()", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("https://example.org","x")', "=1,2\n3"]
+
+anything = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("|`*_[]()<>&!#\\~\x1b\x9b\u202e\t\n ="))
+
+
+def controls(text: str) -> set[str]:
+    return {letter for letter in text if unicodedata.category(letter) == "Cc" or letter in "".join(BIDI)}
+
+
+def cells_of(text: str) -> list[str]:
+    """The cells of a one-row Markdown table around ``text``, as a reader sees them; fails on any markup in them."""
+    tokens = (
+        MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(f"| a | b |\n|---|---|\n| {text} | end |\n")
+    )
+    cells = [token for token in tokens if token.type == "inline"][2:]
+    for cell in cells:
+        assert cell.children is not None
+        assert {child.type for child in cell.children} <= {"text", "text_special"}, text
+    return ["".join(child.content for child in cell.children or []) for cell in cells]
+
+
+@pytest.mark.parametrize("text", [*ESCAPES, *BIDI, *BREAKS, "\ufeffmark"])
+def test_a_terminal_gets_no_control_characters(text: str) -> None:
+    assert controls(for_terminal(text)) <= {"\t", "\n"}
+    assert "\ufeff" not in for_terminal(text)
+
+
+def test_what_is_taken_out_can_still_be_read() -> None:
+    assert for_terminal("\x1b[31m") == "\\x1b[31m"
+    assert for_terminal("tabs\tand\nlines stay") == "tabs\tand\nlines stay"
+    assert for_line("  two\n words ") == "two words"
+
+
+@pytest.mark.parametrize("text", ["größe", "写真", "🙂", "a\u0301", "क्\u200dष", "👩\u200d🚀"])
+def test_honest_text_stays_as_it_is(text: str) -> None:
+    assert for_terminal(text) == for_line(text) == for_markdown(text) == for_csv(text) == text
+    assert for_cell(text) == for_latex(text) == text
+
+
+@pytest.mark.parametrize("shown", [for_terminal, for_line, for_markdown, for_csv, for_cell, for_latex])
+def test_the_arabic_letter_mark_is_a_direction_mark_too(shown) -> None:  # type: ignore[no-untyped-def]
+    assert "\u061c" not in shown("a\u061cb")
+
+
+@pytest.mark.parametrize("text", [*MARKUP, *ESCAPES, *BREAKS])
+def test_a_markdown_cell_holds_plain_text_only(text: str) -> None:
+    assert cells_of(for_markdown(text)) == [for_line(text).strip(), "end"]
+
+
+@pytest.mark.parametrize("text", [*MARKUP, *ESCAPES, *BREAKS, "_a_", "a_ b", "- a", "1. a", "a__b", "--- | ---", "= ="])
+def test_a_cell_holds_plain_text_only(text: str) -> None:
+    assert cells_of(for_cell(text)) == [for_line(text).strip(), "end"]
+
+
+@settings(max_examples=20, derandomize=True)
+@given(anything)
+def test_any_text_is_one_line_and_survives_a_cell_as_itself(text: str) -> None:
+    assert len(for_line(text).splitlines()) <= 1
+    assert not controls(for_line(text))
+    assert cells_of(for_cell(text)) == cells_of(for_markdown(text)) == [for_line(text), "end"]
+    assert not for_csv(text).startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert controls(for_csv(text)) <= {"\t", "\n"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("regions_fine", "GC@5; higher is better", "self-awareness score, as in the paper's Table 1", "-0.310"),
+        *("GC rank: 2/3 · visual + 1/3 · textual.", "Δ %: people ÷ best − 1", "accuracy+, ocr+math"),
+    ],
+)
+def test_what_is_no_markdown_anyhow_can_be_read_in_the_source(text: str) -> None:
+    assert for_cell(text) == text
+
+
+@pytest.mark.parametrize("text", ["a@1.2", "a@b.c", "www.a.b", "http://a.b", "mail a_b@c-d.0 now"])
+def test_no_cell_is_made_a_link_by_github(text: str) -> None:
+    assert for_cell(text) == for_markdown(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r"a_b & 5 % of $x #1", r"a\_b \& 5 \% of \$x \#1"),
+        (r"\input{x}", r"\textbackslash{}input\{x\}"),
+        ("~^|<>`", r"\textasciitilde{}\textasciicircum{}\textbar{}\textless{}\textgreater{}\textasciigrave{}"),
+        ("[1em]*", "{[}1em{]}{*}"),
+        ("1–2 ± 3 · 4 ÷ 5 − 6", r"1--2 $\pm$ 3 $\cdot$ 4 $\div$ 5 $-$ 6"),
+        ("two\nlines\x1b", r"two lines\textbackslash{}x1b"),
+    ],
+)
+def test_latex_sets_it_as_it_is_read(text: str, expected: str) -> None:
+    assert for_latex(text) == expected
+
+
+@pytest.mark.parametrize("text", ["https://example.org", "http://example.org/a?b=c", "www.example.org"])
+def test_a_bare_address_is_not_made_a_link_by_github(text: str) -> None:
+    assert not re.search(r"https?://|www\.", for_markdown(text))
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_a_spreadsheet_sees_no_formula(text: str) -> None:
+    assert for_csv(text)[0] not in "=+-@\t\r"
+
+
+def test_changes_enter_mappings_and_compare_lists_whole() -> None:
+    old = {"T": 5, "seeds": {"run": 1, "chain": 2}, "lengths": [10, 20]}
+    new = {"T": 3, "seeds": {"run": 1, "chain": 4}, "lengths": [10, 30], "new": "x"}
+    expected = ["T: 5 → 3", "lengths: [10,20] → [10,30]", 'new: nothing → "x"', "seeds.chain: 2 → 4"]
+    assert [str(change) for change in changes(old, new)] == expected
+    assert list(changes(new, new)) == []
+    assert shown_apart("red " * 100, None)[0].endswith("red… (402 characters)")
+    one, two = shown_apart("red " * 100 + "disc", "red " * 100 + "ring")
+    assert one.endswith('red disc"')
+    assert two.endswith('red ring"')
+
+
+@pytest.mark.parametrize(
+    ("name", "valid", "sentence"),
+    [
+        ("batchsize", ["seed", "batch_size"], "did you mean 'batch_size'? valid: batch_size, seed"),
+        ("zzz", ["b", "a"], "it 'zzz' is unknown; valid: a, b"),
+        ("zzz", [], "it 'zzz' is unknown; valid: (none)"),
+        ("a\nb\x1b[31m", ["c"], r"it 'a\nb\x1b[31m' is unknown"),
+    ],
+)
+def test_an_unknown_name(name: str, valid: list[str], sentence: str) -> None:
+    assert sentence in unknown_name("it", name, valid)

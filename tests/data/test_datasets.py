@@ -1,0 +1,341 @@
+"""Datasets: what is decoded, which folders and tables are read, and what is built of them."""
+
+import os
+import shutil
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from PIL import Image
+from pydantic import ValidationError
+
+from driftledger.core.canonical import sha256_bytes, sha256_of
+from driftledger.core.errors import ConfigError, DataError, MissingSourceError
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.images import png_bytes
+from driftledger.core.types import Split
+from driftledger.data.datasets.base import DatasetProvider, SourceItem
+from driftledger.data.datasets.build import build
+from driftledger.data.datasets.decode import decode
+from driftledger.data.datasets.image_folder import ImageFolder, read_manifest, safe_id
+from driftledger.data.records import DatasetCard, SampleEntry, read_samples
+from tests.conftest import draw
+from tests.data.question_sets.sources import cases
+
+
+def encoded(case: dict[str, Any]) -> bytes:
+    if "bytes" in case:
+        return str(case["bytes"]).encode()
+    colour, options = case.get("colour", [1, 2, 3]), dict(case.get("options", {}))
+    options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    image = Image.new(case["mode"], (8, 4), tuple(colour) if isinstance(colour, list) else colour)
+    if "frames" in case:
+        more = [Image.new("RGB", (8, 4), (50 * number, 0, 0)) for number in range(2, case["frames"] + 1)]
+        options |= {"save_all": True, "append_images": more}
+    if "orientation" in case:
+        options["exif"] = Image.Exif()
+        options["exif"][0x0112] = case["orientation"]
+    buffer = BytesIO()
+    image.save(buffer, case["format"], **options)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("case", cases(__file__, "images"), ids=str)
+def test_an_image_file(case: dict[str, Any]) -> None:
+    most = case.get("max_pixels", 1_000_000)
+    if "says" in case:
+        with pytest.raises(DataError) as caught:
+            decode(encoded(case), "x", most)
+        assert case["says"] in str(caught.value)
+        assert "\n" not in str(caught.value)
+        return
+    decoded = decode(encoded(case), "x", most)
+    assert (decoded.image.mode, list(decoded.notes)) == ("RGB", case["notes"])
+    assert decoded.image.size == tuple(case.get("size", (8, 4)))
+    near = case.get("pixel", [1, 2, 3])
+    assert np.abs(np.asarray(decoded.image, dtype=int) - near).max() <= (2 if case["format"] == "JPEG" else 0)
+
+
+def test_every_alpha_over_white_is_rounded_to_nearest() -> None:
+    colour, alpha = np.meshgrid(np.arange(256), np.arange(256))
+    rgba = np.stack([colour, colour, 255 - colour, alpha], axis=-1).astype(np.uint8)
+    buffer = BytesIO()
+    Image.fromarray(rgba).save(buffer, "PNG")
+    wide = rgba.astype(np.int64)
+    expected = (wide[..., :3] * wide[..., 3:] + 255 * (255 - wide[..., 3:]) + 127) // 255
+    assert np.array_equal(np.asarray(decode(buffer.getvalue(), "x", 100_000).image), expected)
+
+
+def coloured(red: int) -> bytes:
+    buffer = BytesIO()
+    Image.new("RGB", (4, 4), (red, 0, 0)).save(buffer, "BMP")
+    return buffer.getvalue()
+
+
+def item(
+    sample: str, red: int = 0, category: str | None = None, label: str | None = None, split: Split | None = None
+) -> SourceItem:
+    read = partial(coloured, red)
+    return SourceItem(sample, f"{sample.strip():.200}.bmp", read, category, label, split, source={"file": "f"})
+
+
+class Given(DatasetProvider):
+    """Items as the test gives them."""
+
+    provider: ClassVar[str] = "given"
+    given: tuple[SourceItem, ...] = ()
+    path: str = "/somewhere"
+
+    def items(self) -> Iterator[SourceItem]:
+        yield from self.given
+
+    def source_digest(self) -> str:
+        return "0"
+
+    def source(self) -> dict[str, str]:
+        return {"kind": "given"}
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        options["exclude"] = {*options.get("exclude", ()), "given"}
+        return super().model_dump(**options)
+
+
+def entries_of(folder: Path) -> list[SampleEntry]:
+    return read_jsonl(folder / "samples.jsonl", SampleEntry)
+
+
+def tree(folder: Path) -> dict[str, str]:
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    assert files
+    return {path.relative_to(folder).as_posix(): sha256_bytes(path.read_bytes()) for path in files}
+
+
+def test_a_dataset_folder(tmp_path: Path) -> None:
+    items = (item("b", 2, "odd"), item("a", 1, "even"), item("d", 1), item("c", 3))
+    card = build("mine", Given(given=items, groups={"visual": ["odd"]}), tmp_path / "mine")
+    entries = entries_of(tmp_path / "mine")
+    picture = png_bytes(Image.new("RGB", (4, 4), (1, 0, 0)))
+    first = {"id": "a", "file": "images/a.png", "category": "even", "sha256": sha256_bytes(picture)}
+    assert entries[0] == SampleEntry.model_validate(first | {"width": 4, "height": 4, "source": {"file": "f"}})
+    assert (tmp_path / "mine" / "images" / "a.png").read_bytes() == picture
+    assert {entry.id: entry.notes for entry in entries} == {"a": [], "b": [], "c": [], "d": ["same image as a"]}
+    assert card == read_json(tmp_path / "mine" / "dataset.json", DatasetCard)
+    assert (card.samples, card.categories, card.groups) == (4, {"even": 1, "odd": 1}, {"visual": ["odd"]})
+    assert (card.labels, card.leaks) == ({}, {})
+    assert card.digest == sha256_of([[each.id, each.category, each.label, each.split, each.sha256] for each in entries])
+    assert card.settings.keys() == {"general_category", "groups", "label_names", "max_pixels"}
+    assert [sample.image.open().getpixel((0, 0))[0] for sample in read_samples(tmp_path / "mine")] == [1, 2, 3, 1]
+    build("mine", Given(given=items[::-1], groups={"visual": ["odd"]}), tmp_path / "turned")
+    assert tree(tmp_path / "turned") == tree(tmp_path / "mine")
+
+
+def test_support_and_test_set(tmp_path: Path) -> None:
+    pets = (
+        *(item("s1", 1, label="cat", split="support"), item("s2", 2, label="dog", split="support")),
+        *(item("t1", 1, label="cat", split="test"), item("t2", 5, label="dog", split="test")),
+    )
+    card = build("pets", Given(given=pets, label_names={"cat": ["tabby"]}), tmp_path / "pets")
+    assert card.labels == {"cat": {"support": 1, "test": 1}, "dog": {"support": 1, "test": 1}}
+    assert card.leaks == {"t1": "s1"}
+    assert entries_of(tmp_path / "pets")[2].notes == ["same image as s1 of the support set"]
+
+
+SUPPORT, TEST = item("s", 1, label="cat", split="support"), item("t", 2, label="cat", split="test")
+LIVING = item("a", category="living")
+REFUSED: dict[str, tuple[tuple[SourceItem, ...], dict[str, Any], str]] = {
+    "none": ((), {}, "dataset 'mine' has no samples; check where its settings point"),
+    "twice": ((item("Cat"), item("cAT")), {}, "mine: cAT.bmp has the id 'cAT' of Cat.bmp, capitals aside"),
+    "broken": ((item("a"), replace(item("b"), read=lambda: b"no image")), {}, "mine: b.bmp is not an image"),
+    "large": ((item("a"),), {"max_pixels": 15}, "mine: a.bmp is 4×4 pixels, and max_pixels allows 15"),
+    "group": (
+        (LIVING,),
+        {"groups": {"v": ["livin"]}},
+        "group 'v': category 'livin' is unknown; did you mean 'living'?",
+    ),
+    "grouped": ((LIVING,), {"groups": {"v": ["living"], "t": ["living"]}}, "'living' is listed in groups 2 times"),
+    "names": ((SUPPORT, TEST), {"label_names": {"dog": ["x"]}}, "label_names: label 'dog' is unknown; valid: cat"),
+    "no split": ((SUPPORT, TEST, item("x", 3, label="cat")), {}, "x has no split, and other samples have one"),
+    "no label": ((SUPPORT, TEST, item("x", 3, label=" ", split="test")), {}, "x is in the test set without a label"),
+    "one set": ((SUPPORT,), {}, "dataset 'mine' has no test set; add samples to it"),
+    "alone": ((SUPPORT, TEST, item("x", 3, label="dog", split="test")), {}, "class without support: 'dog'"),
+    **{
+        repr(name): ((item(name),), {}, f"has the id {name!r:.200}, which is no safe file name (use up to 100 of")
+        for name in ("../x", "/etc/passwd", "a/b", "", ".", "..", ".hidden", "a b", "a\0b", "a\n", "é", "a" * 101)
+    },
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_dataset_that_is_refused_leaves_the_one_that_was_there(case: str, tmp_path: Path) -> None:
+    items, settings, says = REFUSED[case]
+    build("mine", Given(given=(item("old"),)), tmp_path / "mine")
+    before = tree(tmp_path)
+    with pytest.raises(DataError) as caught:
+        build("mine", Given(given=items, **settings), tmp_path / "mine")
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert tree(tmp_path) == before
+
+
+def test_a_few_of_each_category(tmp_path: Path) -> None:
+    items = tuple(item(f"{category}{number}", number, category) for category in "ab" for number in range(9))
+    card = build("mine", Given(given=items, per_category=5), tmp_path / "five")
+    build("mine", Given(given=items[::-1], per_category=5), tmp_path / "turned")
+    assert tree(tmp_path / "five") == tree(tmp_path / "turned")
+    assert (card.categories, card.settings["sample_seed"]) == ({"a": 5, "b": 5}, 0)
+    more = build("mine", Given(given=items, per_category=6), tmp_path / "six")
+    assert {each.id for each in entries_of(tmp_path / "five")} < {each.id for each in entries_of(tmp_path / "six")}
+    assert build("mine", Given(given=items, per_category=6, sample_seed=1), tmp_path / "other").digest != more.digest
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Images below a folder, and a private one beside it."""
+    draw(tmp_path / "secret.png", 9)
+    for number, name in enumerate(("a.png", "b.png", "deep/c d.png", "été.png")):
+        draw(tmp_path / "in" / name, number)
+    (tmp_path / "in" / "link.png").symlink_to("a.png")
+    return tmp_path / "in"
+
+
+@pytest.mark.parametrize("case", cases(__file__, "manifests"), ids=str)
+def test_a_manifest(case: dict[str, Any], folder: Path) -> None:
+    (folder / "out.png").symlink_to("../secret.png")
+    (folder / "far").symlink_to("/etc", target_is_directory=True)
+    name = "labels.jsonl" if case["lines"][0].startswith("{") else "labels.csv"
+    (folder / name).write_text("\n".join([*case["lines"], ""]), encoding="utf-8")
+    if "says" in case:
+        with pytest.raises(DataError) as caught:
+            list(ImageFolder(path=folder, manifest=name).items())
+        assert case["says"] in str(caught.value)
+        return
+    rows = [[each.file, each.label, each.split, each.id, each.category] for each in read_manifest(folder, name)]
+    assert rows == case["rows"]
+
+
+@pytest.mark.parametrize("manifest", ["gone.csv", "../labels.csv", "/etc/passwd", "deep", "a\0.csv"])
+def test_a_manifest_lies_in_the_folder(manifest: str, folder: Path) -> None:
+    with pytest.raises(DataError, match=r"^manifest names '.*; correct it$"):
+        ImageFolder(path=folder, manifest=manifest).source_digest()
+
+
+def placed(path: Path, **settings: Any) -> dict[str, tuple[str | None, str | None, str | None]]:
+    items = ImageFolder(path=path, **settings).items()
+    return {each.source["file"]: (each.category, each.label, each.split) for each in items}
+
+
+def test_folders_are_categories_or_sets_and_classes(tmp_path: Path) -> None:
+    for number, name in enumerate(("train/cat/a.png", "train/dog/b.png", "test/cat/old/c.webp", "test/dog/D.JPG")):
+        draw(tmp_path / name, number)
+    for name in (".hidden.png", ".git/c.png", "test/.cache/d.png", "notes.txt", "png"):
+        draw(tmp_path / f"{name}.png", 9).rename(tmp_path / name)
+    assert {each[0] for each in placed(tmp_path).values()} == {"train", "test"}
+    assert placed(tmp_path, labelled=True) == {
+        "train/cat/a.png": (None, "cat", "support"),
+        "train/dog/b.png": (None, "dog", "support"),
+        "test/cat/old/c.webp": (None, "cat", "test"),
+        "test/dog/D.JPG": (None, "dog", "test"),
+    }
+    draw(tmp_path / "top.png", 7)
+    assert placed(tmp_path)["top.png"][0] == "uncategorised"
+    with pytest.raises(DataError, match=r"^top\.png is not in the folder of a class; move it into train/<label>/"):
+        placed(tmp_path, labelled=True)
+    assert {each[0] for each in placed(tmp_path / "train" / "cat").values()} == {None}
+
+
+def test_a_choice_is_the_same_from_folders_and_from_a_manifest(tmp_path: Path) -> None:
+    files = [f"{top}/{label}/{n}.png" for top in ("train", "test") for label in ("cat", "dog") for n in range(6)]
+    for number, file in enumerate(files):
+        draw(tmp_path / file, number)
+    lines = [f"{file},{file.split('/')[1]},{file.split('/')[0]}" for file in reversed(files)]
+    (tmp_path / "labels.csv").write_text("\n".join(["file,label,split", *lines]))
+    few: dict[str, Any] = {"support_per_label": 3, "test_per_label": 1}
+    kept = placed(tmp_path, labelled=True, **few)
+    assert (len(kept), placed(tmp_path, manifest="labels.csv", **few)) == (2 * 3 + 2 * 1, kept)
+    dataset = ImageFolder(path=tmp_path, labelled=True, **few)
+    before = dataset.source_digest()
+    (tmp_path / next(file for file in files if file not in kept)).write_bytes(b"")
+    assert dataset.source_digest() == before
+    (tmp_path / next(iter(kept))).write_bytes(b"")
+    assert dataset.source_digest() != before
+    for wrong in ({"labelled": True, "manifest": "x"}, {"test_per_label": 1}, {"labelled": True, "sample_seed": -1}):
+        with pytest.raises(ValidationError):
+            ImageFolder.model_validate({"path": tmp_path} | wrong)
+
+
+def test_strange_names_become_ids(tmp_path: Path) -> None:
+    names = ["my photo (1).png", "猫.png", "狗.png", "été à la mer/größe 1.png", "x" * 150 + ".png", "a\nb.png"]
+    for number, name in enumerate([*names, unicodedata.normalize("NFD", "ü.png")]):
+        draw(tmp_path / "in" / name, number)
+    draw(Path(os.fsdecode(os.fsencode(tmp_path / "in") + b"/caf\xe9.png")), 99)
+    build("mine", ImageFolder(path=tmp_path / "in"), tmp_path / "built")
+    entries = entries_of(tmp_path / "built")
+    assert {entry.source["file"] for entry in entries} == {*names, "ü.png", r"caf\xe9.png"}
+    assert safe_id("cats/a b.tar.png") == "cats_a_b.tar"
+    assert safe_id("猫.png") != safe_id("狗.png")
+    assert len(safe_id("x" * 300 + ".png")) == len(safe_id("é" * 300 + ".png")) == 100
+
+
+def test_links_inside_of_the_folder_are_followed(tmp_path: Path) -> None:
+    draw(tmp_path / "real" / ".kept" / "0123.png", 0)
+    (tmp_path / "real" / "cats").symlink_to(".kept", target_is_directory=True)
+    (tmp_path / "real" / "a.png").symlink_to("cats/0123.png")
+    (tmp_path / "mine").symlink_to("real", target_is_directory=True)
+    assert set(placed(tmp_path / "mine")) == {"a.png", "cats/0123.png"}
+    (tmp_path / "real" / "cats" / "again").symlink_to("..", target_is_directory=True)
+    with pytest.raises(DataError, match="again is a link to a folder that is read already"):
+        placed(tmp_path / "mine")
+
+
+@pytest.mark.parametrize("kind", ["itself.png", "gone.png", "pipe"])
+def test_an_image_that_is_no_file(kind: str, tmp_path: Path) -> None:
+    if kind == "pipe":
+        os.mkfifo(tmp_path / "itself.png")
+    else:
+        (tmp_path / "itself.png").symlink_to(tmp_path / kind)
+    with pytest.raises(DataError, match=r"itself\.png is a broken link or not a file"):
+        ImageFolder(path=tmp_path).source_digest()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "says"),
+    [
+        ("nowhere", MissingSourceError, "is missing"),
+        ("a.png", ConfigError, "is not a folder"),
+        ("~nobody-of-this-name/x", ConfigError, "cannot be reached"),
+        ("x" * 5000, ConfigError, "cannot be reached"),
+    ],
+)
+def test_a_path_that_is_no_folder(path: str, kind: type[ConfigError], says: str, tmp_path: Path) -> None:
+    draw(tmp_path / "a.png", 1)
+    with pytest.raises(
+        ConfigError, match=rf"^the image folder .* {says}.*; set path to the folder of the images$"
+    ) as caught:
+        ImageFolder(path=Path(path) if path[0] == "~" else tmp_path / path).source_digest()
+    assert type(caught.value) is kind
+
+
+def test_where_a_folder_lies_and_when_it_was_written_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, name in enumerate(("cats/a.png", "b.png")):
+        draw(tmp_path / "here" / "in" / name, number)
+    shutil.copytree(tmp_path / "here", tmp_path / "there")
+    os.utime(tmp_path / "there" / "in" / "b.png", (1, 1))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    one, other = (ImageFolder(path=path / "in") for path in (tmp_path / "here", Path("~/there")))
+    assert one.source_digest() == other.source_digest()
+    for name, dataset in (("one", one), ("other", other)):
+        assert build("mine", dataset, tmp_path / name).source == {"kind": "image_folder", "folder": "in"}
+    assert tree(tmp_path / "one") == tree(tmp_path / "other")
+    data = bytearray((tmp_path / "there" / "in" / "b.png").read_bytes())
+    data[-20] ^= 1
+    (tmp_path / "there" / "in" / "b.png").write_bytes(data)
+    os.utime(tmp_path / "there" / "in" / "b.png", (1, 1))
+    assert one.source_digest() != other.source_digest()

@@ -1,0 +1,421 @@
+"""Question sets: which tables are read, the rules of each benchmark, and what is built."""
+
+import csv
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from PIL import Image
+from pydantic import ValidationError
+
+from driftledger.benchmarks.registry import question_rules
+from driftledger.core.canonical import canonical_json, pretty_json, sha256_bytes
+from driftledger.core.errors import ConfigError, DataError, DriftledgerError
+from driftledger.core.files import read_json
+from driftledger.core.images import png_bytes
+from driftledger.core.strict import explain
+from driftledger.data.question_sets.base import SourceQuestion
+from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
+from driftledger.data.question_sets.images import QuestionImage
+from driftledger.data.question_sets.table import QuestionTable
+from tests.conftest import REPOSITORY
+from tests.data.question_sets.sources import (
+    BEYOND,
+    MME,
+    REFUSAL,
+    SAP,
+    VET,
+    Given,
+    build_set,
+    cases,
+    check,
+    images,
+    jsonl,
+    png,
+    source,
+)
+
+Row = dict[str, Any]
+RIGHT: dict[str, Row] = {"mm_sap": SAP, "mm_vet": VET, "mme": MME[0]}
+RULE_CASES = json.loads((REPOSITORY / "tests" / "cases" / "question_problems.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", RULE_CASES, ids=lambda case: f"{case['protocol']}: {case['says'] or 'right'}"[:60])
+def test_each_rule(case: dict[str, Any]) -> None:
+    row = RIGHT[case["protocol"]] | case["change"]
+    rows = [row, MME[1] | {"category": row.get("category")}] if case["protocol"] == "mme" else [row]
+    questions = [source(each, number) for number, each in enumerate(rows)]
+    if case["says"] is None:
+        check("mine", case["protocol"], questions)
+    else:
+        with pytest.raises(DataError) as caught:
+            check("mine", case["protocol"], questions)
+        assert f"row 0 {case['says']}" in str(caught.value) or case["says"] in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def refused(protocol: str, *questions: SourceQuestion) -> str:
+    with pytest.raises(DataError) as caught:
+        check("mine", protocol, questions)
+    assert str(caught.value).startswith("question set 'mine'")
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def pair(image: str, *categories: str) -> list[SourceQuestion]:
+    rows = [MME[0] | {"category": category} for category in categories]
+    return [
+        source(row, id=f"{image}-{n}", name=f"{image}/{n}", image_id=image, read=partial(png, len(image)))
+        for n, row in enumerate(rows)
+    ]
+
+
+def missing() -> bytes:
+    raise DataError("row 1 names the image 'x.png', which is missing there")
+
+
+WHOLE: dict[str, tuple[str, list[SourceQuestion], str]] = {
+    "none": ("mme", [], "has no questions; check where its settings point"),
+    "single": ("mme", [*pair("a", "x", "x"), *pair("bb", "x")], "bb/0 is about an image with only one question"),
+    "three": ("mme", pair("a", *"xxx"), "a/0 is about an image with 3 questions, where MME asks 2 ("),
+    "parted": ("mme", pair("a", "count", "OCR"), "a/0 and a/1 share an image but not the category"),
+    "same id": ("mm_vet", [source(VET, 3, id="Q"), source(VET, 7, id="q")], "row 7 has the id 'q' of row 3, capitals"),
+    "images": (
+        "mm_vet",
+        [source(VET), source(VET, 1, read=partial(png, 9))],
+        "row 1 has the image_id 'a.png' of row 0",
+    ),
+    "no image": ("mm_sap", [source(SAP), source(SAP, 1, read=missing)], "row 1 names the image 'x.png'"),
+    "empty": ("mm_vet", [source(VET, 4, read=lambda: b"")], "row 4 is an empty file"),
+    "cut": ("mm_vet", [source(VET, 4, read=lambda: png()[:45])], "row 4 cannot be decoded"),
+    "long": ("mm_sap", [source(SAP | {"answer": "x" * 100_000})], "has the answer 'xxx"),
+    "unseen": ("mm_sap", [source(SAP | {"answer": "\x1b[31mred\x00"})], r"'\x1b[31mred\x00'"),
+    **{
+        repr(name): ("mm_vet", [source(VET, id=name)], f"row 0 has the id {name!r}, which is no safe file name")
+        for name in ("../x", "/etc/passwd", "", "..", ".hidden", "a b", "a\0b", "é", "a" * 101)
+    },
+}
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_a_set_is_refused_whole(case: str) -> None:
+    protocol, questions, says = WHOLE[case]
+    said = refused(protocol, *questions)
+    assert says in said
+    assert len(said) < 500
+
+
+def test_the_first_five_problems_are_named() -> None:
+    wrong = [source(SAP | {"answer": "purple"}, number) for number in range(9)]
+    said = refused("mm_sap", source(SAP, 99), *wrong)
+    assert (said.count("which is not among its options"), said[-12:]) == (5, "; and 4 more")
+    assert "row 99" not in said
+
+
+def built(tmp_path: Path, protocol: str, *questions: SourceQuestion) -> tuple[QuestionSetCard, list[QuestionEntry]]:
+    build_set("mine", Given(protocol=protocol, given=questions), tmp_path / "mine")
+    return read_json(tmp_path / "mine" / "question_set.json", QuestionSetCard), read_questions(tmp_path / "mine")
+
+
+def test_what_is_stored(tmp_path: Path) -> None:
+    card, entries = built(tmp_path, "mm_sap", source(SAP | {"answer": "BLUE "}, 1), source(BEYOND, 0))
+    picture = png_bytes(Image.new("RGB", (8, 6), (0, 0, 0)))
+    assert entries[0] == QuestionEntry(
+        id="1",
+        image="images/0.png",
+        image_sha256=sha256_bytes(picture),
+        image_id="a.png",
+        question="What colour is the truck?",
+        options=["red", "blue", REFUSAL, "green", "white"],
+        answer=1,
+        refusal=2,
+        subset="basic",
+        subtask="colour",
+    )
+    assert (entries[1].id, entries[1].answer, entries[1].refusal) == ("0", None, 2)
+    assert (tmp_path / "mine" / "images" / "0.png").read_bytes() == picture
+    assert (card.provider, card.questions, card.images, card.subsets) == ("given", 2, 1, {"basic": 1, "beyond": 1})
+    assert card.subtasks == {"basic": {"colour": 1}, "beyond": {"name": 1}}
+    text = "a\0b\x1b[31m\u2028\u0085\u202e\t\r\nü 猫 🚚"
+    card, [entry] = built(tmp_path, "mm_vet", source(VET | {"question": text, "answer": "1.25 <OR> 5/4"}))
+    assert (entry.question, entry.answer, card.capabilities) == (text, "1.25 <OR> 5/4", {"math": 1, "ocr": 1})
+    whole, line = ((tmp_path / "mine" / name).read_text("utf-8") for name in ("question_set.json", "questions.jsonl"))
+    assert (whole, line) == (pretty_json(json.loads(whole)), canonical_json(json.loads(line)) + "\n")
+    card, entries = built(tmp_path, "mme", source(MME[0] | {"answer": "YES"}, 0), source(MME[1], 1))
+    assert ([entry.answer for entry in entries], card.categories) == (["yes", "no"], {"existence": 2})
+
+
+def test_each_picture_is_stored_once_however_it_is_written(tmp_path: Path) -> None:
+    pictures = [partial(png, 1), partial(png, 2), partial(png, 1, "BMP"), partial(png, 2)]
+    questions = [source(VET, number, read=read, image_id=str(number)) for number, read in enumerate(pictures)]
+    card, entries = built(tmp_path, "mm_vet", *questions)
+    assert [entry.image for entry in entries] == ["images/0.png", "images/1.png"] * 2
+    assert len({entry.image_sha256 for entry in entries}) == card.images == 2
+    assert sorted(path.name for path in (tmp_path / "mine" / "images").iterdir()) == ["0.png", "1.png"]
+    image = QuestionImage(tmp_path / "mine" / entries[0].image, entries[0].image_sha256)
+    image.open().paste("blue", (0, 0, 8, 6))
+    assert image.open().getpixel((0, 0)) == (1, 0, 0)
+
+
+def test_the_digest_depends_on_what_a_score_depends_on(tmp_path: Path) -> None:
+    one = source(SAP)
+    changes: list[dict[str, Any]] = [
+        *({"id": "b"}, {"question": "Which colour?"}, {"options": ("blue", "red", *one.options[2:])}),
+        *({"answer": "red"}, {"refusal": "white"}, {"subset": "know"}, {"subtask": "hue"}, {"image_id": "b.png"}),
+        {"read": partial(png, 9)},
+    ]
+    same = [replace(one, name="elsewhere", source={"row": "9"}), replace(one, read=partial(png, 0, "BMP"))]
+    others = [replace(one, **change) for change in changes]
+    digests = [built(tmp_path, "mm_sap", question)[0].digest for question in (one, *same, *others)]
+    assert digests[0] == digests[1] == digests[2]
+    assert len(set(digests)) == 1 + len(others)
+
+
+def csv_text(rows: list[Row], separator: str = ",") -> str:
+    """As a spreadsheet writes it; lists as JSON, nothing for None."""
+    text = io.StringIO()
+    out = csv.writer(text, delimiter=separator)
+    out.writerow(rows[0])
+    out.writerows([json.dumps(cell) if isinstance(cell, list) else cell for cell in row.values()] for row in rows)
+    return text.getvalue()
+
+
+WRITERS: dict[str, Callable[[list[Row]], bytes]] = {
+    "list.json": lambda rows: b"\xef\xbb\xbf" + json.dumps(rows).encode(),
+    "keyed.json": lambda rows: json.dumps({str(number): row for number, row in enumerate(rows)}).encode(),
+    "lines.jsonl": lambda rows: "\n".join(json.dumps(row) for row in rows).encode(),
+    "lines.ndjson": lambda rows: "\r\n\n".join(json.dumps(row) for row in rows).encode(),
+    "comma.csv": lambda rows: csv_text(rows).encode(),
+    "semicolon.CSV": lambda rows: b"\xef\xbb\xbf" + csv_text(rows, ";").encode(),
+    "tabs.tsv": lambda rows: csv_text(rows, "\t").encode(),
+    "rows.parquet": lambda rows: pd.DataFrame(rows).to_parquet(),
+}
+
+
+def table(path: Any, protocol: str = "mm_sap", **more: Any) -> QuestionTable:
+    return QuestionTable.model_validate({"protocol": protocol, "path": path} | more)
+
+
+def read(path: Any, tmp_path: Path, protocol: str = "mm_sap", **more: Any) -> list[QuestionEntry]:
+    build_set("mine", table(path, protocol, **more), tmp_path / "built")
+    return read_questions(tmp_path / "built")
+
+
+def refused_table(path: Any, kind: type[DriftledgerError] = DataError, protocol: str = "mm_sap", **more: Any) -> str:
+    with tempfile.TemporaryDirectory() as folder, pytest.raises(kind) as caught:
+        build_set("mine", table(path, protocol, **more), Path(folder) / "mine")
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_kind_of_file_gives_the_same_questions(name: str, tmp_path: Path) -> None:
+    rows = [SAP, BEYOND, SAP | {"subset": "know", "question": 'Which "brand",\nis it; ü 猫?'}]
+    (images(tmp_path) / name).write_bytes(WRITERS[name](rows))
+    entries = read(tmp_path / name, tmp_path)
+    assert [entry.id for entry in entries] == ["0", "1", "2"]
+    assert [entry.options for entry in entries] == [["red", "blue", REFUSAL, "green", "white"]] * 3
+    assert [(entry.answer, entry.subset) for entry in entries] == [(1, "basic"), (None, "beyond"), (1, "know")]
+    assert (entries[2].question, entries[0].source) == ('Which "brand",\nis it; ü 猫?', {"row": "0", "file": "a.png"})
+    card = read_json(tmp_path / "built" / "question_set.json", QuestionSetCard)
+    assert card.source == {"kind": "table", "file": name}
+    assert {"path", "images"}.isdisjoint(card.settings)
+
+
+@pytest.mark.parametrize("case", cases(__file__, "tables"), ids=lambda case: f"{case['file']} {case['says']}"[:60])
+def test_a_file_that_is_not_what_its_name_says(case: dict[str, Any], tmp_path: Path) -> None:
+    text, times = case.get("repeat", ["", 0])
+    data = bytes.fromhex(case["hex"]) if "hex" in case else (case.get("content", "") + text * times).encode()
+    (tmp_path / case["file"]).write_bytes(data)
+    said = refused_table(tmp_path / case["file"], DriftledgerError)  # type: ignore[type-abstract]
+    assert case["says"] in said
+    assert len(said) < 450
+
+
+def test_columns_of_other_names(tmp_path: Path) -> None:
+    row = {"img": "a.png", "Q": "x?", "A": "red", "B": "blue", "C": REFUSAL, "D": "green", "E": "white", "gold": "b"}
+    file = jsonl(tmp_path, row | {"no": REFUSAL, "part": "know", "uid": 7, "unused": {"a": [1]}})
+    names = {"question": "Q", "image": "img", "options": list("ABCDE"), "answer": "gold", "answer_is": "letter"}
+    [entry] = read(file, tmp_path, columns=names | {"refusal": "no", "subset": "part", "id": "uid"})
+    assert (entry.id, entry.answer, entry.refusal, entry.subset, entry.subtask) == ("7", 1, 2, "know", None)
+    assert entry.options == ["red", "blue", REFUSAL, "green", "white"]
+
+
+ANSWERS: dict[str, list[tuple[Any, int | None]]] = {
+    "text": [("white", 4), (" WHITE\n", 4), ("purple", None)],
+    "letter": [
+        ("E", 4),
+        ("e", 4),
+        (" A ", 0),
+        *((each, None) for each in ("F", "AB", "white", "4", "Ä", "(A)", "A\0")),
+    ],
+    "index": [(4, 4), ("4", 4), (4.0, 4), (0, 0), *((each, None) for each in (5, -1, "E", 1.5, "١", True, "9" * 5000))],
+}
+
+
+@pytest.mark.parametrize(("form", "answer", "index"), [(form, *each) for form in ANSWERS for each in ANSWERS[form]])
+def test_an_answer_is_a_text_a_letter_or_an_index(form: str, answer: Any, index: int | None, tmp_path: Path) -> None:
+    file = jsonl(tmp_path, SAP | {"answer": answer})
+    if index is not None:
+        assert read(file, tmp_path, columns={"answer_is": form})[0].answer == index
+    else:
+        said = refused_table(file, columns={"answer_is": form})
+        assert "line 1 of questions.jsonl has the answer " in said
+        assert len(said) < 400
+
+
+CELLS: dict[str, tuple[str, Row, Row, str]] = {
+    **{
+        f"options {value!r:.20}": ("mm_sap", {"options": value}, {}, "line 2 of questions.jsonl in options holds ")
+        for value in (None, "red, blue", '{"A": "red"}', "[", "[" * 100_000, 3, {"A": "red"}, [["red"], "b"])
+    },
+    **{
+        f"{field} list": ("mm_sap", {field: ["a"]}, {}, f"in {field} holds a list where a text belongs")
+        for field in ("question", "answer", "refusal", "subset", "subtask", "image")
+    },
+    **{
+        f"{field} half": ("mm_sap", {field: "a\ud800"}, {}, f"in {field} holds half of a surrogate pair")
+        for field in ("question", "answer", "image")
+    },
+    **{
+        f"no image {value!r}": ("mm_vet", {"image": value}, {}, "line 2 of questions.jsonl has no image (")
+        for value in ("", " ", None, {}, {"path": None, "bytes": None})
+    },
+    **{
+        f"image {value!r:.20}": ("mm_vet", {"image": value}, {}, f"names {value!r:.200}, which ")
+        for value in ("b.png", "A.PNG ", "a.png/a.png", "a\0.png", "x" * 5000, "sub", "loop.png", "pipe.png")
+    },
+    **{
+        f"out {value}": ("mm_vet", {"image": value}, {}, f"names {value!r}, which lies outside of its folder")
+        for value in ("../private.png", "./../private.png", "/etc/passwd", "link.png", "out/private.png")
+    },
+    "image_id": ("mme", {"image_id": " "}, {}, "line 2 of questions.jsonl has no image_id; "),
+    "max_pixels": ("mm_vet", {}, {"max_pixels": 47}, "is 8×6 pixels, and max_pixels allows 47"),
+    "expect": ("mm_vet", {}, {"expect": {"questions": 3}}, "should have 3 questions (has 2), as its expect says"),
+    "groups": ("mme", {}, {"groups": {"x": ["existenc"]}}, "category 'existenc' is unknown; did you mean 'existence'?"),
+    "limit": ("mme", {}, {"limit": 1}, "only one question"),
+}
+
+
+@pytest.mark.parametrize("case", CELLS)
+def test_a_table_that_is_refused(case: str, tmp_path: Path) -> None:
+    protocol, change, settings, says = CELLS[case]
+    (tmp_path / "private.png").write_bytes(png(200))
+    first, second = MME if protocol == "mme" else (RIGHT[protocol], RIGHT[protocol])
+    both = {"image_id": "x"} if case == "image_id" else {}
+    file = jsonl(tmp_path / "in", first | both, second | both | change)
+    (tmp_path / "in" / "sub").mkdir()
+    (tmp_path / "in" / "link.png").symlink_to(tmp_path / "private.png")
+    (tmp_path / "in" / "loop.png").symlink_to("loop.png")
+    (tmp_path / "in" / "out").symlink_to(tmp_path, target_is_directory=True)
+    os.mkfifo(tmp_path / "in" / "pipe.png")
+    said = refused_table(file, protocol=protocol, **settings)
+    assert says in said
+    assert len(said) < 450
+    digest = table(file, protocol).source_digest()
+    (tmp_path / "private.png").write_bytes(png(201))
+    assert table(file, protocol).source_digest() == digest
+
+
+@pytest.mark.parametrize("case", cases(__file__, "settings"), ids=str)
+def test_settings_that_do_not_fit(case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    jsonl(tmp_path, RIGHT.get(case["protocol"], SAP))
+    settings = {"protocol": case["protocol"], "path": "questions.jsonl"} | case["settings"]
+    with pytest.raises((ConfigError, ValidationError)) as caught:
+        list((made := QuestionTable.model_validate(settings)).questions(question_rules(made)))
+    error = caught.value
+    said = explain(error, "params.yaml") if isinstance(error, ValidationError) else str(error)
+    assert case["says"] in said
+    assert "\n" not in said
+
+
+def test_benchmarks_as_their_authors_publish_them(tmp_path: Path) -> None:
+    images(tmp_path / "images", "v1_0.png", "count/1.png", "color/1.png")
+    published = {"v1_0": {"imagename": "v1_0.png", "question": "x?", "answer": "-1<AND>-5", "capability": ["ocr"]}}
+    (tmp_path / "mm-vet.json").write_text(json.dumps(published))
+    columns = {"image": "imagename", "capabilities": "capability"}
+    [entry] = read(tmp_path / "mm-vet.json", tmp_path, "mm_vet", images=tmp_path / "images", columns=columns)
+    assert (entry.id, entry.answer, entry.capabilities) == ("v1_0", "-1<AND>-5", ["ocr"])
+    [entry] = read(
+        jsonl(tmp_path, VET | {"capabilities": "ocr | math"}),
+        tmp_path,
+        "mm_vet",
+        columns={"capability_separator": " | "},
+    )
+    assert entry.capabilities == ["ocr", "math"]
+    rows = [row | {"image": f"{kind}/1.png", "category": kind} for kind in ("count", "color") for row in MME]
+    entries = read(jsonl(tmp_path, *rows), tmp_path, "mme", images=tmp_path / "images")
+    assert [entry.image_id for entry in entries] == [*["count/1.png"] * 2, *["color/1.png"] * 2]
+    cells = [png(1), {"bytes": png(1), "path": "/home/me/x.png"}]
+    rows = [row | {"image": cell, "question_id": f"count/{n}"} for n, cell in enumerate(cells) for row in MME]
+    for number in range(2):
+        pd.DataFrame(rows[2 * number : 2 * number + 2]).to_parquet(tmp_path / f"{number}.parquet")
+        [entry, _] = read(tmp_path / f"{number}.parquet", tmp_path, "mme")
+        assert entry.source == {"row": "0"} | ({"file": "x.png"} if number else {})
+    pd.DataFrame([row | {"image": png(1)} for row in rows]).to_parquet(tmp_path / "mme.parquet")
+    assert "4 questions, where MME asks 2" in refused_table(tmp_path / "mme.parquet", protocol="mme")
+    entries = read(tmp_path / "mme.parquet", tmp_path, "mme", columns={"image_id": "question_id"})
+    assert [entry.image_id for entry in entries] == ["count/0", "count/0", "count/1", "count/1"]
+
+
+def test_a_file_for_each_subset_gives_one_set(tmp_path: Path) -> None:
+    """MM-SAP has one file of questions and one folder of images for each subset; image names repeat."""
+    plain = {key: value for key, value in SAP.items() if key not in ("subset", "refusal")}
+    rows = {"basic": [plain, plain | {"image": "b.png"}], "know": [plain], "beyond": [plain | {"answer": REFUSAL}]}
+    for number, (subset, some) in enumerate(rows.items()):
+        images(tmp_path / subset, "a.png", "b.png")
+        (tmp_path / subset / "a.png").write_bytes(png(10 * number + 10))
+        (tmp_path / f"{subset}.json").write_text(json.dumps(some))
+    parts = {"images": {subset: tmp_path / subset for subset in rows}, "refusal": REFUSAL}
+    paths = {subset: tmp_path / f"{subset}.json" for subset in rows}
+    expect = {"basic": 2, "know": 1, "beyond": 1, "questions": 4, "images": 4}
+    entries = read(paths, tmp_path, expect=expect, **parts)
+    assert [(each.id, each.subset, each.refusal, each.answer) for each in entries] == [
+        ("basic-0", "basic", 2, 1),
+        ("basic-1", "basic", 2, 1),
+        ("know-0", "know", 2, 1),
+        ("beyond-0", "beyond", 2, None),
+    ]
+    assert len({each.image_id for each in entries}) == 4
+    assert "should have 400 basic (has 2)" in refused_table(paths, expect=expect | {"basic": 400}, **parts)
+
+
+def test_the_digest_follows_the_table_and_the_images_that_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, again = (jsonl(tmp_path / place, VET, VET | {"image": "sub/b.png"}) for place in ("here", "there"))
+    for place in ("here", "there"):
+        images(tmp_path / place, "sub/b.png")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    digests = [table(file, "mm_vet").source_digest()]
+    (tmp_path / "there" / "unused.png").write_bytes(png(7))
+    assert table(again, "mm_vet").source_digest() == digests[0]
+    assert table(Path("~/there/questions.jsonl"), "mm_vet").source_digest() == digests[0]
+    for change in (
+        lambda: (tmp_path / "here" / "sub" / "b.png").write_bytes(png(9)),
+        lambda: (tmp_path / "here" / "a.png").unlink(),
+        lambda: file.write_text(file.read_text().replace("-5", "-6")),
+    ):
+        change()
+        digests.append(table(file, "mm_vet").source_digest())
+    assert len(set(digests)) == 4
+
+
+def test_the_limit_takes_the_first_rows_and_renames_none(tmp_path: Path) -> None:
+    numbers = [1, 2.5, REFUSAL, True, 10**30]
+    rows = [SAP | {"options": numbers, "answer": 2.5, "subtask": float("nan")}] * 12
+    (images(tmp_path) / "q.json").write_text(json.dumps(rows))
+    every, few = (read(tmp_path / "q.json", tmp_path, limit=limit) for limit in (1000, 3))
+    assert ([entry.id for entry in few], len(every)) == (["00", "01", "02"], 12)
+    assert few == every[:3]
+    assert every[0].options == ["1", "2.5", REFUSAL, "True", "1" + "0" * 30]
+    assert (every[0].answer, every[0].subtask) == (1, None)

@@ -1,0 +1,100 @@
+"""What the tests of vision-language checkpoints share: the tiny ones, images to ask about, and ways to damage a copy.
+
+Heavy libraries are imported by what uses them: the other tests of this folder run where there are none.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driftledger.components.transformers import Transformers
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import ConfigError
+from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn
+from tests.conftest import draw
+
+LAYOUTS = ("llava", "qwen2_5_vl", "smolvlm")
+PROMPTS = ["Describe it.", "a", "Is the house red or green or blue?", "What is on the street with the cat? " * 3]
+SIZES = [(96, 72), (72, 96), (64, 64), (120, 40)]
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A checkpoint of each layout, to look at only."""
+    from tests.support.checkpoints import vision_language
+
+    root = tmp_path_factory.mktemp("checkpoints")
+    return {name: getattr(vision_language, f"build_{name}")(root / name) for name in LAYOUTS}
+
+
+@pytest.fixture(params=LAYOUTS)
+def checkpoint(request: pytest.FixtureRequest, built: dict[str, Path]) -> Path:
+    """Each of them in turn."""
+    return built[request.param]
+
+
+@pytest.fixture
+def llava(built: dict[str, Path], tmp_path: Path) -> Path:
+    """A copy to change."""
+    return Path(shutil.copytree(built["llava"], tmp_path / "llava"))
+
+
+@pytest.fixture(scope="session")
+def images(tmp_path_factory: pytest.TempPathFactory) -> list[ImageFile]:
+    root = tmp_path_factory.mktemp("images")
+    drawn = [draw(root / f"{number}.png", number, size) for number, size in enumerate(SIZES)]
+    return [ImageFile(path, sha256_file(path)) for path in drawn]
+
+
+@pytest.fixture(scope="session")
+def asked(images: list[ImageFile]) -> list[Conversation]:
+    """Four conversations of different lengths about images of different shapes."""
+    return [Conversation.ask(prompt, image) for prompt, image in zip(PROMPTS, images, strict=True)]
+
+
+def model(folder: Path, **settings: Any) -> Transformers:
+    return Transformers.model_validate({"path": str(folder), "device": "cpu", "max_new_tokens": 16} | settings)
+
+
+def says(*turns: tuple[Any, str | ImageFile | tuple[str | ImageFile, ...]]) -> Conversation:
+    return Conversation(tuple(Turn(role, parts if isinstance(parts, tuple) else (parts,)) for role, parts in turns))
+
+
+def texts(replies: list[Reply]) -> list[str]:
+    return [reply.text for reply in replies]
+
+
+def failure(reply: Reply) -> str:
+    """Why a call failed, which then says nothing."""
+    assert (reply.outcome, reply.text) == (Outcome.FAILED, "")
+    return str(reply.error)
+
+
+def refused(folder: Path, conversation: Conversation, **settings: Any) -> str:
+    """The one sentence with which a ConfigError comes."""
+    with pytest.raises(ConfigError) as caught:
+        model(folder, **settings).respond([conversation])
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def change_json(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    content = json.loads(file.read_text(encoding="utf-8"))
+    change(content)
+    file.write_text(json.dumps(content), encoding="utf-8")
+
+
+def change_weights(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def write_template(folder: Path, template: str) -> None:
+    (folder / "chat_template.jinja").write_text(template, encoding="utf-8")

@@ -1,0 +1,300 @@
+"""Text-to-image checkpoints: seeds, prompts that are cut or command the tokenizer, what must not count as an image."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("diffusers")
+
+import torch
+from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
+from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
+from tokenizers import normalizers
+from transformers import CLIPConfig, CLIPImageProcessor
+
+from driftledger.components.diffusers import Diffusers, PromptReader
+from driftledger.core.errors import ConfigError
+from driftledger.core.types import Generated, Outcome, PromptUsage
+from tests.support.checkpoints.diffusion import SIDE, build_flux, build_stable_diffusion, build_stable_diffusion_xl
+from tests.support.checkpoints.text import clip_tokenizer, t5_tokenizer
+from tests.support.checkpoints.weights import change_one_weight, seeded
+
+pytestmark = pytest.mark.neural
+
+BUILD = {"sd": build_stable_diffusion, "sdxl": build_stable_diffusion_xl, "flux": build_flux}
+READ = {"sd": 75, "sdxl": 75, "flux": 511}
+"""How many of a prompt's own tokens are read."""
+PROMPTS = ["a red cat on the house", "a dog", "the blue sky with a boat", "a small green tree"]
+SEEDS = [3, 1, 4, 1]
+INDEX, UNET = "model_index.json", "unet/diffusion_pytorch_model.safetensors"
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("checkpoints")
+    return {kind: build(root / kind) for kind, build in BUILD.items()}
+
+
+@pytest.fixture
+def copy(folders: dict[str, Path], tmp_path: Path) -> Path:
+    """A Stable Diffusion that a test may change."""
+    return Path(shutil.copytree(folders["sd"], tmp_path / "sd"))
+
+
+def generator(folder: Path, **settings: Any) -> Diffusers:
+    return Diffusers(**{"path": str(folder), "device": "cpu", "steps": 2, "height": SIDE, "width": SIDE} | settings)
+
+
+@pytest.fixture(scope="module")
+def loaded(folders: dict[str, Path]) -> dict[str, Diffusers]:
+    return {kind: generator(folder) for kind, folder in folders.items()}
+
+
+def pixels(made: Generated) -> NDArray[np.int64]:
+    assert made.outcome is Outcome.OK, made.error
+    assert made.image is not None
+    return np.asarray(made.image).astype(np.int64)
+
+
+def drawn(component: Diffusers, prompt: str = "a cat", seed: int = 1) -> NDArray[np.int64]:
+    return pixels(component.generate([prompt], [seed])[0])
+
+
+def edit(file: Path, **changes: Any) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+def edit_weights(file: Path, key: str, value: "torch.Tensor | None") -> None:
+    """Replace one tensor, or leave it out."""
+    tensors = load_file(file)
+    del tensors[key]
+    save_file(tensors if value is None else tensors | {key: value}, file, {"format": "pt"})
+
+
+def add_safety_checker(folder: Path, threshold: float) -> Path:
+    """One that flags what is nearer than ``threshold``, a cosine, to a random concept."""
+    vision = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    with seeded(0):
+        config = CLIPConfig(vision_config=vision | {"image_size": SIDE, "patch_size": 8}, projection_dim=8)
+        checker = StableDiffusionSafetyChecker(config)
+    checker.concept_embeds_weights.data.fill_(threshold)
+    checker.save_pretrained(folder / "safety_checker")
+    size = {"height": SIDE, "width": SIDE}
+    CLIPImageProcessor(size={"shortest_edge": SIDE}, crop_size=size).save_pretrained(folder / "feature_extractor")
+    edit(
+        folder / INDEX,
+        safety_checker=["stable_diffusion", "StableDiffusionSafetyChecker"],
+        feature_extractor=["transformers", "CLIPImageProcessor"],
+    )
+    return folder
+
+
+# Seeds and batches
+
+
+@pytest.mark.parametrize("kind", BUILD)
+def test_company_changes_an_image_by_one_grey_level_at_most(loaded, kind):
+    together = [pixels(made) for made in loaded[kind].generate(PROMPTS, SEEDS)]
+    alone = [drawn(loaded[kind], prompt, seed) for prompt, seed in zip(PROMPTS, SEEDS, strict=True)]
+    assert np.abs(np.array(together) - np.array(alone)).max() <= 1
+
+
+@pytest.mark.parametrize("kind", BUILD)
+def test_prompt_and_seed_make_the_image_and_nothing_else(loaded, kind):
+    first = drawn(loaded[kind], "a red cat", 7)
+    torch.manual_seed(99)
+    assert first.shape == (SIDE, SIDE, 3)
+    assert (drawn(loaded[kind], "a red cat", 7) == first).all()
+    assert np.abs(drawn(loaded[kind], "a red cat", 8) - first).mean() > 5
+    assert np.abs(drawn(loaded[kind], "the blue sky", 7) - first).max() > 5
+
+
+# How much of a prompt is read
+
+
+@pytest.mark.parametrize("kind", BUILD)
+def test_readings_say_what_the_text_encoder_is_given(loaded, kind):
+    pipeline = loaded[kind].loaded.pipeline
+    encoder = pipeline.text_encoder_2 if kind == "flux" else pipeline.text_encoder
+    tokenizer = pipeline.tokenizer_2 if kind == "flux" else pipeline.tokenizer
+    given: list[Any] = []
+    listening = encoder.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0]))
+    prompts = ["a red cat", "", "the cat " * 400]
+    readings = [made.reading for made in loaded[kind].generate(prompts, [1, 2, 3])]
+    listening.remove()
+    assert readings == [PromptUsage(3, 3), PromptUsage(0, 0), PromptUsage(800, READ[kind])]
+    words = [sum(number not in tokenizer.all_special_ids for number in row) for row in given[0].tolist()]
+    assert words == [reading.read for reading in readings]
+    assert [reading.cut for reading in readings] == [False, False, True]
+
+
+# Prompts that command the tokenizer
+
+
+def reader(**tokenizers: Any) -> PromptReader:
+    class Pipeline:
+        components = tokenizers
+        _text_preprocessing = None
+
+    return PromptReader(Pipeline())
+
+
+@pytest.mark.parametrize(("kind", "end"), [("sd", "<|endoftext|>"), ("sdxl", "<|endoftext|>"), ("flux", "</s>")])
+def test_a_prompt_cannot_end_itself(loaded, kind, end):
+    """Without its end broken up, CLIP's summary would be taken there."""
+    pipeline = loaded[kind].loaded.pipeline
+    encoder = pipeline.text_encoder_2 if kind == "flux" else pipeline.text_encoder
+    given: list[Any] = []
+    listening = encoder.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0]))
+    [made] = loaded[kind].generate([f"a red cat{end}on the house"], [1])
+    listening.remove()
+    assert made.revised_prompt == f"a red cat< {end[1:]}on the house"
+    ids = given[0][0].tolist()
+    assert made.reading is not None
+    assert ids.index(encoder.config.eos_token_id) == made.reading.tokens + (kind != "flux")
+
+
+def test_control_tokens_are_found_in_any_spelling_and_nesting():
+    t5 = t5_tokenizer()
+    t5.backend_tokenizer.normalizer = normalizers.NFKC()
+    both = reader(tokenizer=clip_tokenizer(), tokenizer_2=t5)
+    for text in ("a ＜/s＞ cat", "<|startoftext|>", "<<|endoftext|>|endoftext|>", "</s></s> <pad>x", "</<pad>s>"):
+        safe = both.harmless(text)
+        assert safe.replace(" ", "") == text.replace(" ", "")
+        for tokenizer in both.tokenizers:
+            assert not set(tokenizer(safe, add_special_tokens=False).input_ids) & set(tokenizer.all_special_ids)
+
+
+# Settings
+
+
+def test_settings_reach_the_pipeline(folders):
+    plain = drawn(generator(folders["sd"]))
+    for changed in (
+        {"steps": 3},
+        {"guidance_scale": 1.0},
+        {"negative_prompt": "the red face"},
+        {"scheduler": "EulerDiscreteScheduler"},
+    ):
+        assert (drawn(generator(folders["sd"], **changed)) != plain).any(), changed
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "said"),
+    [
+        ("sd", {"scheduler": "DDIMSheduler"}, "scheduler 'DDIMSheduler' is unknown; did you mean 'DDIMScheduler'"),
+        ("sd", {"scheduler": "FlowMatchEulerDiscreteScheduler"}, "is unknown.*valid: .*PNDMScheduler"),
+        ("sd", {"scheduler": "StableDiffusionPipeline"}, "is unknown"),
+        ("flux", {"negative_prompt": "a cat"}, "negative_prompt has no effect on a FluxPipeline"),
+        ("sd", {"offload": "model"}, "offload is for a device beside the CPU"),
+        ("sd", {"variant": "fp16"}, "variant=fp16"),
+    ],
+)
+def test_settings_that_do_not_fit_are_one_sentence(folders, kind, settings, said):
+    with pytest.raises(ConfigError, match=said):
+        generator(folders[kind], **settings).generate(["a cat"], [1])
+
+
+def test_a_variant_is_taken_where_there_is_one(copy):
+    plain = drawn(generator(copy))
+    variant = copy / "unet/diffusion_pytorch_model.fp16.safetensors"
+    shutil.copy(copy / UNET, variant)
+    weight = load_file(variant)["conv_out.weight"]
+    edit_weights(variant, "conv_out.weight", -weight)
+    assert (drawn(generator(copy)) == plain).all()
+    assert (drawn(generator(copy, variant="fp16")) != plain).any()
+
+
+# Identity
+
+
+def test_identity_names_what_shapes_an_image_and_loads_nothing(folders):
+    component = generator(folders["sd"])
+    identity = component.identity()
+    assert "loaded" not in vars(component)
+    assert identity["device"] == "cpu"
+    assert set(identity["libraries"]) == {"torch", "diffusers", "transformers", "pillow"}
+    assert identity["encoding"].startswith("RGB PNG")
+    assert identity["scheduler"]["class"] == "DDIMScheduler"
+    assert identity["scheduler"]["config"]["beta_end"] == 0.012
+    assert identity["safety_checker"] is False
+
+
+def test_a_moved_folder_keeps_the_fingerprint_and_a_changed_weight_does_not(folders, copy):
+    before = generator(folders["sd"]).fingerprint
+    assert generator(copy).fingerprint == before
+    change_one_weight(copy)
+    assert generator(copy).fingerprint != before
+
+
+def test_a_repository_in_the_hubs_cache_draws_what_the_folder_does(folders, tmp_path, monkeypatch):
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    shutil.copytree(folders["sd"], tmp_path / "models--tiny--sd" / "snapshots" / commit)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    cached = generator(Path("tiny/sd"), revision=commit)
+    assert cached.identity()["weights"] == {"repository": "tiny/sd", "commit": commit}
+    assert cached.identity()["scheduler"] == generator(folders["sd"]).identity()["scheduler"]
+    assert (drawn(cached) == drawn(generator(folders["sd"]))).all()
+
+
+# What must not count as an image
+
+
+def test_only_the_flagged_image_of_a_batch_is_filtered(copy):
+    component = generator(add_safety_checker(copy, threshold=2))
+    checker = component.loaded.pipeline.safety_checker
+    checker.register_forward_hook(lambda _, __, made: (made[0], [False, True, False, False]))
+    outcomes = [made.outcome for made in component.generate(PROMPTS, SEEDS)]
+    assert outcomes == [Outcome.OK, Outcome.FILTERED, Outcome.OK, Outcome.OK]
+
+
+def test_an_image_that_is_not_finite_is_a_failure_and_not_a_black_image(folders):
+    component = generator(folders["sd"])
+
+    def overflow(_: Any, __: Any, features: "torch.Tensor") -> "torch.Tensor":
+        features[1, 0, 0, 0] = torch.inf
+        return features
+
+    component.loaded.pipeline.vae.decoder.conv_in.register_forward_hook(overflow)
+    made = component.generate(PROMPTS, SEEDS)
+    assert [one.outcome for one in made] == [Outcome.OK, Outcome.FAILED, Outcome.OK, Outcome.OK]
+    assert made[1].image is None
+    assert "finite" in str(made[1].error)
+
+
+# Weights
+
+
+def test_pickles_are_refused_unless_they_are_allowed(copy):
+    plain = drawn(generator(copy))
+    torch.save(load_file(copy / UNET), copy / "unet/diffusion_pytorch_model.bin")
+    (copy / UNET).unlink()
+    with pytest.raises(ConfigError, match="cannot be loaded"):
+        generator(copy).generate(["a cat"], [1])
+    assert (drawn(generator(copy, allow_pickle=True)) == plain).all()
+
+
+@pytest.mark.parametrize(
+    ("file", "key"), [(UNET, "conv_out.weight"), ("text_encoder/model.safetensors", "encoder.layers.0.mlp.fc1.weight")]
+)
+@pytest.mark.parametrize("value", [None, torch.zeros(3, 3)], ids=["missing", "another shape"])
+def test_missing_weights_are_refused(copy, file, key, value):
+    edit_weights(copy / file, key, value)
+    with pytest.raises(ConfigError, match=key):
+        generator(copy).generate(["a cat"], [1])
+
+
+@pytest.mark.parametrize("place", ["", "text_encoder"])
+def test_an_adapter_is_refused(copy, place):
+    (copy / place / "adapter_config.json").write_text('{"base_model_name_or_path": "some/base"}')
+    with pytest.raises(ConfigError, match=rf"^{place}.*is an adapter of peft.*merge it into its base first"):
+        generator(copy).generate(["a cat"], [1])
+
+
+# Memory and noise on the screen

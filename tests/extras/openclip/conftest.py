@@ -1,0 +1,1 @@
+from tests.extras.encoding import built, copied, images, said  # noqa: F401

@@ -1,0 +1,135 @@
+"""open_clip: what the library computes, from exactly the weights and the version that are in the fingerprint."""
+
+import json
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+torch = pytest.importorskip("torch")
+open_clip = pytest.importorskip("open_clip")
+
+from safetensors.torch import load_file
+
+from driftledger.components.encoders import OpenCLIP
+from driftledger.core.errors import ConfigError
+from driftledger.core.types import PromptUsage
+from tests.extras.encoding import LONG, TEXTS, change_json, refused, relative, tiny
+from tests.support.checkpoints.text import bert_tokenizer
+
+pytestmark = pytest.mark.neural
+
+WEIGHTS = "open_clip_model.safetensors"
+PICKLE = "open_clip_pytorch_model.bin"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+encoder = partial(tiny, OpenCLIP)
+
+
+@pytest.fixture
+def folder(copied: Callable[[str], Path]) -> Path:
+    return copied("open_clip")
+
+
+def configure(folder: Path, part: str, **settings: object) -> None:
+    change_json(folder / "open_clip_config.json", lambda config: config["model_cfg"][part].update(settings))
+
+
+@pytest.fixture
+def with_bert(folder: Path) -> Path:
+    """A checkpoint whose tokenizer is one of transformers."""
+    bert_tokenizer(512).save_pretrained(folder)
+    configure(folder, "text_cfg", hf_tokenizer_name="some/repository", pool_type="first", no_causal_mask=True)
+    return folder
+
+
+def test_both_towers_are_those_of_the_library(folder: Path, images: list[Image.Image]):
+    name = f"local-dir:{folder}"
+    model, _, process = open_clip.create_model_and_transforms(name)
+    with torch.inference_mode():
+        seen = model.eval().encode_image(torch.stack([process(image) for image in images])).numpy()
+        read = model.encode_text(open_clip.get_tokenizer(name)([*TEXTS, LONG])).numpy()
+    assert relative(encoder(folder).encode_images(images), seen) < 1e-5
+    assert relative(encoder(folder).encode_texts([*TEXTS, LONG]), read) < 1e-5
+    assert np.abs(np.linalg.norm(seen, axis=1) - 1).min() > 0.1
+
+
+def test_a_special_token_in_a_text_does_not_end_it(folder: Path):
+    """Texts are lower-cased and HTML is undone before special tokens are looked for."""
+    clip = encoder(folder)
+    for token in ("<end_of_text>", "<END_OF_TEXT>", "&lt;end_of_text&gt;", "<start_of_text>"):
+        cat, dog = clip.encode_texts([f"red {token} cat", f"red {token} dog"])
+        assert relative(cat, dog) > 1e-3
+        [reading] = clip.read_texts([f"red {token} cat"])
+        assert reading.tokens > 3
+
+
+def test_a_tokenizer_of_transformers_in_the_folder(with_bert: Path):
+    clip = encoder(with_bert)
+    assert clip.read_texts(["a red cat", "", LONG, "a [SEP] cat", "a &amp; cat"]) == [
+        PromptUsage(tokens=3, read=3),
+        PromptUsage(tokens=0, read=0),
+        PromptUsage(tokens=200, read=75),
+        PromptUsage(tokens=7, read=7),
+        PromptUsage(tokens=3, read=3),
+    ]
+    tokens = torch.tensor([[2, *clip.loaded.tokenizer.tokenizer.convert_tokens_to_ids(["a", "red", "cat"]), 3]])
+    padded = torch.nn.functional.pad(tokens, (0, 77 - 5))
+    with torch.inference_mode():
+        expected = clip.loaded.model.encode_text(padded).numpy()
+    assert relative(clip.encode_texts(["a  red cat"]), expected) < 1e-5
+
+
+def architecture(folder: Path) -> str:
+    """Make the folder's configuration one of those that open_clip knows by name."""
+    file = folder.parent / f"driftledger-{folder.parent.name}.json"
+    file.write_text(json.dumps(json.loads((folder / "open_clip_config.json").read_text())["model_cfg"]))
+    open_clip.add_model_config(file)
+    return file.stem
+
+
+def test_an_architecture_and_a_file_of_weights(folder: Path, images: list[Image.Image]):
+    name, whole = architecture(folder), encoder(folder)
+    seen, read = whole.encode_images(images), whole.encode_texts(TEXTS)
+    (folder / "open_clip_config.json").unlink()
+    shutil.move(folder / WEIGHTS, folder / "other.safetensors")
+    by_name = encoder(folder, architecture=name, weights="other.safetensors")
+    assert (by_name.encode_images(images) == seen).all()
+    assert (by_name.encode_texts(TEXTS) == read).all()
+    assert by_name.spec["settings"]["architecture"] == name
+
+
+def test_a_tokenizer_at_no_fixed_version_is_not_fetched(folder: Path, images: list[Image.Image]):
+    configure(folder, "text_cfg", hf_tokenizer_name="some/repository")
+    clip = encoder(folder, architecture=architecture(folder), weights=WEIGHTS)
+    assert clip.encode_images(images).shape == (4, 24)
+    for method in (clip.encode_texts, clip.read_texts):
+        with pytest.raises(ConfigError, match="at no fixed version"):
+            method(TEXTS)
+
+
+def test_a_pickle_that_is_asked_for_is_loaded_only_where_it_is_allowed(folder: Path, images: list[Image.Image]):
+    safe = encoder(folder).encode_images(images)
+    torch.save(load_file(folder / WEIGHTS), folder / PICKLE)
+    (folder / WEIGHTS).unlink()
+    asked = partial(encoder, folder, architecture=architecture(folder), weights=PICKLE)
+    refused(asked(), rf"{PICKLE}.*allow_pickle")
+    assert (asked(allow_pickle=True).encode_images(images) == safe).all()
+
+
+def test_a_repository_of_the_hub_at_its_commit(
+    folder: Path, images: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+):
+    """open_clip itself would take the newest."""
+    seen = encoder(folder).encode_images(images)
+    cache = folder.parent / "hub"
+    shutil.copytree(folder, cache / "models--some--clip" / "snapshots" / COMMIT)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
+    clip = OpenCLIP(path="some/clip", revision=COMMIT, device="cpu")
+    assert clip.identity()["weights"] == {"repository": "some/clip", "commit": COMMIT}
+    assert (clip.encode_images(images) == seen).all()
+    refused(OpenCLIP(path="some/clip", revision=COMMIT[::-1], device="cpu"), "some/clip")

@@ -1,0 +1,1 @@
+from tests.extras.chatting import asked, built, checkpoint, images, llava  # noqa: F401

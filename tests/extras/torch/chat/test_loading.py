@@ -1,0 +1,98 @@
+"""Which vision-language checkpoint is loaded and how: its identity, its weights, and what is refused in a sentence."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from safetensors.torch import load_file
+
+from driftledger.core.errors import MissingExtraError
+from driftledger.core.types import Conversation
+from tests.extras.chatting import model, refused
+from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
+
+pytestmark = pytest.mark.neural
+
+
+def test_settings_are_checked_without_a_heavy_library():
+    code = (
+        "import sys; from driftledger.components.transformers import Transformers; Transformers(path='x'); "
+        "print(*{'torch', 'transformers', 'jinja2'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_the_fingerprint_follows_the_weights_and_what_shapes_the_answer(llava: Path, tmp_path: Path):
+    before = model(llava).fingerprint
+    for settings in (
+        {"dtype": "bfloat16"}, {"max_new_tokens": 17}, {"beams": 2}, {"attention": "eager"}, {"today": "2025-01-02"},
+        {"image_backend": "torchvision"}, {"image_processor": {"do_resize": False}}, {"batch_size": 3},
+    ):  # fmt: skip
+        assert model(llava, **settings).fingerprint != before
+    moved = llava.rename(tmp_path / "there")
+    assert model(moved).fingerprint == before
+    assert model(moved, device="auto", device_map="auto").spec["settings"] == model(moved).spec["settings"]
+    change_one_weight(moved)
+    assert model(moved).fingerprint != before
+
+
+def test_both_image_backends_and_reduced_precision_answer(checkpoint: Path, asked: list[Conversation]):
+    for settings in ({"image_backend": "torchvision"}, {"dtype": "bfloat16"}, {"attention": "eager"}):
+        one = model(checkpoint, **settings)
+        assert all(reply.outcome.goes_on for reply in one.respond(asked))
+        assert one.loaded.model.dtype == getattr(torch, one.dtype)
+        assert one.loaded.model.config._attn_implementation == one.attention
+        assert one.loaded.chat.processor.image_processor.backend == one.image_backend
+
+
+def test_after_release_it_loads_again_and_says_the_same(checkpoint: Path, asked: list[Conversation]):
+    one = model(checkpoint)
+    before = one.respond(asked)
+    first = one.loaded
+    one.release()
+    assert one.respond(asked) == before
+    assert one.loaded is not first
+
+
+def test_missing_weights_are_refused(llava: Path, asked: list[Conversation]):
+    drop_one_weight(llava)
+    assert "lack the weights lm_head.weight" in refused(llava, asked[0])
+
+
+def test_an_adapter_is_refused(llava: Path, asked: list[Conversation]):
+    """With peft installed, transformers would load the base that it names, from anywhere."""
+    (llava / "adapter_config.json").write_text('{"base_model_name_or_path": "some/base"}', encoding="utf-8")
+    said = refused(llava, asked[0])
+    assert "llava' is an adapter of peft (adapter_config.json)" in said
+    assert "merge it into its base first" in said
+
+
+def test_pickles_are_loaded_only_where_allowed(llava: Path, asked: list[Conversation]):
+    before = model(llava).respond(asked)
+    torch.save(load_file(llava / "model.safetensors"), llava / "pytorch_model.bin")
+    (llava / "model.safetensors").unlink()
+    assert "cannot be loaded" in refused(llava, asked[0])
+    assert model(llava, allow_pickle=True).respond(asked) == before
+
+
+def test_code_from_a_repository_needs_the_environments_word(
+    llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("DRIFTLEDGER_TRUST_REMOTE_CODE", raising=False)
+    assert "DRIFTLEDGER_TRUST_REMOTE_CODE=1" in refused(llava, asked[0], trust_remote_code=True)
+    monkeypatch.setenv("DRIFTLEDGER_TRUST_REMOTE_CODE", "1")
+    assert model(llava, trust_remote_code=True).respond(asked) == model(llava).respond(asked)
+
+
+def test_quantization_without_its_library_is_one_sentence(llava: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "bitsandbytes", None)
+    one = model(llava, quantization="4bit")
+    for use in (lambda: one.identity(), lambda: one.loaded):
+        with pytest.raises(MissingExtraError, match=r"driftledger\[quantization\]"):
+            use()

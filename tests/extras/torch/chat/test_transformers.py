@@ -1,0 +1,176 @@
+"""What vision-language checkpoints answer: the text that the library's own path gives, in any company."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from driftledger.components.transformers import Chat, _Watch
+from driftledger.core.errors import OutOfMemoryError
+from driftledger.core.types import Conversation, ImageFile, Outcome
+from tests.extras.chatting import change_json, failure, model, texts
+
+pytestmark = pytest.mark.neural
+
+LEAKING: dict[str, Any] = {
+    "do_sample": True,
+    "temperature": 1.7,
+    "top_k": 3,
+    "top_p": 0.5,
+    "repetition_penalty": 1.05,
+    "no_repeat_ngram_size": 2,
+    "min_new_tokens": 15,
+    "num_beams": 2,
+    "length_penalty": -2.0,
+    "suppress_tokens": list(range(300, 350)),
+    "begin_suppress_tokens": list(range(250, 354)),
+    "forced_eos_token_id": 40,
+    "exponential_decay_length_penalty": [1, 3.0],
+    "max_time": 0.0,
+    "max_new_tokens": 2,
+    "num_return_sequences": 2,
+}
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_a_batch_says_what_each_says_alone(checkpoint: Path, asked: list[Conversation], beams: int):
+    one = model(checkpoint, beams=beams)
+    together = one.respond(asked)
+    assert len({reply.usage.input_tokens for reply in together if reply.usage}) > 1  # so there is padding
+    assert together == [one.respond([conversation])[0] for conversation in asked]
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_it_says_what_the_library_says(checkpoint: Path, images: list[ImageFile], beams: int):
+    processor = transformers.AutoProcessor.from_pretrained(checkpoint, backend="torchvision")
+    library = transformers.AutoModelForImageTextToText.from_pretrained(checkpoint)
+    decoding = {"num_beams": beams, "length_penalty": 2.0 if beams > 1 else 1.0}
+    expected = []
+    for image in images:
+        content = [{"type": "image", "image": image.open()}, {"type": "text", "text": "Describe it."}]
+        inputs = processor.apply_chat_template(
+            [{"role": "user", "content": content}],
+            add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt",
+        )  # fmt: skip
+        made = library.generate(**inputs, max_new_tokens=16, do_sample=False, repetition_penalty=1.0, **decoding)
+        expected.append(processor.decode(made[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True).strip())
+    one = model(checkpoint, image_backend="torchvision", beams=beams, length_penalty=decoding["length_penalty"])
+    assert texts(one.respond([Conversation.ask("Describe it.", image) for image in images])) == expected
+
+
+def test_beams_and_their_length_penalty_change_what_it_says(llava: Path, asked: list[Conversation]):
+    greedy, short, long = (
+        texts(model(llava, **settings).respond(asked))
+        for settings in ({}, {"beams": 3, "length_penalty": -10}, {"beams": 3, "length_penalty": 10})
+    )
+    assert greedy != long
+    assert len(" ".join(short)) < len(" ".join(long))
+
+
+def test_a_tokenizer_saved_with_padding_on_the_right_changes_nothing(llava: Path, asked: list[Conversation]):
+    before = model(llava).respond(asked)
+    change_json(llava / "tokenizer_config.json", lambda config: config.update(padding_side="right"))
+    assert model(llava).respond(asked) == before
+
+
+def test_a_checkpoints_own_generation_settings_change_nothing(llava: Path, asked: list[Conversation]):
+    before = model(llava).respond(asked)
+    change_json(llava / "generation_config.json", lambda config: config.update(LEAKING))
+    assert model(llava).respond(asked) == before
+
+
+def test_an_answer_without_an_end_is_truncated(llava: Path, asked: list[Conversation]):
+    """A word becomes the second token that ends an answer; also where it is the last token allowed."""
+    [before] = model(llava, max_new_tokens=8).respond(asked[:1])
+    assert (before.outcome, before.usage and before.usage.output_tokens) == (Outcome.TRUNCATED, 8)
+    words = before.text.split()
+    last = next(place for place in range(2, 8) if words[place] not in words[:place])
+    end = transformers.AutoTokenizer.from_pretrained(llava).convert_tokens_to_ids(f"Ġ{words[last]}")
+    change_json(llava / "generation_config.json", lambda config: config.update(eos_token_id=[354, end]))
+    for most, outcome in ((last, Outcome.TRUNCATED), (last + 1, Outcome.OK), (16, Outcome.OK)):
+        reply = model(llava, max_new_tokens=most).respond(asked)[0]
+        assert (reply.outcome, reply.usage and reply.usage.output_tokens) == (outcome, min(most, last + 1))
+
+
+def test_an_empty_answer_has_failed(llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch):
+    one = model(llava)
+    ends = torch.full((len(asked), 1), 354)
+    monkeypatch.setattr(one.loaded.model, "generate", lambda **inputs: torch.cat([inputs["input_ids"], ends], dim=1))
+    assert ["empty" in failure(reply) for reply in one.respond(asked)] == [True] * len(asked)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_scores_that_are_no_numbers_are_told_of_the_row_that_has_them(beams: int):
+    watch = _Watch()
+    assert watch.broken([3, 3]) == [False, False]
+    scores = torch.full((2 * beams, 5), -torch.inf)
+    watch(None, scores)
+    assert watch.broken([1, 1]) == [False, False]
+    scores[-1, 2] = torch.nan
+    watch(None, scores)
+    watch(None, torch.full((2 * beams, 5), torch.inf))
+    assert watch.broken([3, 3]) == [False, True]
+    assert watch.broken([3, 2]) == [False, True]
+    assert watch.broken([3, 1]) == [False, False]
+
+
+def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(
+    llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+):
+    one = model(llava)
+    generate: Callable[..., Any] = one.loaded.model.generate
+
+    def crowded(**inputs: Any) -> Any:
+        if len(inputs["input_ids"]) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        return generate(**inputs)
+
+    monkeypatch.setattr(one.loaded.model, "generate", crowded)
+    with pytest.raises(OutOfMemoryError, match=r"llava: out of memory \(CUDA out of memory"):
+        one.respond(asked)
+    assert one.respond(asked[:2]) + one.respond(asked[2:]) == model(llava).respond(asked)
+
+
+def limited(conversation: Conversation, most: int | None) -> Conversation:
+    return Conversation(conversation.turns, max_tokens=most)
+
+
+def test_a_conversation_may_allow_fewer_tokens(checkpoint: Path, asked: list[Conversation]):
+    one = model(checkpoint)
+    limits = (3, None, 40, 3)
+    together = one.respond([limited(each, most) for each, most in zip(asked, limits, strict=True)])
+    for reply, conversation, most in zip(together, asked, (3, 16, 16, 3), strict=True):
+        assert [reply] == model(checkpoint, max_new_tokens=most).respond([conversation])
+        assert reply.usage is not None
+        assert reply.usage.output_tokens <= most
+    assert together[0].outcome is Outcome.TRUNCATED
+
+
+# prepared ahead
+
+
+def test_what_was_prepared_is_used_and_changes_nothing(
+    checkpoint: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+):
+    one = model(checkpoint)
+    one.prepare(asked[:2])  # before it is loaded: nothing
+    assert "loaded" not in vars(one)
+    expected = one.respond(asked[:2]), one.respond(asked[2:])
+    threads: list[str] = []
+    encode = Chat.encode
+
+    def encoded(*arguments: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return encode(*arguments)
+
+    monkeypatch.setattr(Chat, "encode", encoded)
+    one.prepare(asked[:2])
+    one.prepare(asked[2:])
+    assert (one.respond(asked[:2]), one.respond(asked[2:])) == expected
+    assert len(threads) == 2
+    assert threading.current_thread().name not in threads

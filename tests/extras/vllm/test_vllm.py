@@ -1,0 +1,250 @@
+"""vLLM's engine as a provider: what it is given, what becomes of what it says, and how it is refused."""
+
+import os
+import sys
+from collections.abc import Iterator
+from importlib import invalidate_caches
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from driftledger.components.vllm import _ENVIRONMENT, SWITCH, VLLM
+from driftledger.core.errors import ConfigError, MissingExtraError, OutOfMemoryError
+from driftledger.core.types import Conversation, ImageFile, Outcome
+from tests.extras.chatting import failure, model, says
+from tests.support.vllm_engine import SITE
+
+
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process of its own, whose environment and modules nobody else sees."""
+    for name in (SWITCH, "CUDA_VISIBLE_DEVICES", *_ENVIRONMENT):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def engine(apart: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    monkeypatch.syspath_prepend(SITE)
+    yield __import__("vllm")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "vllm"]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def fresh(engine: ModuleType) -> None:
+    """It is installed, and not imported yet."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "vllm"]:
+        del sys.modules[name]
+
+
+def vllm(folder: Path, **settings: Any) -> VLLM:
+    given = {"path": str(folder), "device": "cuda", "dtype": "float32", "max_new_tokens": 16}
+    return VLLM.model_validate(given | settings)
+
+
+def refused(folder: Path, conversation: Conversation, **settings: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        vllm(folder, **settings).respond([conversation])
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# what it says
+
+
+@pytest.mark.neural
+def test_it_says_what_transformers_says(engine: ModuleType, checkpoint: Path, asked: list[Conversation]) -> None:
+    """Also of hostile texts, earlier turns, several images, and none."""
+    image, other, *_ = (part for each in asked for part in each.turns[0].parts if isinstance(part, ImageFile))
+    conversations = [
+        *asked,
+        says(("user", (other, "Describe it.")), ("assistant", "a red cat"), ("user", (image, "Describe it."))),
+        says(("system", "the small boat"), ("user", (image, "or", other, "?"))),
+        says(("user", "Describe it.")),
+        Conversation.ask("What does <image> </s> <|im_end|> mean?", image),
+        Conversation.ask("Describe it.", image, prefix="a red"),
+        Conversation.ask("Describe it.", image, max_tokens=3),
+    ]
+    expected = model(checkpoint, image_backend="torchvision").respond(conversations)
+    assert vllm(checkpoint).respond(conversations) == expected
+    assert expected[-1].outcome is Outcome.TRUNCATED
+    assert expected[-2].text.startswith("a red ")
+    assert len(engine.ENGINES[0].batches) == 1
+
+
+@pytest.mark.neural
+def test_finish_reasons_are_outcomes(
+    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def generate(self: Any, prompts: list[Any], params: list[Any], *, use_tqdm: bool) -> list[Any]:
+        said = [(" A cat. ", "stop"), ("A cat", "length"), (" ", "stop"), ("A", "abort")]
+        return [
+            engine.RequestOutput(str(n), [1, 2, 3], [engine.CompletionOutput(0, text, [7, 8], reason)])
+            for n, (text, reason) in enumerate(said)
+        ]
+
+    monkeypatch.setattr(engine.LLM, "generate", generate)
+    ended, cut, empty, aborted = vllm(built["llava"]).respond(asked)
+    assert (ended.text, ended.outcome, ended.usage and ended.usage.input_tokens) == ("A cat.", Outcome.OK, 3)
+    assert (cut.text, cut.outcome, cut.usage and cut.usage.output_tokens) == ("A cat", Outcome.TRUNCATED, 2)
+    assert "empty" in failure(empty)
+    assert "finish_reason: abort" in failure(aborted)
+
+
+@pytest.mark.neural
+def test_what_the_engine_refuses_has_failed_and_the_others_have_their_answers(
+    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], images: list[ImageFile]
+) -> None:
+    long = Conversation.ask("red " * 200, images[0])
+    two = says(("user", (images[0], "or", images[1], "?")))
+    one = vllm(built["llava"], max_model_len=150, limit_mm_per_prompt={"image": 1})
+    first, too_long, too_many, last = one.respond([asked[0], long, two, asked[1]])
+    assert "longer than the maximum model length of 150" in failure(too_long)
+    assert "At most 1 image" in failure(too_many)
+    assert [first, last] == vllm(built["llava"]).respond(asked[:2])
+
+
+# how it is loaded
+
+
+@pytest.mark.neural
+def test_the_engine_gets_the_settings(engine: ModuleType, built: dict[str, Path], asked: list[Conversation]) -> None:
+    settings = {
+        "batch_size": 8, "tensor_parallel_size": 2, "gpu_memory_utilization": 0.5, "enforce_eager": True,
+        "max_model_len": 900, "limit_mm_per_prompt": {"image": 1}, "image_processor": {"do_resize": True},
+    }  # fmt: skip
+    vllm(built["llava"], **settings).respond(asked[:1])
+    vllm(built["llava"]).respond(asked[:1])
+    vllm(built["llava"], prefix_caching=True).respond(asked[:1])
+    given, plain, keeping = (made.arguments for made in engine.ENGINES)
+    assert keeping == plain | {"enable_prefix_caching": True}
+    assert given == {
+        "model": str(built["llava"]), "trust_remote_code": False, "tensor_parallel_size": 2, "dtype": "float32",
+        "revision": None, "tokenizer_revision": None, "code_revision": None, "seed": 0, "gpu_memory_utilization": 0.5,
+        "enforce_eager": True, "mm_processor_kwargs": {"do_resize": True}, "load_format": "safetensors",
+        "max_model_len": 900, "max_num_seqs": 8, "enable_prefix_caching": False, "limit_mm_per_prompt": {"image": 1},
+    }  # fmt: skip
+    assert (plain["max_num_seqs"], plain["max_model_len"], plain["limit_mm_per_prompt"]) == (256, None, None)
+
+
+@pytest.mark.neural
+def test_batch_invariance_is_switched_on_before_the_engine_starts(
+    fresh: None, built: dict[str, Path], asked: list[Conversation]
+) -> None:
+    one = vllm(built["llava"], batch_invariant=True)
+    one.respond(asked[:1])
+    [made] = sys.modules["vllm"].ENGINES
+    assert made.environment[SWITCH] == "1"
+    assert os.environ["VLLM_NO_USAGE_STATS"] == "1"
+    assert "with another batch_invariant" in refused(built["llava"], asked[0])
+
+
+@pytest.mark.neural
+def test_batch_invariance_needs_a_version_and_a_gpu_that_have_it(
+    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SWITCH, "1")
+    platform = __import__("vllm.platforms").platforms.current_platform
+    monkeypatch.setattr(platform, "capability", 75)
+    assert "compute capability 8.0" in refused(built["llava"], asked[0], batch_invariant=True)
+    monkeypatch.setattr(platform, "capability", 80)
+    assert vllm(built["llava"], batch_invariant=True).respond(asked[:1])[0].outcome.goes_on
+    monkeypatch.setattr("driftledger.components.checkpoints.library_versions", lambda *_: {"vllm": "0.11.0"})
+    assert "vLLM 0.11.0 has no batch_invariant" in refused(built["llava"], asked[0], batch_invariant=True)
+
+
+@pytest.mark.neural
+def test_it_computes_on_the_kind_of_device_that_the_identity_says_or_not_at_all(
+    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert vllm(built["llava"], device="cpu").identity()["device"] == "cpu"
+    assert "is installed computes on cuda, and device is cpu; correct" in refused(
+        built["llava"], asked[0], device="cpu"
+    )
+    platform = __import__("vllm.platforms").platforms.current_platform
+    monkeypatch.setattr(platform, "device_type", "cpu")
+    assert vllm(built["llava"], device="cpu").respond(asked[:1])[0].outcome.goes_on
+    assert "computes on cpu, and device is cuda" in refused(built["llava"], asked[0])
+    monkeypatch.setattr(platform, "device_type", "")
+    assert "computes on no device here" in refused(built["llava"], asked[0])
+    assert len(engine.ENGINES) == 1
+
+
+# which version
+
+
+@pytest.mark.neural
+def test_the_fingerprint_follows_what_shapes_the_answer(
+    engine: ModuleType, built: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = built["llava"]
+    before = vllm(folder).fingerprint
+    for settings in (
+        {"batch_invariant": True}, {"tensor_parallel_size": 2}, {"dtype": "bfloat16"}, {"max_model_len": 100},
+        {"enforce_eager": True}, {"batch_size": 8}, {"max_new_tokens": 17}, {"image_processor": {"do_resize": False}},
+    ):  # fmt: skip
+        assert vllm(folder, **settings).fingerprint != before
+    for settings in ({"gpu_memory_utilization": 0.5}, {"limit_mm_per_prompt": {"image": 1}}):
+        assert vllm(folder, **settings).fingerprint == before
+    identity = vllm(folder).identity()
+    assert identity["libraries"]["vllm"] == "0.28.0"
+    assert identity["device"] == "cuda"
+    assert not engine.ENGINES
+
+
+# what goes wrong
+
+
+def test_a_missing_library_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if Path(place).absolute() != SITE])
+    invalidate_caches()
+    with pytest.raises(MissingExtraError, match=r"'vllm' is not installed.*driftledger\[vllm\]"):
+        _ = vllm(tmp_path).fingerprint
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("No available memory for the cache blocks. Try increasing `gpu_memory_utilization`."),
+        ValueError("Free memory on device (1/80 GiB) on startup is less than desired GPU memory utilization."),
+        RuntimeError("CUDA error: out of memory"),
+    ],
+)
+@pytest.mark.parametrize("where", ["__init__", "generate"])
+def test_running_out_of_memory_is_said_so(
+    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch,
+    error: Exception, where: str,
+) -> None:  # fmt: skip
+    def fail(self: Any, *_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(engine.LLM, where, fail)
+    with pytest.raises(OutOfMemoryError, match="llava: "):
+        vllm(built["llava"]).respond(asked)
+
+
+@pytest.mark.neural
+def test_a_dead_engine_ends_the_run_and_starts_again_in_the_next(
+    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vllm.v1.engine.exceptions import EngineDeadError  # type: ignore[import-not-found]
+
+    one = vllm(built["llava"])
+    before = one.respond(asked)
+
+    def die(self: Any, *_: Any, **__: Any) -> None:
+        raise EngineDeadError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.LLM, "generate", die)
+        with pytest.raises(ConfigError, match="vLLM's engine has died"):
+            one.respond(asked)
+    assert one.respond(asked) == before
+    assert len(engine.ENGINES) == 2

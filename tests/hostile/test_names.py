@@ -1,0 +1,125 @@
+"""Names and paths in records, cards, listings and locks: none leads out of its folder."""
+
+import json
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from driftledger.benchmarks.records import CollectedCard
+from driftledger.core.errors import LedgerError, StoreError
+from driftledger.core.files import Record, parse_json
+from driftledger.data.question_sets.files import QuestionEntry, read_questions
+from driftledger.data.records import DatasetCard, SampleEntry, read_samples
+from driftledger.ledger.lock import LockedFile, parse_lock
+from driftledger.ledger.objects.files import parse_listing
+from tests.data.question_sets.sources import cases
+
+OUT = (
+    *("../x", "../../etc/passwd", "/etc/passwd", "a/../../x", "a/./x", "a//x", "a/", ".", "..", "", "./x"),
+    *(r"..\x", r"C:\x", "C:/x", "c:x", r"\\server\share\x", "//server/share/x"),
+    *("a\0.png", "a\nb", "a\x1b[2J", "a\x85b", "a\u2028b", "a\u2029b", "\ud800", "ä" * 128, "a/" * 2100 + "x"),
+)
+"""Relative paths nowhere: out of the folder, of another system, with what is not seen, too long."""
+NO_IDS = (*OUT, "a/b", "a b", ".hidden", "-" * 101, "naïve", "a\u202eb", "..x", "$(id)", "%2e%2e", "a:b")
+NO_NAMES = ("../x", "/x", "a/b", "", "A", "a\n", "x" * 65)
+HOSTILE: dict[str, tuple[Any, ...]] = {
+    "path": OUT,
+    "id": NO_IDS,
+    "name": NO_NAMES,
+    "keys": tuple({"dataset": name} for name in NO_NAMES),
+    "leaks": ({"../a": "b"}, {"a": "../b"}),
+    "md5": ("../../../../etc/passwd", "0" * 31, "0" * 32 + "\n", "", "g" * 32, "0" * 32 + ".dir/x"),
+}
+FINE: dict[str, tuple[Any, ...]] = {
+    "path": ("images/a b/ä.png", "a"),
+    "id": ("disc", "a.b-c_D", "0001", "-", "_", "x" * 100, "a..b", "CON", "a."),
+    "name": ("chain", "mm_sap"),
+    "keys": ({"dataset": "d"},),
+    "leaks": ({"a": "b"},),
+    "md5": ("0" * 32, "0" * 32 + ".dir"),
+}
+KINDS: dict[str, type[BaseModel]] = {
+    kind.__name__: kind for kind in (SampleEntry, QuestionEntry, DatasetCard, CollectedCard, LockedFile)
+}
+
+
+@pytest.mark.parametrize("case", cases(__file__, "names"), ids=lambda case: f"{case['kind']}.{case['field']}")
+def test_a_field_that_becomes_a_path(case: dict[str, Any]) -> None:
+    kind = KINDS[case["kind"]]
+    for value in FINE[case["of"]]:
+        kind.model_validate(case["plain"] | {case["field"]: value})
+    for value in HOSTILE[case["of"]]:
+        with pytest.raises(ValidationError):
+            kind.model_validate(case["plain"] | {case["field"]: value})
+
+
+def kinds(of: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for kind in of.__subclasses__():
+        yield kind
+        yield from kinds(kind)
+
+
+def test_no_record_holds_a_name_or_a_path_of_any_form() -> None:
+    folder = Path(sys.modules["driftledger"].__path__[0])
+    for file in sorted(folder.glob("benchmarks/**/records.py")):
+        import_module(".".join(("driftledger", *file.relative_to(folder).with_suffix("").parts)))
+    names = {"id", "sample", "file", "image", "path", "question", "unit", "image_id", "demonstrations", "keys", "leaks"}
+    checked = 0
+    for kind in (*kinds(Record), LockedFile):
+        for name in names & kind.model_fields.keys() if kind.__module__.startswith("driftledger.") else ():
+            field = kind.model_fields[name]
+            assert field.metadata or "Annotated" in str(field.annotation) or field.annotation is int, (kind, name)
+            checked += 1
+    assert checked > 10
+
+
+def test_a_refusal_is_one_short_line() -> None:
+    entry = {"id": "../\n\x1b[2J" * 5000, "file": "a.png", "sha256": "0", "width": 1, "height": 1, "schema": 2}
+    with pytest.raises(StoreError) as caught:
+        parse_json(json.dumps(entry).encode(), SampleEntry, "samples.jsonl")
+    assert len(str(caught.value)) < 300
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("file", ["../secret.png", "{folder}/secret.png", "/etc/passwd"])
+def test_no_image_outside_of_a_folder_is_opened(file: str, tmp_path: Path) -> None:
+    named = file.format(folder=tmp_path)
+    entry = {"id": "a", "file": named, "sha256": "0", "width": 1, "height": 1, "schema": 2}
+    (tmp_path / "samples.jsonl").write_text(json.dumps(entry))
+    with pytest.raises(StoreError, match=r"samples\.jsonl, line 1 .*file: it is no path below a folder"):
+        read_samples(tmp_path)
+    question = {"id": "a", "image": named, "image_sha256": "0", "image_id": "1", "question": "?", "schema": 2}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(question))
+    with pytest.raises(StoreError, match="image: it is no path below a folder"):
+        read_questions(tmp_path)
+
+
+@pytest.mark.parametrize("path", OUT)
+def test_a_listing_of_dvc_names_nothing_outside_of_its_folder(path: str) -> None:
+    plain = [{"md5": "0" * 32, "relpath": "images/a b/ä.png"}]
+    assert parse_listing(json.dumps(plain).encode()) == {"images/a b/ä.png": "0" * 32}
+    assert parse_listing(json.dumps([*plain, {"md5": "1" * 32, "relpath": path}]).encode()) is None
+
+
+@pytest.mark.parametrize("md5", [*HOSTILE["md5"], 1, None, ["b"]])
+def test_a_listing_of_dvc_names_no_object_outside_of_the_cache(md5: Any) -> None:
+    assert parse_listing(json.dumps([{"md5": md5, "relpath": "a"}]).encode()) is None
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        *("outs: [{path: ../../../etc/passwd, md5: %s, size: 1}]", "deps: [{path: /etc/passwd, md5: %s, size: 1}]"),
+        *("outs: [{path: data, md5: ../../etc/passwd, size: 1}]", "params: {../../secret.yaml: {a: 1}}"),
+        *("params: {/etc/passwd: {a: 1}}", "outs: /etc/passwd"),
+    ],
+)
+def test_a_lock_names_nothing_outside_of_the_project(stage: str) -> None:
+    text = f"stages:\n  one:\n    cmd: x\n    {stage.replace('%s', '0' * 32)}\n"
+    with pytest.raises(LedgerError, match=r"^dvc\.lock is not a dvc\.lock: stage one: (outs|deps|params)"):
+        parse_lock(text.encode())

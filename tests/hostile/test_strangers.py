@@ -1,0 +1,292 @@
+"""A checkout of somebody else: who reads it runs, asks and writes nothing that it names.
+
+The configuration of Git and of DVC, the settings, modules beside them, and files where we keep ours may all be hostile.
+Each case makes a copy of one project hostile; all copies of a kind are then read in one process.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from tests.hostile.conftest import Ledger, Listener, Stranger, read_in_turn
+from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
+
+RUN = f"{MODEL}/painter/layout"
+READERS = (("verify",), ("audit", RUN), ("compare", RUN, RUN))
+
+
+class Case(NamedTuple):
+    """What makes a checkout hostile, and what is said about it."""
+
+    attack: Callable[[Stranger, Listener], object]
+    says: str = "all holds"
+    never: str = "Traceback (most recent call last)"
+
+
+def git_setting(name: str) -> Case:
+    return Case(lambda stranger, _: stranger.git("config", name, stranger.touch))
+
+
+def stale(stranger: Stranger) -> None:
+    """Make Git look into a file, because its time has changed."""
+    os.utime(stranger.root / "params.yaml", (1, 1))
+
+
+def git_filter(kind: str) -> Case:
+    """A filter that Git runs on whatever it cannot tell by its time alone."""
+
+    def attack(stranger: Stranger, _: Listener) -> None:
+        stranger.git("config", f"filter.theirs.{kind}", stranger.touch)
+        (stranger.root / ".git/info").mkdir(exist_ok=True)
+        (stranger.root / ".git/info/attributes").write_text("* filter=theirs\n")
+        stale(stranger)
+
+    return Case(attack)
+
+
+def git_hooks(stranger: Stranger, _: Listener) -> None:
+    (stranger.root / ".git/hooks").mkdir(exist_ok=True)
+    for name in ("post-index-change", "post-checkout", "fsmonitor-watchman", "reference-transaction"):
+        shutil.copy(stranger.touch, stranger.root / ".git/hooks" / name)
+    stale(stranger)
+
+
+def git_promisor(stranger: Stranger, _: Listener) -> None:
+    """A partial clone; Git fetches its missing objects by a program."""
+    settings = {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": f"ext::{stranger.touch}",
+        "protocol.ext.allow": "always",
+    }
+    for name, value in settings.items():
+        stranger.git("config", name, value)
+    blob = stranger.git("rev-parse", "HEAD:params.yaml")
+    (stranger.root / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    stale(stranger)
+
+
+def git_submodule(stranger: Stranger, _: Listener) -> None:
+    """A repository in the repository, with a filter of its own."""
+    inner = stranger.root / "inner"
+    inner.mkdir()
+    for command in (("init", "--quiet"), ("config", "user.name", "t"), ("config", "user.email", "t@localhost")):
+        stranger.git("-C", "inner", *command)
+    (inner / "a").write_text("a")
+    stranger.git("-C", "inner", "add", "a")
+    stranger.git("-C", "inner", "commit", "--quiet", "--message", "a")
+    (stranger.root / ".gitmodules").write_text('[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n')
+    stranger.commit("inner")
+    stranger.git("-C", "inner", "config", "filter.theirs.clean", stranger.touch)
+    (inner / ".git/info").mkdir(exist_ok=True)
+    (inner / ".git/info/attributes").write_text("* filter=theirs\n")
+    os.utime(inner / "a", (1, 1))
+
+
+def git_elsewhere(stranger: Stranger, listener: Listener) -> None:
+    """A ``.git`` that is a file, which names a repository in another place."""
+    git_filter("clean").attack(stranger, listener)
+    git_setting("core.fsmonitor").attack(stranger, listener)
+    (stranger.root / ".git").rename(stranger.root.parent / "there")
+    (stranger.root / ".git").write_text(f"gitdir: {stranger.root.parent / 'there'}\n")
+
+
+def git_borrowed(stranger: Stranger, listener: Listener) -> None:
+    """Objects that lie in another repository, which says by a program what it has."""
+    there = stranger.root.parent / "there.git"
+    stranger.git("clone", "--quiet", "--bare", ".", str(there))
+    (stranger.root / ".git/objects/info").mkdir(exist_ok=True)
+    (stranger.root / ".git/objects/info/alternates").write_text(f"{there / 'objects'}\n")
+    stranger.git("config", "core.alternateRefsCommand", stranger.touch)
+    git_filter("clean").attack(stranger, listener)
+
+
+def dvc_config(sections: str, file: str = "config") -> Callable[[Stranger, Listener], None]:
+    """A clone whose DVC configuration names what the stranger wants."""
+
+    def attack(stranger: Stranger, listener: Listener) -> None:
+        stranger.lose_the_data()
+        stranger.git("config", "credential.helper", stranger.touch)
+        (stranger.root / "aws").write_text(f"[default]\ncredential_process = {stranger.touch}\n")
+        text = sections.format(host=listener.address, elsewhere=stranger.root.parent / "elsewhere")
+        (stranger.root / ".dvc" / file).write_text(f"[core]\n    remote = store\n{text}")
+
+    return attack
+
+
+BUCKET = """['remote "store"']
+    url = s3://bucket/store
+    endpointurl = {host}
+    configpath = ../aws
+    region = us-east-1
+"""
+
+
+def moved(path: str, config: str = "") -> Case:
+    """The reader's own files, to which a link in the checkout leads; or the configuration."""
+
+    def attack(stranger: Stranger, _: Listener) -> None:
+        elsewhere = stranger.root.parent / "elsewhere"
+        for name in ("datasets", "questions", "records"):
+            shutil.rmtree(stranger.root / "data" / name)
+        (stranger.root / path).rename(elsewhere)
+        if config:
+            (stranger.root / ".dvc/config").write_text(config.format(elsewhere=elsewhere))
+        else:
+            (stranger.root / path).symlink_to(elsewhere)
+
+    return Case(attack, "--trust")
+
+
+def environment_files(stranger: Stranger, listener: Listener) -> None:
+    text = f"MLFLOW_TRACKING_URI={listener.address}\nAWS_CONFIG_FILE=aws\nDVC_GLOBAL_CONFIG_DIR=dvc\n"
+    dvc_config("")(stranger, listener)
+    for name in (".env", ".flaskenv", ".envrc"):
+        (stranger.root / name).write_text(text)
+    (stranger.root / "dvc").mkdir()
+    (stranger.root / "dvc/config").write_text(BUCKET.format(host=listener.address))
+
+
+def never_read(path: str, says: str) -> Case:
+    """A pipe in place of a file: whoever opens it waits for ever."""
+
+    def attack(stranger: Stranger, _: Listener) -> None:
+        file = next(each for each in sorted((stranger.root / path).rglob("*")) if each.is_file())
+        file.unlink()
+        os.mkfifo(file)
+
+    return Case(attack, says)
+
+
+def md5(value: str) -> Case:
+    def attack(stranger: Stranger, _: Listener) -> None:
+        (stranger.root.parent / "secret").write_text("secret")
+        lock = yaml.safe_load((stranger.root / "dvc.lock").read_text())
+        lock["stages"]["data"]["outs"][0]["md5"] = value
+        (stranger.root / "dvc.lock").write_text(yaml.safe_dump(lock))
+
+    return Case(attack, "dvc.lock", never="5ebe2294ecd0e0f08eab7690d2a6ee69")
+
+
+def module(stranger: Stranger, *names: str) -> None:
+    """Put modules of the stranger's where Python might look."""
+    for folder in (stranger.root, stranger.root / "src", stranger.root / "data"):
+        folder.mkdir(exist_ok=True)
+        for name in names:
+            text = f"from pathlib import Path\nPath({str(stranger.mark)!r}).touch()\nclass Theirs: pass\n"
+            (folder / f"{name}.py").write_text(text)
+
+
+def params(stranger: Stranger, **sections: dict[str, object]) -> None:
+    content = yaml.safe_load((stranger.root / "params.yaml").read_text())
+    for section, entries in sections.items():
+        content[section] = content.get(section, {}) | entries
+    (stranger.root / "params.yaml").write_text(yaml.safe_dump(content))
+
+
+def provider(name: str) -> Case:
+    """A provider that the settings and the records name."""
+
+    def attack(stranger: Stranger, _: Listener) -> None:
+        module(stranger, "theirs")
+        entry = {"provider": name}
+        params(stranger, models={MODEL: entry}, generators={"painter": entry}, encoders={"layout": entry})
+        for path in (f"{GENCEPTION}/score.json", f"{CHAINS}/components.json"):
+            stranger.edit(path, lambda content: [card.update(entry) for card in content["components"].values()])
+
+    return Case(attack, "components.json" if ":" in name else f"provider {name!r} is unknown")
+
+
+def weights(stranger: Stranger, _: Listener) -> None:
+    """An encoder from a branch of somebody's repository: the hub would be asked for it, with the reader's token."""
+    entry = {"provider": "clip", "path": "someone/model", "revision": "main", "device": "cpu"}
+    params(stranger, encoders={"layout": entry})
+
+
+def server(stranger: Stranger, listener: Listener) -> None:
+    params(stranger, tracking={"uri": listener.address})
+
+
+def state_link(path: str) -> Case:
+    """A link out of the checkout where we might keep our state."""
+
+    def attack(stranger: Stranger, _: Listener) -> None:
+        shutil.rmtree(stranger.root / path, ignore_errors=True)
+        (stranger.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (stranger.root / path).symlink_to(stranger.private / ("theirs.db" if path.endswith(".db") else ""))
+
+    return Case(attack)
+
+
+def store(stranger: Stranger, _: Listener) -> None:
+    content = yaml.safe_load((stranger.root / "params.yaml").read_text())
+    (stranger.root / "params.yaml").write_text(yaml.safe_dump(content | {"store": str(stranger.private / "store")}))
+
+
+KINDS: dict[str, dict[str, Case]] = {
+    "git": {
+        **{name: git_setting(name) for name in ("core.fsmonitor", "diff.external", "core.sshCommand", "core.pager")},
+        **{f"filter {kind}": git_filter(kind) for kind in ("clean", "process", "smudge")},
+        "hooks": Case(git_hooks),
+        "promisor": Case(git_promisor),
+        "submodule": Case(git_submodule),
+        "elsewhere": Case(git_elsewhere),
+        "borrowed": Case(git_borrowed),
+    },
+    "dvc": {
+        "bucket": Case(dvc_config(BUCKET), "--trust"),
+        "bucket in config.local": Case(dvc_config(BUCKET, "config.local"), "--trust"),
+        "remote": Case(dvc_config("['remote \"store\"']\n    url = {host}/store\n"), "--trust"),
+        "environment files": Case(environment_files, "--trust"),
+        "cache.dir": moved(".dvc/cache", "[cache]\n    dir = {elsewhere}\n"),
+        **{f"link to {path}": moved(path) for path in (".dvc/cache", ".dvc/cache/files/md5", ".dvc")},
+        "pipe in the cache": never_read(".dvc/cache/files/md5", "all holds"),
+        "pipe in the records": never_read(f"{CHAINS}/images", "it is not in its folder"),
+        **{
+            f"md5 {value}": md5(value) for value in ("../../../../../secret", "ab/../../../../../secret", "/etc/passwd")
+        },
+        "md5 empty": md5(""),
+    },
+    "components": {
+        **{name: provider(name) for name in ("theirs:Theirs", "theirs", "../theirs", "src.theirs:Theirs", "os:system")},
+        "modules": Case(lambda stranger, _: module(stranger, "numpy", "yaml", "sitecustomize", "dvc", "mlflow")),
+        "weights": Case(weights),
+    },
+    "state": {
+        "server": Case(server),
+        "store": Case(store),
+        **{f"link {path}": state_link(path) for path in (".driftledger", ".driftledger/audit.db", ".dvc/tmp")},
+    },
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_reads_a_checkout_runs_asks_and_writes_nothing(
+    kind: str, original: Ledger, listener: Listener, tmp_path: Path
+) -> None:
+    strangers = {name: Stranger(tmp_path / str(number) / "checkout") for number, name in enumerate(KINDS[kind])}
+    for name, stranger in strangers.items():
+        shutil.copytree(original.root, stranger.root, symlinks=True)
+        KINDS[kind][name].attack(stranger, listener)
+        stranger.mark.unlink(missing_ok=True)  # setting the trap may spring it
+    before = {name: stranger.files() for name, stranger in strangers.items()}
+    secrets = {"MLFLOW_TRACKING_TOKEN": "secret", "HF_ENDPOINT": listener.address, "HF_HUB_OFFLINE": "0"}
+    commands = [*READERS, *([("verify", "--regenerate", "1")] if kind == "components" else [])]
+    said = read_in_turn(list(strangers.values()), commands, tmp_path / "reader", secrets)
+    for (name, stranger), text in zip(strangers.items(), said, strict=True):
+        case = KINDS[kind][name]
+        assert not stranger.mark.exists(), name
+        assert not list(stranger.private.iterdir()), name
+        assert stranger.files() == before[name], name
+        if kind == "git":
+            print(name, "=====", text)
+        assert case.says in text, name
+        assert case.never not in text, name
+        assert "Traceback" not in text, name
+    assert listener.came == []

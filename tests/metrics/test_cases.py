@@ -1,0 +1,181 @@
+"""Each line of ``cases/<metric>.jsonl`` is worked by hand or published, each line of ``calls.jsonl`` is a call.
+
+A call gives what is in ``gives``, or raises a ValueError that matches ``error``. Its arguments may be arrays, as
+``{"f8": [0.5, null]}`` with numpy's name of the type and null for NaN.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from driftledger.metrics import (
+    agreement,
+    capabilities,
+    confusion,
+    drift,
+    drift_rate,
+    naming,
+    neighbours,
+    paired,
+    retrieval,
+    self_awareness,
+    structural,
+    yes_no,
+)
+
+FOLDER = Path(__file__).parent / "cases"
+Compared = Iterator[tuple[Any, Any]]
+"""What a function gives, and what it should give."""
+
+
+def lines(name: str) -> list[Any]:
+    return [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def number(value: Any) -> Any:
+    """Return a fraction such as "2/3" as a float."""
+    return float(Fraction(value)) if isinstance(value, str) else value
+
+
+def of_drift(case: Any) -> Compared:
+    chain = np.array(case["similarities"], dtype=np.float64)
+    for t, expected in enumerate(case["gc"], 1):
+        yield drift.gc_at(chain, t), np.nan if expected is None else expected
+        yield drift.gc_at(np.stack([chain, chain]), t)[1], drift.gc_at(chain.tolist(), t)
+
+
+def of_retrieval(case: Any) -> Compared:
+    support, labels, query = np.array(case["support"], np.float32), case["labels"], np.array([case["query"]])
+    nearest = neighbours.nearest(support, query, len(support))
+    votes = retrieval.votes(support, labels, query, len(support))
+    yield (nearest.indices[0].tolist(), nearest.similarities[0].tolist()), (case["nearest"], case["similarities"])
+    yield (votes.nearest[0], votes.similarity[0]), (case["nearest"][0], case["similarities"][0])
+    yield retrieval.top1(support, labels, query), [case["top1"]]
+    yield retrieval.class_mean(support, labels, query), [case["class_mean"]]
+    for k, expected in enumerate(case["votes"], 1):
+        yield (votes.by(k), retrieval.vote(support, labels, query, k)), ([expected], [expected])
+
+
+def of_self_awareness(case: Any) -> Compared:
+    subset, *ids = zip(*case["questions"], strict=True)
+    correct, refusal, choices = map(np.array, ids)
+    for expected, wrong in ((case["expected"], False), (case.get("unread_is_wrong", case["expected"]), True)):
+        measured = self_awareness.score(choices, correct, refusal, subset, unread_is_wrong=wrong)
+        yield measured._asdict(), {name: number(value) for name, value in expected.items()}
+        one_by_one = self_awareness.ratios(choices, correct, refusal, subset, unread_is_wrong=wrong)
+        for name, (above, below) in one_by_one.items():
+            yield (above.sum() / below.sum() if below.any() else None), number(expected[name])
+
+
+def of_yes_no(case: Any) -> Compared:
+    read = {"yes": True, "no": False, None: None}
+    answers, truth = zip(*((read[said], read[right]) for pair in case["images"] for said, right in pair), strict=True)
+    images = [f"image {row // 2}" for row in range(len(truth))]
+    for expected, wrong in ((case["expected"], False), (case.get("unread_is_wrong", case["expected"]), True)):
+        measured = yes_no.score(answers, truth, images, unread_is_wrong=wrong)
+        yield measured._asdict(), {name: number(value) for name, value in expected.items()}
+        yield yes_no.score(answers[::-1], truth[::-1], images[::-1], unread_is_wrong=wrong), measured
+
+
+def of_capabilities(case: Any) -> Compared:
+    yield tuple(capabilities.score(case["grades"])), tuple(map(number, case["total"]))
+    for function in (capabilities.by_capability, capabilities.by_combination):
+        measured = function(case["grades"], case["capabilities"])
+        yield list(measured), list(case[function.__name__])
+        for name, expected in case[function.__name__].items():
+            yield tuple(measured[name]), tuple(map(number, expected))
+
+
+def of_confusion(case: Any) -> Compared:
+    found = confusion.confused_pairs(case["labels"], case["predicted"])
+    yield [[*pair, pair.rate] for pair in found], case["expected"]
+
+
+def of_drift_rate(case: Any) -> Compared:
+    yield drift_rate.decay(case["means"], case["step"])._asdict(), case["expected"]
+
+
+def of_structural(case: Any) -> Compared:
+    grey = (np.full((16, 16), case[name], dtype=np.uint8) for name in "ab")
+    yield structural.structural_similarity(*grey), case["expected"]
+
+
+def of_agreement(case: Any) -> Compared:
+    found = agreement.agreement(np.array(case["human"]), np.array(case["automatic"]))
+    yield found and found[:3], None if case.get("none") else (case["spearman"], case["kendall"], case["pearson"])
+
+
+def of_naming(case: Any) -> Compared:
+    if "others" in case:
+        yield naming.class_names(case["label"], case["others"]), tuple(case["expected"])
+    elif "some" in case:
+        yield naming.leaks([case["said"]], ["own"], {"own": case["some"]})[0].own, case["expected"]
+    else:
+        yield naming.leaks([case["said"]], [case["label"]], case["names"]), [(case["own"], case["other"])]
+
+
+def of_paired(case: Any) -> Compared:
+    test = paired.paired_interval if case["kind"] == "means" else paired.paired_clustered_interval
+    a, b = np.array(case["a"]), np.array(case["b"])
+    found = test(a, b, case["categories"], confidence=case["confidence"])._asdict()
+    expected = {name: float(value) if value == "inf" else value for name, value in case["expected"].items()}
+    yield (found.pop("reason"), found["interval"] is None), (expected.pop("reason", ""), expected["interval"] is None)
+    interval, ends = found.pop("interval"), expected.pop("interval")
+    yield interval, ends and tuple(ends)
+    yield found, expected
+
+
+METRICS: dict[str, Callable[[Any], Compared]] = {
+    name.removeprefix("of_"): value for name, value in globals().copy().items() if name.startswith("of_")
+}
+
+
+@pytest.mark.parametrize(("metric", "case"), [(metric, case) for metric in METRICS for case in lines(metric)])
+def test_worked_by_hand(metric: str, case: Any) -> None:
+    compared = list(METRICS[metric](case))
+    assert compared
+    for found, expected in compared:
+        same(found, expected)
+
+
+def same(found: Any, expected: Any) -> None:
+    """Compare numbers to 9 digits, which p-values have, at any depth."""
+    if isinstance(expected, dict):
+        assert list(found) == list(expected)
+        found, expected = list(found.values()), list(expected.values())
+    if isinstance(expected, list | tuple):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=5e-9, abs=1e-12, nan_ok=True)
+    else:
+        assert found == expected
+
+
+def decoded(value: Any) -> Any:
+    if isinstance(value, dict) and len(value) == 1 and next(iter(value)) in ("f4", "f8", "i8", "u1"):
+        [(kind, rows)] = value.items()
+        return np.array(rows, dtype=np.float64 if kind == "f4" else kind).astype(kind)
+    return [decoded(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(
+    "case", lines("calls"), ids=lambda case: f"{case['call']}: {case.get('why', case.get('error'))}"
+)
+def test_calls(case: Any) -> None:
+    module, _, name = case["call"].partition(".")
+    function = getattr(import_module(f"driftledger.metrics.{module}"), name)
+    arguments, options = decoded(case["args"]), {key: decoded(value) for key, value in case.get("with", {}).items()}
+    if "error" in case:
+        with pytest.raises(ValueError, match=case["error"]):
+            function(*arguments, **options)
+        return
+    found = function(*arguments, **options)
+    same(found.tolist() if isinstance(found, np.ndarray) else found, case["gives"])

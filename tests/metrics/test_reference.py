@@ -1,0 +1,517 @@
+"""Metrics beside scipy, scikit-learn, clean-fid, numpy, and the formulas of the papers written out in full."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+from importlib.util import find_spec
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.linalg
+import scipy.optimize
+import scipy.signal
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from PIL import Image
+from sklearn.metrics import pairwise as sklearn_pairwise
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+
+from driftledger.metrics.agreement import agreement
+from driftledger.metrics.capabilities import by_combination
+from driftledger.metrics.drift import cosine_similarity
+from driftledger.metrics.drift_rate import decay, rate_interval
+from driftledger.metrics.frechet import frechet_distance
+from driftledger.metrics.groups import Difference, groups, holm, shown
+from driftledger.metrics.intervals import clustered_mean_interval, mean_interval, proportion_interval, share_interval
+from driftledger.metrics.intervals import t_quantile as quantile
+from driftledger.metrics.naming import leaks
+from driftledger.metrics.neighbours import STEPS, nearest
+from driftledger.metrics.paired import (
+    minimum_detectable_difference,
+    p_value,
+    paired_clustered_interval,
+    paired_interval,
+)
+from driftledger.metrics.pixel_distance import pixel_distance, pixels
+from driftledger.metrics.repeats import mean_over_repeats, spread
+from driftledger.metrics.retrieval import class_mean, votes
+from driftledger.metrics.self_awareness import MEASURES, by_group, over_permutations, score
+from driftledger.metrics.structural import comparable, structural_similarity
+from driftledger.metrics.yes_no import YesNoScores, total
+
+Array = NDArray[np.float64]
+few = settings(derandomize=True, max_examples=20, deadline=None)
+
+
+def dice(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+# Similarity and distance
+
+
+def test_cosines_are_scikit_learns() -> None:
+    a, b = dice(0).normal(size=(2, 50, 768)).astype(np.float32)
+    theirs = np.diag(sklearn_pairwise.cosine_similarity(a.astype(np.float64), b.astype(np.float64)))
+    np.testing.assert_allclose(cosine_similarity(a, b), theirs, rtol=0, atol=1e-14)
+    order = dice(1).permutation(768)
+    assert (cosine_similarity(a[:, order], b[:, order]) == cosine_similarity(a, b)).all()
+    assert (cosine_similarity(a, a) == 1).all()
+    assert (np.abs(cosine_similarity(a, a * np.float32(1.1))) <= 1).all()
+
+
+def features(n: int, d: int, seed: int, scale: float = 1.0) -> Array:
+    """Return samples with correlated features, as an encoder's are."""
+    random = dice(seed)
+    mixing = random.normal(size=(d, d)) / np.sqrt(d)
+    return scale * random.normal(size=(n, d)) @ mixing + random.normal(size=d)  # type: ignore[no-any-return]
+
+
+def by_symmetric_eigenvalues(a: Array, b: Array) -> float:
+    cov_a, cov_b = np.cov(a, rowvar=False), np.cov(b, rowvar=False)
+    values, vectors = np.linalg.eigh(cov_a)
+    root = vectors * np.sqrt(values.clip(0)) @ vectors.T
+    product = np.linalg.eigvalsh(root @ cov_b @ root).clip(0)
+    shift = a.mean(axis=0) - b.mean(axis=0)
+    return float(shift @ shift + np.trace(cov_a) + np.trace(cov_b) - 2 * np.sqrt(product).sum())
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "d"), [(10, 12, 40), (10, 200, 40), (200, 10, 40), (40, 41, 40), (2, 2, 40), (300, 200, 40)]
+)
+def test_frechet_distance_for_any_shapes(n: int, m: int, d: int) -> None:
+    a, b = features(n, d, 3), features(m, d, 4, scale=2.0)
+    assert frechet_distance(a, b) == pytest.approx(by_symmetric_eigenvalues(a, b), rel=1e-6)
+    assert frechet_distance(b, a) == pytest.approx(frechet_distance(a, b), rel=1e-9)
+    narrow = a.astype(np.float32)
+    assert frechet_distance(narrow, b) == frechet_distance(narrow.astype(np.float64), b)
+
+
+def test_frechet_distance_is_pytorch_fids_where_that_is_well_posed() -> None:
+    a, b = features(300, 64, 1), features(150, 64, 2)
+    root = scipy.linalg.sqrtm(np.cov(a, rowvar=False) @ np.cov(b, rowvar=False)).real
+    covariances = np.trace(np.cov(a, rowvar=False) + np.cov(b, rowvar=False) - 2 * root)
+    expected = np.square(a.mean(axis=0) - b.mean(axis=0)).sum() + covariances
+    assert frechet_distance(a, b) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.skipif(find_spec("cleanfid") is None, reason="clean-fid is not installed")
+def test_frechet_distance_is_clean_fids() -> None:
+    from cleanfid.fid import frechet_distance as clean
+
+    a, b = features(200, 16, 1), features(150, 16, 2)
+    theirs = clean(a.mean(axis=0), np.cov(a, rowvar=False), b.mean(axis=0), np.cov(b, rowvar=False))
+    assert frechet_distance(a, b) == pytest.approx(float(theirs), rel=1e-5)
+
+
+@pytest.mark.parametrize(("n", "d"), [(20, 512), (64, 512), (500, 32), (900, 300)])
+def test_a_shifted_set_is_as_far_as_the_shift_squared(n: int, d: int) -> None:
+    grid = dice(5).integers(-512, 512, size=(n, d)) / 256  # sums with the shift are exact
+    shift = dice(6).integers(-512, 512, size=d) / 256
+    assert frechet_distance(grid, grid + shift) == pytest.approx(shift @ shift, rel=1e-12)
+    assert frechet_distance(grid, grid.copy()) == 0.0
+    assert frechet_distance(grid, grid[::-1]) == 0.0
+
+
+def test_a_scaled_set_and_features_that_do_not_vary() -> None:
+    """Σb = 9·Σa gives tr Σa + 9·tr Σa − 2·3·tr Σa = 4·tr Σa."""
+    a = features(30, 100, 9)
+    expected = 4 * np.trace(np.cov(a, rowvar=False))
+    assert frechet_distance(a, a.mean(axis=0) + 3 * (a - a.mean(axis=0))) == pytest.approx(expected, rel=1e-12)
+    turn = np.linalg.qr(dice(3).normal(size=(100, 100)))[0]
+    a, b = (dice(seed).normal(size=(300, 50)) for seed in (1, 2))
+    wide = [np.hstack([each, np.zeros((300, 50))]) @ turn for each in (a, b)]
+    assert frechet_distance(*wide) == pytest.approx(frechet_distance(a, b), rel=1e-11)
+
+
+def test_ssim_is_equation_13_at_every_window() -> None:
+    at = np.arange(-5, 6)
+    window = np.exp(-(at[:, None] ** 2 + at**2) / (2 * 1.5**2))
+
+    def mean(values: Array) -> Array:
+        return scipy.signal.convolve2d(values, window / window.sum(), mode="valid")  # type: ignore[no-any-return]
+
+    a = dice(1).integers(0, 256, (32, 24), dtype=np.uint8)
+    for b in (dice(2).integers(0, 256, (32, 24), dtype=np.uint8), a // 2, 255 - a, np.roll(a, 1, axis=0)):
+        x, y = a.astype(float), b.astype(float)
+        mx, my = mean(x), mean(y)
+        vx, vy, cov = mean(x * x) - mx**2, mean(y * y) - my**2, mean(x * y) - mx * my
+        c1, c2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
+        expected = ((2 * mx * my + c1) * (2 * cov + c2)) / ((mx**2 + my**2 + c1) * (vx + vy + c2))
+        assert structural_similarity(a, b) == pytest.approx(expected.mean(), abs=1e-6)
+    assert structural_similarity(a, a) == 1.0
+
+
+def test_images_are_brought_to_one_size() -> None:
+    assert comparable(Image.new("RGB", (20, 20), (0, 255, 0)), 11)[0, 0] == 150  # 0.587 · 255
+    assert comparable(Image.new("CMYK", (300, 20)), 32).shape == (32, 32)
+    board = np.indices((256, 256)).sum(axis=0) % 2 * 255
+    assert np.abs(comparable(Image.fromarray(board.astype(np.uint8)), 32).astype(int) - 127.5).max() <= 1.5
+    one, other = Image.new("RGB", (640, 480), "red"), Image.new("RGB", (13, 200), "red")
+    assert pixel_distance(pixels(one), pixels(other)) == 0
+    with pytest.raises(ValueError, match="side must be at least 11"):
+        comparable(one, 10)
+
+
+# Retrieval
+
+
+def exact_steps(a: list[float], b: list[float]) -> int:
+    """Return the cosine in steps, halves away from zero, in whole numbers."""
+    x, y = ([Fraction(value) for value in vector] for vector in (a, b))
+    dot, xx, yy = (sum(p * q for p, q in zip(u, v, strict=True)) for u, v in ((x, y), (x, x), (y, y)))
+    if dot == 0:
+        return 0
+    halves = math.isqrt(int(4 * (STEPS * dot) ** 2 / (xx * yy)))
+    return (halves + 1) // 2 * (1 if dot > 0 else -1)
+
+
+@pytest.mark.parametrize("kind", ["small whole numbers", "repeated texts", "noise", "extremes"])
+def test_neighbours_are_those_of_whole_numbers(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = dice(2)
+    support, queries = random.integers(-2, 3, size=(40, 4)) / 7, random.integers(-2, 3, size=(9, 4)) / 7
+    if kind == "repeated texts":
+        support = np.repeat(random.normal(size=(8, 4)), 5, axis=0) * random.choice([1, 3, 0.1, 1e-3], size=(40, 1))
+    if kind == "noise":
+        support, queries = random.normal(size=(40, 24)), random.normal(size=(9, 24))
+    if kind == "extremes":
+        support[:4] *= [[5e-324], [1e-300], [1e30], [1e300]]
+        queries[0], queries[1, 0] = 0, 1e308
+    steps = [[exact_steps(query, row) for row in support.tolist()] for query in queries.tolist()]
+    order = [sorted(range(40), key=lambda place: (-row[place], place))[:30] for row in steps]
+    for cells in (2**22, 150):
+        monkeypatch.setattr("driftledger.metrics.neighbours.CELLS", cells)
+        found = nearest(support, queries, 30)
+        assert found.indices.tolist() == order
+        assert (found.similarities * STEPS).round().tolist() == [
+            [row[at] for at in some] for row, some in zip(steps, order, strict=True)
+        ]
+
+
+def test_a_cosine_halfway_between_two_steps() -> None:
+    """1/1024 has ten decimals: with unequal last bits, the first of four equal rows would not be the nearest."""
+    support = np.zeros((4, 2**20), dtype=np.float32)
+    support[:, 0] = 1
+    support *= np.array([[1], [3], [7], [0.3]], dtype=np.float32)
+    query = np.ones((1, 2**20), dtype=np.float32)
+    found = nearest(support, query, 4)
+    assert found.indices.tolist() == [[0, 1, 2, 3]]
+    assert found.similarities.tolist() == [[0.000976563] * 4]
+
+
+def test_votes_are_counted_nearest_first() -> None:
+    random = dice(4)
+    support, queries = random.integers(-2, 3, size=(2, 60, 4)).astype(np.float32)
+    labels = random.choice(list("abcdef"), 60).tolist()
+    found, order = votes(support, labels, queries, 60), nearest(support, queries, 60).indices
+    for k in (1, 2, 3, 7, 60):
+        expected = []
+        for row in order[:, :k].tolist():
+            counts = Counter(labels[place] for place in row)  # keeps the order in which labels first come
+            expected.append(max(counts, key=lambda label: counts[label]))
+        assert found.by(k) == expected
+
+
+def test_votes_and_class_means_are_scikit_learns() -> None:
+    random = dice(3)
+    support, queries = random.normal(size=(200, 16)), random.normal(size=(100, 16))
+    labels = random.choice(list("abcdef"), 200).tolist()
+    centroids = NearestCentroid().fit(support, labels)
+    by_mean = KNeighborsClassifier(1, metric="cosine").fit(centroids.centroids_, centroids.classes_)
+    assert class_mean(support, labels, queries) == by_mean.predict(queries).tolist()
+    found = votes(support, labels, queries, 5)
+    for k in (1, 5):
+        theirs = KNeighborsClassifier(k, metric="cosine", algorithm="brute").fit(support, labels)
+        shares, names = theirs.predict_proba(queries), theirs.classes_.tolist()
+        ours = [names.index(label) for label in found.by(k)]
+        np.testing.assert_allclose(shares[np.arange(100), ours], shares.max(axis=1))
+
+
+# Intervals
+
+SLEEP = {  # Student 1908: hours of sleep gained, by drug
+    "1": [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0],
+    "2": [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4],
+}
+
+
+@pytest.mark.parametrize("df", [0.7, 1, 1.37, 2.5, 7.125, 119, 3000.7, 1e7, math.inf])
+def test_quantiles_and_tails_are_scipys(df: float) -> None:
+    for confidence in (0.51, 0.9, 0.95, 0.999):
+        t = quantile(confidence, df)
+        assert t == pytest.approx(scipy.stats.t.ppf((1 + confidence) / 2, df), rel=1e-12)
+        assert p_value(t, 1.0, df, 99) == pytest.approx(1 - confidence, rel=1e-8)
+
+
+def test_students_sleep() -> None:
+    """R's t.test(extra, paired = TRUE): t = 4.0621, df = 9, from 0.7001142 to 2.4598858; and Welch's of the two."""
+    found = paired_interval(np.array(SLEEP["1"]), np.array(SLEEP["2"]), ["all"] * 10, confidence=0.95)
+    assert found.interval is not None
+    assert (round(found.difference / found.standard_error, 4), found.df) == (4.0621, 9)
+    assert [round(end, 7) for end in found.interval] == [0.7001142, 2.4598858]
+    welch = mean_interval([*SLEEP["1"], *np.negative(SLEEP["2"])], ["1"] * 10 + ["2"] * 10, 0.95)
+    assert welch.interval is not None
+    assert round(welch.df, 3) == 17.776
+    assert [round(2 * end, 7) for end in welch.interval] == [-3.3654832, 0.2054832]
+
+
+def test_paired_tests_are_scipys() -> None:
+    a, b = dice(1).normal(size=(2, 30))
+    theirs = scipy.stats.ttest_rel(b, a)
+    for found in (
+        paired_interval(a, b, ["all"] * 30, confidence=0.9),
+        paired_clustered_interval(a, b, [str(row) for row in range(30)], confidence=0.9),
+    ):
+        assert found.interval == pytest.approx(tuple(theirs.confidence_interval(0.9)), rel=1e-9)
+        assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-8)
+        assert (found.a, found.b, found.n, found.free) == (pytest.approx(a.mean()), pytest.approx(b.mean()), 30, 30)
+    of_three = scipy.stats.ttest_1samp((b - a).reshape(10, 3).mean(axis=1), 0)
+    found = paired_clustered_interval(a, b, [str(row // 3) for row in range(30)], confidence=0.9)
+    assert (found.p_value, found.free) == (pytest.approx(of_three.pvalue, rel=1e-8), 10)
+
+
+def test_small_categories_that_agree_vary_as_larger_ones_do() -> None:
+    """The variance of 1, 2, 3, 4 and 5 is 2.5."""
+    rows = [1.0, 2.0, 3.0, 4.0, 5.0]
+
+    def error(*others: list[float]) -> float:
+        names = [name for name, group in zip("abc", (rows, *others), strict=False) for _ in group]
+        return mean_interval([value for group in (rows, *others) for value in group], names, 0.95).standard_error
+
+    assert error([7.0, 7.0]) == pytest.approx(math.sqrt(2.5 / 5 + 2.5 / 2) / 2)
+    assert error([7.0] * 3) == pytest.approx(math.sqrt(2.5 / 5 + 2.5 / 3) / 2)
+    assert error([7.0, 17.0]) == pytest.approx(math.sqrt(2.5 / 5 + 50 / 2) / 2), "its own variance is larger"
+    assert error([7.0] * 4) == pytest.approx(math.sqrt(2.5 / 5) / 2), "four are enough"
+    assert error([7.0] * 4, [7.0] * 2) == pytest.approx(math.sqrt(2.5 / 5 + (4 * 2.5 + 0) / 7 / 2) / 3)
+
+
+def test_clustered_errors_are_bell_and_mccaffreys_by_matrices() -> None:
+    values, sizes = dice(3).integers(0, 2, 23).astype(float), [1, 2, 3, 5, 12]
+    names = np.repeat(list("ijklm"), sizes).tolist()
+    n, starts = len(values), np.cumsum([0, *sizes])
+    leverage = np.eye(n) - 1 / n
+    rows, variance = [], 0.0
+    for first, last in pairwise(starts):
+        roots, vectors = np.linalg.eigh(leverage[first:last, first:last])
+        weight = np.ones(last - first) @ (vectors @ np.diag(roots**-0.5) @ vectors.T) / n
+        variance += (weight @ (leverage @ values)[first:last]) ** 2
+        rows.append(weight @ leverage[first:last])
+    products = np.array(rows) @ np.array(rows).T
+    expected = values.mean(), np.sqrt(variance), np.trace(products) ** 2 / (products**2).sum()
+    assert clustered_mean_interval(values, names, 0.9)[:3] == pytest.approx(expected, rel=1e-9)
+    shares = share_interval(values.astype(int), np.ones(n, dtype=int), names, 0.9)
+    assert shares[:3] == pytest.approx(expected, rel=1e-9)
+    assert shares.interval is not None
+    effective = expected[0] * (1 - expected[0]) / expected[1] ** 2
+    for end in shares.interval:  # Wilson's equation: (R − p)² = t²·p(1 − p)/n
+        off = quantile(0.9, expected[2]) ** 2 * end * (1 - end) / effective
+        assert (expected[0] - end) ** 2 == pytest.approx(off, rel=1e-9)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 1), (3, 3), (5, 21), (199, 200)])
+def test_proportions_are_scipys(hits: int, n: int) -> None:
+    theirs = scipy.stats.binomtest(hits, n).proportion_ci(0.9, method="wilson")
+    assert proportion_interval(hits, n, 0.9).interval == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+
+
+def test_detectable_differences_are_cohens() -> None:
+    """Table 2.4.1: with 64 pairs of samples, a two-sided test at 0.05 finds d = 0.5 with a power of 0.80."""
+    found = minimum_detectable_difference(math.sqrt(2 / 64), 126)
+    assert found == pytest.approx(0.5, abs=0.003)
+    t = scipy.stats.nct(126, found / math.sqrt(2 / 64))
+    assert t.sf(scipy.stats.t.ppf(0.975, 126)) == pytest.approx(0.8, abs=1e-5)
+    assert minimum_detectable_difference(0.0, 5.0) == 0
+
+
+def test_intervals_cover_as_often_as_they_claim() -> None:
+    sizes, centres, scales = [4, 4, 4, 4, 3, 2], [0.5, 0.6, 0.7, 0.8, 0.9, 1.0], [0.05, 0.1, 0.1, 0.2, 0.1, 0.1]
+    categories, random = np.repeat(list("abcdef"), sizes).tolist(), dice(2)
+    images, inclined = np.repeat(np.arange(30), 4).astype(str).tolist(), 0
+    means = 0
+    for _ in range(400):
+        found = mean_interval(random.normal(np.repeat(centres, sizes), np.repeat(scales, sizes)), categories, 0.9)
+        right = (random.random(120) < np.repeat(random.beta(0.5, 0.5, 30), 4)).astype(int)
+        shares = share_interval(right, np.ones(120, int), images, 0.9)
+        assert found.interval is not None
+        assert shares.interval is not None
+        means += found.interval.low <= 0.75 <= found.interval.high
+        inclined += shares.interval.low <= 0.5 <= shares.interval.high
+    assert 0.86 < means / 400 < 0.97  # standard error 0.015; small categories vary at least as large ones
+    assert inclined / 400 == pytest.approx(0.9, abs=0.04)
+
+
+@few
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3), st.sampled_from("xyz")), min_size=1, max_size=20))
+def test_pairs_have_no_order_and_the_other_way_round_are_the_same_test(rows: list[tuple[int, int, str]]) -> None:
+    for test in (paired_interval, paired_clustered_interval):
+        x, y, names = zip(*rows, strict=True)
+        a, b = np.array(x) / 3, np.array(y) / 7
+        found, turned = test(a, b, names, confidence=0.9), test(b, a, names, confidence=0.9)
+        assert turned.difference == -found.difference
+        assert turned[4:] == found[4:]
+        assert test(a[::-1], b[::-1], names[::-1], confidence=0.9)[6:] == found[6:]
+        alike = test(a, a, names, confidence=0.9)
+        assert (alike.difference, alike.p_value) == (0, 1)
+
+
+# Groups
+
+
+@few
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
+def test_holm_is_the_closed_test_of_bonferronis(p_values: list[float]) -> None:
+    """Marcus, Peritz and Gabriel 1976: a hypothesis falls if every set of hypotheses that holds it falls."""
+    places = range(len(p_values))
+    sets = [some for k in places for some in combinations(places, k + 1)]
+    closed = [
+        max(min(1.0, len(some) * min(p_values[k] for k in some)) for some in sets if place in some) for place in places
+    ]
+    assert holm(p_values) == pytest.approx(closed, abs=1e-12)
+
+
+@few
+@given(st.data(), st.integers(1, 8))
+def test_two_share_a_letter_if_and_only_if_they_are_not_told_apart(data: st.DataObject, n: int) -> None:
+    names = [f"m{k}" for k in range(n)]
+    p_values = {pair: data.draw(st.sampled_from([0.0, 1.0])) for pair in combinations(names, 2)}
+    found = groups(names, {pair: Difference(-1.0, p) for pair, p in p_values.items()}, confidence=0.95)
+    assert all(found.letters.values())
+    for (one, other), p in p_values.items():
+        assert bool(set(found.letters[one]) & set(found.letters[other])) == (p == 1.0)
+    for name in names:
+        assert found.ranks[name] == 1 + sum(p == 0.0 for pair, p in p_values.items() if pair[1] == name)
+
+
+def test_levels_directions_and_letters_beyond_z() -> None:
+    assert shown({("a", "b"): Difference(-1.0, 0.05)}, 0.95) == {("a", "b"): -1}, "1 − 0.95 as floats is above 0.05"
+    assert shown({("a", "b"): Difference(1.0, 0.0500001)}, 0.95) == {("a", "b"): 0}
+    pairs = {("b", "a"): Difference(-1.0, 0.0), ("a", "c"): Difference(2.0, 0.0), ("c", "b"): Difference(-1.0, 0.9)}
+    found = groups(["a", "b", "c"], pairs, confidence=0.95, higher_is_better=False)
+    assert (found.ranks, found.letters) == ({"a": 1, "b": 2, "c": 2}, {"a": "a", "b": "b", "c": "b"})
+    assert (found.best, found.better["b"]) == ({"a"}, {"a"})
+    equal = groups(["a", "b"], {("a", "b"): Difference(0.1, None)}, confidence=0.95)
+    assert (equal.letters, equal.best) == ({"a": "a", "b": "a"}, frozenset())
+    names = [f"m{k:02}" for k in range(60)]
+    letters = groups(names, {pair: Difference(-1.0, 0.0) for pair in combinations(names, 2)}, confidence=0.95).letters
+    assert (letters["m51"], letters["m52"], len(set(letters.values()))) == ("Z", "(53)", 60)
+    with pytest.raises(ValueError, match="a and b are not compared"):
+        groups(["a", "b"], {}, confidence=0.95)
+    with pytest.raises(ValueError, match="same name"):
+        groups(["a", "a"], {}, confidence=0.95)
+
+
+# Questions
+
+
+@few
+@given(st.integers(0, 999), st.booleans())
+def test_self_awareness_is_the_formulas_of_section_4(seed: int, wrong: bool) -> None:
+    random = dice(seed)
+    n = int(random.integers(1, 30))
+    subset, choices = random.choice(["basic", "know", "beyond"], n).tolist(), random.integers(-1, 5, n)
+    refusal, correct = np.full(n, 4), np.where(np.array(subset) == "beyond", -1, random.integers(0, 4, n))
+    choices[0] = 0
+    accepted = {"basic": lambda c: {c}, "know": lambda c: {c, 4}, "beyond": lambda _: {4}}
+    rows = list(zip(subset, correct.tolist(), choices.tolist(), strict=True))
+    asked, read = [row for row in rows if wrong or row[2] >= 0], [row for row in rows if row[2] >= 0]
+    aware, answers = [row for row in read if row[2] in accepted[row[0]](row[1])], [row for row in read if row[2] != 4]
+
+    def ratio(above: list[Any], below: list[Any]) -> float | None:
+        return len(above) / len(below) if below else None
+
+    assert score(choices, correct, refusal, subset, unread_is_wrong=wrong) == (
+        ratio(aware, asked),
+        ratio(answers, asked),
+        ratio([row for row in aware if row[2] != 4], answers),
+        ratio([row for row in read if row[0] != "beyond" and row[1] == row[2]], [r for r in asked if r[0] != "beyond"]),
+        ratio([row for row in read if row[0] != "basic" and row[2] == 4], [row for row in asked if row[0] != "basic"]),
+        len(read),
+        n,
+    )
+
+
+def test_choosing_by_the_option_gives_the_same_under_every_permutation() -> None:
+    random = dice(3)
+    subset = np.repeat(["basic", "know", "beyond"], 40)
+    ids = random.permuted(np.tile(np.arange(5), (120, 1)), axis=1)
+    correct, refusal, wanted = np.where(subset == "beyond", -1, ids[:, 0]), ids[:, 1], random.integers(0, 5, 120)
+    one = score(wanted, correct, refusal, subset.tolist())
+    over = over_permutations([one] * 5)
+    assert over == {name: (getattr(one, name), 0.0, 5) for name in MEASURES}
+    groups_of = by_group(wanted, correct, refusal, subset.tolist(), subset.tolist())
+    assert list(groups_of) == ["basic", "beyond", "know"]
+    declined = score(np.array([4]), np.array([1]), np.array([4]), ["basic"])
+    over = over_permutations([declined, score(np.array([1]), np.array([1]), np.array([4]), ["basic"])])
+    assert (over["answer_rate"].mean, over["answer_accuracy"]) == (0.5, (1.0, None, 1))
+    assert "known_unknowns" not in over
+
+
+def test_grades_are_those_of_mm_vets_scorer() -> None:
+    """By pandas: sums per grading, divided by the questions, times 100."""
+    random = dice(4)
+    grades = np.where(random.random((40, 5)) < 0.1, np.nan, random.integers(0, 11, (40, 5)) / 10)
+    needed = [random.choice(["rec", "ocr", "math"], size=int(random.integers(1, 4)), replace=False) for _ in grades]
+    for name, found in by_combination(grades, needed).items():
+        frame = 100 * pd.DataFrame(grades)[[set(each) == set(name.split("+")) for each in needed]]
+        assert found.mean == pytest.approx(frame.mean().mean(), abs=1e-9)
+        assert found.std == pytest.approx(frame.mean().std(ddof=0), abs=1e-9)
+        assert (found.scored, found.total) == (frame.count().sum(), frame.size)
+    tenths = [[3], [7], [1]]
+    assert by_combination([[each / 10 for each in row] for row in tenths], [["rec"]] * 3)["rec"].mean == 1100 / 30
+
+
+def test_totals_of_published_scores() -> None:
+    """InternLM-XComposer-VL, as its repository prints it; Gemini1.5-Pro in GenCeption's table 2."""
+    perception = [190.0, 158.33333333333331, 126.66666666666666, 165.0, 161.9047619047619, 150.2941176470588]
+    perception += [159.75, 165.25, 126.25, 125.0]
+    scores = {str(row): YesNoScores(0.0, 0.0, points, 60, 60) for row, points in enumerate(perception)}
+    assert total(scores).score == pytest.approx(1528.4488795518207, abs=1e-9)
+    lost = YesNoScores(None, None, None, 0, 60)
+    assert total(scores | {"lost": lost}) == (None, None, ("lost",))
+
+
+def test_longest_names_and_hostile_texts() -> None:
+    names = {"a": ["red fox"], "b": ["fox terrier"], "c": ["fox"]}
+    assert leaks(["red fox terriers", "foxes"], ["a", "a"], names) == [(True, True), (False, True)]
+    for text in ("a" + "\u0315\u0300" * 100_000, "red fox " * 50_000, "s" * 500_000, "\ud800\x00" * 100_000):
+        assert len(leaks([text], ["a"], names)) == 1  # in linear time
+
+
+# Ratings, repeats, rates
+
+
+def test_correlations_are_pandas_and_scipys() -> None:
+    human, automatic = dice(5).integers(1, 6, 30), dice(6).normal(size=30)
+    found = agreement(human, automatic)
+    assert found is not None
+    assert found.kendall == pytest.approx(scipy.stats.kendalltau(human, automatic).statistic, abs=1e-6)
+    for kind in ("spearman", "pearson"):
+        theirs = pd.Series(human).corr(pd.Series(automatic), method=kind)  # type: ignore[arg-type]
+        assert getattr(found, kind) == pytest.approx(theirs, abs=1e-6)
+
+
+def test_spreads_are_numpys() -> None:
+    values = dice(7).normal(size=(5, 3))
+    assert spread(values[:, 0].tolist())[:2] == pytest.approx((values[:, 0].mean(), values[:, 0].std()), rel=1e-12)
+    np.testing.assert_allclose(mean_over_repeats(list(values)), values.mean(axis=0), rtol=1e-12)
+
+
+def test_the_rate_is_the_authors_fit_and_its_interval_a_jackknife() -> None:
+    g = np.arange(2.0, 13, 2)
+    rows = 0.5 * np.exp(-0.2 * g) + 0.4 + dice(2).normal(0, 0.02, (9, 6))
+
+    def fitted(means: Array) -> float:
+        curve = scipy.optimize.curve_fit(lambda x, a, b, c: a * np.exp(-b * x) + c, g, means, (1, 0.1, 0), xtol=1e-12)
+        return float(curve[0][1])
+
+    found, without = decay(rows.mean(axis=0).tolist(), 2), [np.delete(rows, i, axis=0) for i in range(9)]
+    assert found.rate == pytest.approx(fitted(rows.mean(axis=0)), rel=1e-5)
+    logs = np.log([fitted(each.mean(axis=0)) for each in without])
+    half = scipy.stats.t.ppf(0.975, 8) * np.sqrt(8 / 9 * ((logs - logs.mean()) ** 2).sum())
+    ends = rate_interval(rows, 2, 0.95)
+    assert ends == pytest.approx(tuple(found.rate * np.exp([-half, half])), rel=1e-4)

@@ -1,0 +1,211 @@
+"""Published protocols can be gone over: each preset is planned, without a network, over small files as published."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from driftledger import cli
+from driftledger.benchmarks.registry import question_rules
+from driftledger.commands.collect import plan
+from driftledger.components.checkpoints import CheckpointComponent
+from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.registry import OURS, provider_class
+from driftledger.data.datasets.build import build as build_dataset
+from driftledger.data.hub import HubTable
+from driftledger.data.question_sets.build import build as build_questions
+from driftledger.project.catalogue import catalogue
+from driftledger.project.presets import apply_preset, presets
+from driftledger.project.project import Project
+from driftledger.project.resolve import resolve
+from driftledger.project.settings import load_settings
+from driftledger_demo.encoders.layout import LayoutEncoder
+from driftledger_demo.generators.painter import Painter
+from driftledger_demo.models.rubric import Rubric
+from tests.conftest import REPOSITORY
+from tests.data.question_sets.sources import SAP, png
+from tests.support.params import default_params
+
+datasets = pytest.importorskip("datasets")
+
+DRAWN = ("default", "embedded", "neural")
+"""They select no paper's data, but much that is drawn."""
+PRESETS = [pytest.param(name, marks=[pytest.mark.slow] * (name in DRAWN)) for name in sorted(presets(REPOSITORY))]
+GROUPS: dict[str, list[str]] = catalogue("datasets")["mme"].model_dump()["groups"]
+PER_CATEGORY = 6
+"""Images of each of MME's fourteen categories in the small copy."""
+MME = [
+    {"question_id": f"{name}/{n}", "category": name, "label": name, "question": f"Is it {said}?", "answer": said}
+    | {"image": {"bytes": png(PER_CATEGORY * place + n), "path": f"{n}.png"}}
+    for place, name in enumerate(name for names in GROUPS.values() for name in names)
+    for n in range(PER_CATEGORY)
+    for said in ("Yes", "No")
+]
+VET = [
+    {"question_id": f"v1_{n}", "question": f"What is x{n}?", "answer": "-1 <AND> -5", "capability": "ocr,math"}
+    | {"image": {"bytes": png(n // 2), "path": f"{n}.png"}}
+    for n in range(3)
+]
+LABELLED = [row for row in MME if row["category"] in ("count", "color")]
+STAND_INS = {
+    "models": {"provider": "blind"},
+    "generators": {"provider": "painter"},
+    "encoders": {"provider": "letters"},
+}
+"""For checkpoints, whose fingerprints are made of their files."""
+SAP_COUNTS = {"basic": 2, "know": 1, "beyond": 1}
+
+
+def stored(folder: Path, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The settings that read the rows from a folder as the hub's copy, in any split."""
+    folder.mkdir()
+    for split in ("train", "validation", "test"):
+        table = datasets.Dataset.from_list(rows).cast_column("image", datasets.Image(decode=False))
+        table.to_parquet(folder / f"{split}.parquet")
+    return {"path": str(folder), "revision": None}
+
+
+def published_sap(folder: Path) -> dict[str, Any]:
+    """A JSON file and a folder of images for each subset, by the names of the catalogue's entry."""
+    entry = catalogue("question_sets")["mm_sap"].model_dump()
+    options = [entry["refusal"] if "Sorry" in option else option for option in SAP["options"]]
+    row = {"image": "1.png", "question": SAP["question"], "options": options, "answer": "blue"}
+    for place, (subset, number) in enumerate(SAP_COUNTS.items()):
+        images, answer = folder / entry["images"][subset], entry["refusal"] if subset == "beyond" else "blue"
+        images.mkdir(parents=True)
+        (images / "1.png").write_bytes(png(place))
+        (folder / entry["path"][subset]).write_text(json.dumps([row | {"answer": answer}] * number), encoding="utf-8")
+    return {name: {subset: str(folder / path) for subset, path in entry[name].items()} for name in ("path", "images")}
+
+
+SCENES = 13
+"""One of each theme: what is planned says nothing of how many there are."""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A project in which small copies and stand-ins have the names of what would be downloaded."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
+        patch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+        patch.setitem(OURS["encoders"], "letters", "tests.support.fakes:LetterEncoder")
+        for stands_in in (Painter, LayoutEncoder, Rubric):
+            patch.setattr(stands_in, "understands", None)
+        root = tmp_path_factory.mktemp("project")
+        mme, vet = stored(root / "mme_hub", MME), stored(root / "vet_hub", VET)
+        labelled = stored(root / "labelled_hub", LABELLED)
+        params = default_params()
+        copies = {
+            "mm_sap": published_sap(root) | {"expect": SAP_COUNTS},
+            "mm_vet": vet | {"expect": {"questions": 3, "images": 2}},
+            "mme_questions": mme | {"expect": {"questions": len(MME)}},
+        }
+        for name, changes in copies.items():
+            params["question_sets"][name] = catalogue("question_sets")[name].model_dump() | changes
+        for name, entry in catalogue("datasets").items():
+            if issubclass(provider_class("datasets", entry.model_dump()["provider"]), HubTable):
+                params["datasets"][name] = entry.model_dump() | (mme if name.startswith("mme") else labelled)
+        for entry in params["question_sets"].values():
+            if entry["provider"].startswith("scene"):
+                entry["count"] = SCENES
+        for section, stand_in in STAND_INS.items():
+            for name, entry in catalogue(section).items():
+                if issubclass(provider_class(section, entry.model_dump()["provider"]), CheckpointComponent):
+                    params[section][name] = stand_in
+        params["models"]["human_five"] = catalogue("models")["human_five"].model_dump() | {"path": str(root / "five")}
+        unshared = json.loads(json.dumps(params))
+        text = yaml.safe_dump(unshared, sort_keys=False, default_flow_style=None)
+        (root / "params.yaml").write_text(text, encoding="utf-8")
+        yield root
+
+
+def build(root: Path) -> None:
+    """Build the selected data that is not built yet; nothing is resolved, as people have no sheet yet."""
+    made = Project(root)
+    for name in made.settings.run.datasets:
+        if not made.paths.dataset(name).exists():
+            build_dataset(name, made.settings.dataset(name), made.paths.dataset(name))
+    for name in made.settings.run.question_sets:
+        if not made.paths.question_set(name).exists():
+            provider = made.settings.question_set(name)
+            build_questions(name, provider, question_rules(provider), made.paths.question_set(name))
+
+
+# Calls still to be made of one model, and of what draws or grades.
+IMAGES = PER_CATEGORY * 14
+CALLS = {
+    "genception_v1": {"models.gpt_4v": PER_CATEGORY * (10 * 5 + 4 * 3), "generators.dall_e_3": None},
+    "mmeception": {"models.gpt_4v": IMAGES * 3 + 2 * IMAGES},  # and two questions about each image
+    "two_generators": {"models.gpt_4v": IMAGES, "generators.imagen": 7 * IMAGES, "generators.dall_e_3": 7 * IMAGES},
+    "human_table5": {"models.gpt_4v": 5 * 14, "models.human_five": 5 * 14},
+    "mm_sap": {f"models.{name}": 5 * 4 for name in ("sharegpt4v_7b", "infmllm_7b", "gpt_4v")},
+    "mm_vet": {"models.gpt_4v": 3, "judge gpt_4_1_judge": None},
+    "mme": {"models.gpt_4o": 2 * IMAGES},
+    "trac": {"models.minigpt_4": None, "generators.sd_1_4": None},
+}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_can_be_planned(project: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    apply_preset(project, name)
+    build(project)
+    if name == "human_table5":
+        monkeypatch.setattr(sys, "argv", ["driftledger", "people", "descriptions", "mme_five", "human_five"])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        assert not stop.value.code
+    resolve(Project(project))
+    found = {component: calls.to_make for component, calls in plan(Project(project)).items()}
+    assert sum(found.values()) > 0
+    for component, calls in CALLS.get(name, {}).items():
+        assert found[component] == (calls if calls is not None else found[component]) > 0
+
+
+def test_another_number_of_questions_than_the_paper_has_fails_in_one_sentence(project: Path, tmp_path: Path) -> None:
+    params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
+    sentences = {
+        "mm_sap": "400 basic (has 2), 350 know (has 1), 368 beyond (has 1)",
+        "mm_vet": "218 questions (has 3), 200 images (has 2)",
+        "mme_questions": f"2374 questions (has {len(MME)})",
+    }
+    for name in sentences:
+        params["question_sets"][name]["expect"] = catalogue("question_sets")[name].model_dump()["expect"]
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
+    for name, counts in sentences.items():
+        provider = Project(tmp_path).settings.question_set(name)
+        with pytest.raises(DataError) as caught:
+            build_questions(name, provider, question_rules(provider), tmp_path / name)
+        assert str(caught.value).startswith(f"question set '{name}' should have {counts}, as expect says;")
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["trac", "fidelity"])
+def test_a_beginning_is_given_to_no_model_that_cannot_take_it(
+    project: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply_preset(project, "trac")
+    build(project)
+    params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
+    params["run"] |= {"models": ["gpt_4o"], "trac": [], "fidelity": [], name: ["cub_200"]}
+    params["descriptions"]["begun"] = {"prompt": "What is it?", "prefix": "It has"}
+    params["fidelity"]["description"] = "begun"
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    (tmp_path / "data").symlink_to(project / "data")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"^models\.gpt_4o cannot be given the beginning of its reply, 'It has'; "):
+        plan(Project(tmp_path))
+
+
+def test_the_trac_papers_models_follow_three_beams(project: Path) -> None:
+    apply_preset(project, "trac")
+    settings = load_settings(project / "params.yaml")
+    for name in settings.run.models:
+        spec = settings.model(name).spec["settings"]
+        assert (spec["beams"], spec["extra"]) == (3, {"length_penalty": 1.0})
+        assert settings.model(name).continues
+    assert settings.description("features_it_has").prefix == "It has"

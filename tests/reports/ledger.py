@@ -1,0 +1,111 @@
+"""A checkout with records of three benchmarks, some of them hostile, as the pages of the report show them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Row, Score
+from driftledger.core.files import write_jsonl
+from driftledger.core.paths import Combination
+from driftledger.core.types import Outcome
+from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.data.records import SampleEntry
+from driftledger.project.project import Project
+from tests.support.description_ledgers import trac_row, trac_score
+from tests.support.ledgers import component, genception_score, varied, write_collected, write_image, write_scored
+from tests.support.params import default_params
+from tests.support.question_ledgers import question_score
+
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"alert(1)\">]]>\x1b[31m\u202e$x$"
+MODELS = ("seer", "poet", "blind")
+"""Each worse than the one before; the last is a control."""
+
+
+@dataclass(frozen=True)
+class Selecting(Project):
+    """A project whose runs are given."""
+
+    runs: Sequence[Combination] = ()
+
+    @property
+    def combinations(self) -> list[Combination]:
+        return list(self.runs)
+
+
+def write_checkout(root: Path) -> tuple[Project, list[Score]]:
+    """Chains of two samples, of which poet refuses to describe one; a digit; a question in two orders."""
+    scores = [score for place, model in enumerate(MODELS) for score in _scores(root, model, place)]
+    for name, data in (("shapes", ("disc", "ring")), ("digits", ("d0", "d1"))):
+        entries = []
+        for sample in data:
+            write_image(root / f"data/datasets/{name}/images/{sample}.png", (200, len(sample), len(entries)))
+            entry = {"id": sample, "file": f"images/{sample}.png", "sha256": "a" * 64, "width": 40, "height": 30}
+            of = {"category": "round"} if name == "shapes" else {"label": "seven", "split": "test"}
+            entries.append(SampleEntry.model_validate(entry | of))
+        write_jsonl(root / f"data/datasets/{name}/samples.jsonl", entries)
+    write_image(root / "data/questions/exam/images/pet.png", (120, 90, 60))
+    question = {"id": "q0", "image": "images/pet.png", "image_sha256": "c" * 64, "image_id": "pet", "answer": 0}
+    question |= {"question": f"What? {HOSTILE}", "options": ["a cat", "a dog", "no idea"], "refusal": 2}
+    write_jsonl(
+        root / "data/questions/exam/questions.jsonl", [QuestionEntry.model_validate(question | {"subset": "basic"})]
+    )
+    outs = {"data": "data/datasets", "collect@seer": "data/records/seer", "score@seer": "reports/scores/seer"}
+    stages = {
+        name: {"cmd": "x", "outs": [{"path": path, "md5": f"{number}" * 32 + ".dir", "size": 1}]}
+        for number, (name, path) in enumerate(outs.items(), 1)
+    }
+    (root / "dvc.lock").write_text(yaml.safe_dump({"schema": "2.0", "stages": stages}), encoding="utf-8")
+    (root / "params.yaml").write_text(yaml.safe_dump(default_params()), encoding="utf-8")
+    return Selecting(root, runs=[Combination(model, "brush", "eye") for model in MODELS]), scores
+
+
+def _scores(root: Path, model: str, place: int) -> list[Score]:
+    control: Mapping[str, Any] = {"model": component(model, provider="blind")} if model == "blind" else {}
+    values = {"gc_at_1": 0.9, "gc_at_2": 0.7, "gc_at_2_low": 0.65, "gc_at_2_high": 0.75, "similarity_at_2": 0.6}
+    gc = {key: round(value - 0.25 * place, 3) for key, value in values.items()}
+    groups = {"category": {HOSTILE: gc, "square": gc}, "group": {}}
+    flags = [HOSTILE] if place == 0 else []
+    chains = varied(genception_score(model=model, metrics=gc, groups=groups, flags=flags), **control)
+    trac = varied(trac_score(model=model, metrics={"top1": 64.0 - place, "class_mean": 60.0 + place}), **control)
+    asked = varied(question_score(model=model, metrics={"score": 62.0 - place, "score_std": 0.85}), **control)
+
+    records: list[dict[str, Any]] = []
+    folder = benchmark("genception").collects[0].at(chains.keys)
+    for sample in ("disc", "ring"):
+        for t in (1, 2):
+            row = {"sample": sample, "t": t, "parent_sha256": "a" * 64, "seed": t}
+            if (model, sample) == ("poet", "ring"):
+                records.append(row | {"outcome": "refused", "error": "I would rather not."})
+                break
+            file = f"images/{sample}/{t}.png"
+            text = HOSTILE if model == "seer" else f"a {'red' if t == 1 else 'blue'} disc on grey"
+            records.append(row | {"outcome": "ok", "description": text, "image": file, "image_sha256": "b" * 64})
+            write_image(root / folder / file, (30 * place, 100 * t, len(sample)))
+    write_collected(root, chains, "chain", records)
+    similar = {"disc": [0.9 - 0.1 * place, 0.5], "ring": [0.8, 0.2 + 0.1 * place]}
+    rows = [
+        Row(unit=s, group="round", cluster=s, outcome=Outcome.OK, values={"similarity": v, "gc": v})
+        for s, v in similar.items()
+    ]
+    if model == "poet":
+        rows[1] = Row(unit="ring", group="round", cluster="ring", outcome=Outcome.REFUSED)
+    write_scored(root, chains, rows)
+
+    common = {"split": "test", "shots": 0, "demonstrations": [], "outcome": "ok", "description": "a hook"}
+    told = [common | {"sample": sample, "max_tokens": n} for n in (32, 64) for sample in ("d0", "d1")]
+    write_collected(root, trac, "describe", told)
+    write_scored(root, trac, [trac_row("d1", "seven", "seven")])
+
+    pairs = [{"question": "q0", "variant": variant, "outcome": "ok"} for variant in (0, 1)]
+    answers = [{"order": [2, 0, 1], "text": "B"}, {"order": [1, 2, 0], "text": "the dog, I think"}]
+    write_collected(root, asked, "answer", [p | a for p, a in zip(pairs, answers, strict=True)])
+    grades = [{"choice": 0, "how": "letter"}, {"choice": 1, "how": "words"}]
+    write_collected(root, asked, "grade", [p | g for p, g in zip(pairs, grades, strict=True)])
+    write_scored(
+        root, asked, [Row(unit="q0", group="all", cluster="pet", outcome=Outcome.OK, values={"score": [1.0, 0.0]})]
+    )
+    return [chains, trac, asked]

@@ -1,0 +1,194 @@
+"""The pages as files: four kinds, every link leads somewhere, and hostile text does nothing."""
+
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import pytest
+from PIL import Image
+
+from driftledger.benchmarks.score import Score
+from driftledger.core.errors import ConfigError
+from driftledger.project.project import Project
+from driftledger.reports.report import drawings
+from driftledger.reports.site.build import write_site
+from driftledger.reports.site.provenance import path_of, section_of
+from driftledger.reports.site.thumbnails import SIDE, thumbnail
+from driftledger.reports.standing import by_benchmark
+from tests.reports.ledger import HOSTILE, MODELS, write_checkout
+
+
+class Page(HTMLParser):
+    """What a page holds."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.handlers: list[str] = []
+        self.texts: list[tuple[str, str]] = []
+        """Class of the innermost element, and its text."""
+        self._classes: list[str] = [""]
+        self.html = file.read_text(encoding="utf-8")
+        self.feed(self.html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.tags[tag] += 1
+        self.handlers += [name for name in given if name.startswith("on")]
+        self.links += [given[name] for name in ("href", "src") if name in given]
+        self.ids += [given["id"]] if "id" in given else []
+        if tag not in ("img", "meta", "link", "br", "rect"):
+            self._classes.append(given.get("class", tag))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("img", "meta", "link", "br", "rect"):
+            self._classes.pop()
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts.append((self._classes[-1], " ".join(data.split())))
+
+    def of(self, kind: str) -> list[str]:
+        return [text for classes, text in self.texts if kind in classes.split()]
+
+
+class Written(NamedTuple):
+    folder: Path
+    project: Project
+    scores: list[Score]
+    pages: dict[str, Page]
+
+
+def write(project: Project, scores: list[Score], folder: Path, *, images: bool = True) -> dict[str, Page]:
+    parts = by_benchmark(scores)
+    write_site(folder, project, parts, {f"{n}.svg": (d, b"<svg/>") for n, d in drawings(parts)}, images=images)
+    return {file.relative_to(folder).as_posix(): Page(file) for file in sorted(folder.rglob("*.html"))}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    root = tmp_path_factory.mktemp("site")
+    project, scores = write_checkout(root)
+    (project.paths.reports / "correlation.svg").write_bytes(b"<svg/>")
+    return Written(root / "out", project, scores, write(project, scores, root / "out"))
+
+
+def test_there_are_four_kinds_of_page(site: Written) -> None:
+    assert set(site.pages) == {
+        *("index.html", "gallery.html", "genception.html", "trac.html", "mm_sap.html"),
+        *("correlation.html", "comparison.html", *(f"runs/{model}.html" for model in MODELS)),
+    }
+    for page in site.pages.values():
+        assert page.of("brand") == ["driftledger"]
+        assert page.tags["h1"] == page.tags["main"] == 1
+
+
+def test_every_link_leads_to_a_file_and_a_place(site: Written) -> None:
+    links = [(path, link) for path, page in site.pages.items() for link in page.links if not link.startswith("data:")]
+    assert len(links) > 200
+    for path, link in links:
+        name, _, place = link.partition("#")
+        target = (site.folder / path).parent.joinpath(name).resolve() if name else site.folder / path
+        assert target.is_file(), f"{path}: {link}"
+        if place:
+            page = site.pages[target.relative_to(site.folder.resolve()).as_posix()]
+            assert unquote(place) in page.ids, f"{path}: {link}"
+    for path, page in site.pages.items():
+        assert len(page.ids) == len(set(page.ids)), path
+
+
+def test_every_number_has_a_place_on_its_models_page(site: Written) -> None:
+    for score in site.scores:
+        page = site.pages[path_of(score)]
+        numbers = [key for key in score.metrics if not key.endswith(("_low", "_high", "_std"))]
+        assert {f"{section_of(score)}-{key}" for key in [*numbers, "coverage"]} <= set(page.ids)
+    seer = site.pages["runs/seer.html"]
+    assert "driftledger audit seer/brush/eye:gc_at_2" in seer.of("command")
+    assert "driftledger verify seer/brush/eye" in seer.of("command")
+    assert f"{'2' * 32}.dir" in seer.html, "the lock's hash of the records"
+    brush = site.scores[0].components["generator"]
+    assert brush.fingerprint in seer.of("fingerprint")
+
+
+def test_hostile_text_does_nothing(site: Written) -> None:
+    for path, page in site.pages.items():
+        assert page.tags["script"] == 1, path
+        assert page.handlers == [], path
+        assert "\x1b" not in page.html, path
+        assert "\u202e" not in page.html, path
+    shown = " ".join(text for _, text in site.pages["runs/seer.html"].texts)
+    assert HOSTILE[:40] in shown, "as text"
+
+
+def test_the_leaderboard_has_chains_and_says_who_is_first(site: Written) -> None:
+    page = site.pages["index.html"]
+    assert page.tags["img"] == 3 * len(MODELS), "an original and two drawings of each"
+    assert any("images/" in link for link in page.links)
+    assert "ahead of poet; whether by chance was not tested, on" in " ".join(text for _, text in page.texts)
+    names = [text.replace("\u200b", "") for kind, text in page.texts if kind == "th"]
+    assert [name for name in names if name in MODELS] == [*MODELS], "controls last"
+
+
+def test_the_gallery_is_of_models_that_look(site: Written) -> None:
+    page = site.pages["gallery.html"]
+    numbers = [text for kind, text in page.texts if kind == "data"]
+    values = dict(zip(page.of("name"), numbers, strict=True))
+    assert values["disc"] == "0.500", "the mean over seer and poet"
+    assert values["ring"] == "0.200", "poet refused"
+    assert "mean over 2 models; controls do not count." in page.html
+    assert [link for link in page.links if "runs/blind" in link] == []
+
+
+def test_a_run_shows_its_units_step_by_step(site: Written) -> None:
+    page = site.pages["runs/poet.html"]
+    assert page.of("note-of-step") == ["largest loss −0.300"]
+    assert [text for kind, text in page.texts if kind in ("ins", "del")] == ["red", "blue"]
+    assert "I would rather not." in page.of("trouble")
+    assert page.of("good") == ["✓ right"] or page.of("chosen") != []
+    assert "What? " in page.html
+
+
+def test_a_benchmarks_page_has_its_figures_tables_and_what_to_know(site: Written) -> None:
+    page = site.pages["genception.html"]
+    assert any(link.startswith("figures/genception-shapes-brush-eye-") for link in page.links)
+    assert all((site.folder / link).is_file() for link in page.links if link.startswith("figures/"))
+    assert "gallery.html#genception-shapes" in page.links
+    assert "To know about these numbers" in " ".join(text for _, text in page.texts)
+    assert "0.700" in [text for _, text in page.texts]
+
+
+def test_images_can_be_left_out(site: Written, tmp_path: Path) -> None:
+    pages = write(site.project, site.scores, tmp_path / "out", images=False)
+    assert not (tmp_path / "out" / "images").exists()
+    assert sum(page.tags["img"] for path, page in pages.items() if path.startswith(("runs", "index", "gallery"))) == 0
+    assert "images are left out of this report" in pages["runs/seer.html"].html
+
+
+def test_without_records_the_rest_is_written(tmp_path: Path) -> None:
+    project, scores = write_checkout(tmp_path)
+    (tmp_path / "data/records").rename(tmp_path / "elsewhere")
+    pages = write(project, scores, tmp_path / "out")
+    assert "GenCeption on shapes: its records are not in this checkout" in " ".join(
+        text for _, text in pages["gallery.html"].texts
+    )
+    assert pages["index.html"].tags["table"] == 1
+    assert not (tmp_path / "out" / "images").exists()
+
+
+def test_another_folder_is_not_replaced(site: Written, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="is not a report of driftledger"):
+        write(site.project, site.scores, tmp_path)
+    again = {path: page.html for path, page in write(site.project, site.scores, site.folder).items()}
+    assert again == {path: page.html for path, page in site.pages.items()}, "an own one is, by the same bytes"
+
+
+def test_thumbnails_are_small_and_never_enlarged(tmp_path: Path) -> None:
+    for size, expected in (((400, 100), (SIDE, SIDE // 4)), ((40, 30), (40, 30))):
+        Image.new("RGB", size, (9, 9, 9)).save(tmp_path / "a.png")
+        data, *shown = thumbnail(tmp_path / "a.png")
+        assert (tuple(shown), data[:4]) == (expected, b"RIFF")

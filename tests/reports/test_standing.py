@@ -1,0 +1,140 @@
+"""Which models can be told apart by a number, from the rows behind scores; and which may be ranked at all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from driftledger.benchmarks.coverage import difference, how_many
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Row, Score
+from driftledger.metrics.exact import exact_mean
+from driftledger.reports.charts import figures_of, series_of
+from driftledger.reports.standing import Block, blocks_of
+from driftledger.reports.tables import misplaced
+from tests.support.description_ledgers import fidelity_score
+from tests.support.ledgers import component, genception_score, varied
+from tests.support.tables import tables_of
+
+SETTINGS = {"confidence": 0.95, "ssim_side": 256, "seed": 7, "ratings": None}
+HIGH, LOW = ([base + 0.1 * n for n in range(9)] for base in (50.0, 40.0))
+CLOSE = [49.99 + 0.1 * n + (0.2 if n % 2 else -0.2) for n in range(9)]
+SPEC = benchmark("fidelity")
+
+Scored = tuple[Score, list[Row]]
+
+
+def scored(model: str, values: Sequence[float], provider: str = "", **more: Any) -> Scored:
+    """SSIM of so many images."""
+    plain = fidelity_score(model=model, metrics={"ssim": exact_mean(values)}, coverage=1.0, **more)
+    score = varied(plain, settings=SETTINGS, model=component(model, **({"provider": provider} if provider else {})))
+    rows = [
+        Row(
+            unit=f"u{n}",
+            group="all",
+            cluster=f"u{n}",
+            outcome="ok",
+            values={"ssim": [v]},
+            extra={"category": "abc"[n % 3]},
+        )
+        for n, v in enumerate(values)
+    ]
+    return score, rows
+
+
+def block(*some: Scored) -> Block:
+    rows: Mapping[str, list[Row]] = {score.model: rows for score, rows in some}
+    [made] = blocks_of(SPEC, [score for score, _ in some], lambda score: rows[score.model])
+    return made
+
+
+CASES = {
+    "told apart": ((LOW, HIGH), {"m0": (2, "b"), "m1": (1, "a")}, {"m1"}),
+    "one group above": ((LOW, HIGH, CLOSE), {"m0": (3, "b"), "m1": (1, "a"), "m2": (1, "a")}, {"m1", "m2"}),
+    "all alike": ((HIGH, CLOSE), {"m0": (1, "a"), "m1": (1, "a")}, set()),
+}
+"""Values of models → rank and letters by model, and the best group."""
+
+
+@pytest.mark.parametrize(("values", "expected", "best"), CASES.values(), ids=CASES)
+def test_ranks_and_letters(values: Sequence[Sequence[float]], expected: Any, best: set[str]) -> None:
+    made = block(*(scored(f"m{n}", each) for n, each in enumerate(values)))
+    standing = made.standing("ssim")
+    assert standing is not None
+    assert {m: (standing.groups.ranks[m], standing.groups.letters[m]) for m in standing.groups.ranks} == expected
+    assert standing.groups.best == best
+    places = made.places("ssim")
+    assert {model: (place.rank, place.letters) for model, place in places.items()} == expected
+    assert {model for model, place in places.items() if place.best} == best
+
+
+def test_controls_do_not_compete_and_are_placed_beside_each_model() -> None:
+    made = block(scored("low", LOW), scored("high", HIGH), scored("blind", CLOSE, "blind"))
+    standing = made.standing("ssim")
+    assert standing is not None
+    assert standing.groups.ranks == {"high": 1, "low": 2}
+    assert standing.controls == {("blind", "high"): 0, ("blind", "low"): 1}
+    assert misplaced(made, "ssim") == " (a control is above 1 of 2 models)"
+    assert [score.model for score in made.order()] == ["high", "low", "blind"]
+    untested = replace(made, rows_of=lambda score: (), _known={}, _rows={})
+    assert {model: place.rank for model, place in untested.places("ssim").items()} == {"low": 2, "high": 1}
+
+
+def test_letters_are_in_tables_and_figures() -> None:
+    some = scored("low", LOW), scored("high", HIGH), scored("blind", LOW, "blind")
+    rows = {score.model: rows for score, rows in some}
+    first, *_, controls = tables_of([score for score, _ in some], lambda score: rows[score.model])
+    shown = {str(row[0]): (str(row[1]), row[1].bold) for row in first.rows}  # type: ignore[union-attr]
+    assert shown == {"high": ("50.40 a", True), "low": ("40.40 b", False), "blind (control)": ("40.40", False)}
+    assert str(controls.rows[0][1]) == "40.40 (near low; below high)"
+    made = block(*some)
+    bars, *_ = figures_of(made, series_of(made.scores))
+    assert "models that share a letter cannot be told apart" in bars.note
+
+
+def test_groups_have_their_own_rows() -> None:
+    groups = [{"groups": {"category": {"a": {"ssim": exact_mean(values[::3])}}}} for values in (LOW, HIGH)]
+    made = block(scored("low", LOW, **groups[0]), scored("high", HIGH, **groups[1]))
+    standing = made.standing("category/a/ssim")
+    assert standing is not None
+    assert standing.groups.letters == {"high": "a", "low": "a"}, "three images show nothing"
+
+
+def test_what_rows_do_not_make_up_is_not_tested() -> None:
+    high, rows = scored("high", HIGH)
+    high = high.model_copy(update={"metrics": high.metrics | {"fid": 3.0, "words": 7.0, "ssim_low": 1.0}})
+    made = block((high, rows), scored("low", LOW))
+    assert [made.standing(number) for number in ("fid", "words", "ssim_low", "nothing")] == [None] * 4
+    for fewer in (rows[1:], []):
+        assert block((high, fewer), scored("low", LOW)).standing("ssim") is None, "rows give another number"
+
+
+@pytest.mark.parametrize(
+    ("scored", "total", "fair"), [(95, 100, True), (94, 100, False), (19, 20, True), (9, 10, False), (0, 10, False)]
+)
+def test_coverages_may_be_five_points_apart(scored: int, total: int, fair: bool) -> None:
+    whole, part = (
+        genception_score(model=name, scored=n, counted=n, total=total, coverage=n / total)
+        for name, n in (("whole", total), ("part", scored))
+    )
+    found = difference(whole, part)
+    assert found is not None
+    assert (found.why is None) is fair
+    made = list(blocks_of(benchmark("genception"), [part, whole]))
+    names = [[score.model for score in each.scores] for each in made]
+    assert names == ([["part", "whole"]] if fair else [["whole"], ["part"]])
+    assert [bool(each.apart) for each in made] == [False] * fair or [False, True]
+    assert how_many(part) == f"{scored}/{total}"
+
+
+def test_coverages_make_one_block_from_the_best_covered_on() -> None:
+    """94 % is near 98 %, but too far from 100 %, which decides for its block."""
+    scores = [
+        genception_score(model=f"m{n}", scored=n, counted=n, total=100, coverage=n / 100) for n in (90, 94, 98, 100)
+    ]
+    first, second = blocks_of(benchmark("genception"), scores)
+    assert [score.model for score in first.scores] == ["m98", "m100"]
+    assert [score.model for score in second.scores] == ["m90", "m94"]
+    assert second.title == "genception on shapes · brush · eye, coverage 90.0% to 94.0%"
+    assert second.name == "genception-shapes-brush-eye-apart_2"
