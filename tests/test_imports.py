@@ -48,7 +48,7 @@ LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("notebook",),),
     (("commands",),),
     (("cli",),),
-    (("start",), ("__main__",)),
+    (("__main__",),),
 )
 """From the bottom to the top, the rooms of each layer by the names of their modules below ``driftledger``: a name
 stands for all that is inside, the longest that fits decides. A module imports from its own room and from lower layers,

@@ -34,7 +34,7 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
     """Write a selected run below ``out`` in one of :data:`FORMATS`; return how many files.
 
     Raises:
-        LedgerError: there is no such format or run, or no commit.
+        LedgerError: there is no such format or run, or the commit of its code is not here.
         MissingExtraError: the format's library is not installed.
     """
     if kind not in FORMATS:
@@ -45,8 +45,13 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
     evidence = read_evidence(project.root, project.selected, combinations[run])
     if evidence.code.commit is None:
         raise LedgerError("an export has its date from the commit, and there is none here; run 'git commit' first")
-    repository = pygit2.Repository(pygit2.discover_repository(str(project.root)))
-    commit = repository[evidence.code.commit].peel(pygit2.Commit)
+    try:
+        repository = pygit2.Repository(pygit2.discover_repository(str(project.root)))
+        commit = repository[evidence.code.commit].peel(pygit2.Commit)
+    except (KeyError, pygit2.GitError):
+        raise LedgerError(
+            f"an export has its date from the commit {evidence.code.commit}, which is not here; fetch it with Git"
+        ) from None
     files = FORMATS[kind](project.root, evidence, datetime.fromtimestamp(commit.commit_time, UTC))
     for name, content in files.items():
         write_bytes(out / name, content)

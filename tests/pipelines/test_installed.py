@@ -127,7 +127,6 @@ def test_own_photographs_are_evaluated_audited_and_after_an_upgrade_asked_nothin
     assert NEXT in theirs.run("driftledger", "--version")
     assert "in other words" in theirs.run("driftledger", "upgrade")
     pipeline = (theirs.root / "dvc.yaml").read_text(encoding="utf-8")
-    assert NEXT in pipeline
     assert "in other words" in pipeline
     theirs.run("driftledger", "upgrade", "--check")
     theirs.commit("upgraded")

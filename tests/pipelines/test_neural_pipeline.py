@@ -138,5 +138,5 @@ def test_a_mistake_in_an_entry_is_one_sentence(copied: Checkout) -> None:
     done = copied.run("dvc", "repro", check=False)
     assert done.returncode != 0
     said = done.stdout + done.stderr
-    assert "'trio/lava' is no folder here; mend path, or set revision if it is on the hub" in said
+    assert "'trio/lava' is not a folder here; correct path" in said
     assert "Traceback" not in said

@@ -117,6 +117,6 @@ def test_scores_are_computed_anew_where_no_image_is(team: Team, tmp_path: Path) 
     (b.root / "data/datasets/my_images/inputs.json").unlink()
     said = b.run("driftledger", "stage", "data", check=False)
     assert said.returncode == 2
-    assert said.stderr.startswith("driftledger: the folder 'my_images' is missing; set path to")
+    assert said.stderr.startswith("driftledger: the image folder 'my_images' is missing; set path to")
     assert "'dvc pull'" in said.stderr
     assert said.stderr.count("\n") == 1

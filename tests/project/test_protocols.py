@@ -180,7 +180,7 @@ def test_another_number_of_questions_than_the_paper_has_fails_in_one_sentence(pr
         provider = Project(tmp_path).settings.question_set(name)
         with pytest.raises(DataError) as caught:
             build_questions(name, provider, question_rules(provider), tmp_path / name)
-        assert str(caught.value).startswith(f"question set '{name}' should have {counts}, as expect says;")
+        assert str(caught.value).startswith(f"question set '{name}' should have {counts}, as its expect says;")
         assert "\n" not in str(caught.value)
 
 

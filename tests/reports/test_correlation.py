@@ -95,7 +95,7 @@ def test_nothing_in_common_and_a_bad_row_are_a_sentence_each(
     own.parent.mkdir(parents=True)
     own.write_text("model,benchmark,value,source,date\nseer,total,ten,guess,2025\n", encoding="utf-8")
     assert run_stage(tmp_path, monkeypatch) == 2
-    assert "data/leaderboards/mm_vet.csv, line 2: 'ten' is no number" in capsys.readouterr().err
+    assert "line 2 of mm_vet.csv: value: Input should be a valid number" in capsys.readouterr().err
 
 
 def board(name: str, *rows: tuple[str, str, float]) -> Leaderboard:

@@ -17,9 +17,7 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.files import new_folder, read_jsonl, write_bytes, write_text
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_terminal
-from driftledger.ledger.lineage import code_version
 from driftledger.ledger.lock import locked_now
-from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 from driftledger.reports.charts import Drawing, series_of
 from driftledger.reports.correlation import HEADS, PAIRS, PICTURE, TABLES, all_columns, correlated
@@ -156,8 +154,8 @@ def _read_chains(root: Path, scores: Sequence[Score]) -> tuple[list[Chains], lis
 
 
 def _write_leaderboard(site: Site) -> None:
-    parts, root = site.parts, site.project.root
-    table, code, git = overview(parts), code_version(root), Git.around(root)
+    parts = site.parts
+    table = overview(parts)
     site.write(
         "index.html",
         "index.html.j2",
@@ -166,8 +164,6 @@ def _write_leaderboard(site: Site) -> None:
         apart={score.model for part in parts for block in part.blocks if block.apart for score in block.scores},
         models=len({score.model for score in site.scores}),
         scores=len(site.scores),
-        commit=git.commit(code.commit) if git is not None and code.commit else None,
-        dirty=code.dirty,
         remarks=list(remarks(parts, read_observations(site.project.paths.observations))),
         chains=list(_first_chains(site)),
         cards=[(part.spec, [first for block in part.blocks if (first := _first(block))]) for part in parts],
