@@ -1,5 +1,8 @@
 """Draw the question sets that the demonstration ships: ``python -m lab.scenes [FOLDER]``.
 
+``python -m lab.scenes lessons FOLDER`` draws what the trio's describer is taught about scenes: ``images.npy``, as small
+as it sees them, and ``scenes.jsonl``, with the questions about each, their answers, and what is in its cells.
+
 The scenes are a function of a seed and a number, and so are their photographs and the words of their questions. What
 is drawn twice has the same bytes, with the versions of Pillow and matplotlib that requirements.txt pins.
 """
@@ -8,6 +11,8 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+
+import numpy as np
 
 from driftledger.core.images import png_bytes
 from lab.scenes import mm_sap, mm_vet, mme
@@ -19,9 +24,10 @@ from lab.scenes.mm_vet import Open
 from lab.scenes.mme import YesNo
 from lab.scenes.scene import Scene, make_scene
 from lab.scenes.wording import reworded
+from lab.trio import lessons as taught
 
 FOLDER = Path(__file__).parents[2] / "src" / "driftledger_demo" / "data"
-COUNT, SEED = 120, 1
+COUNT, SEED, LESSONS = 120, 1, 12_000
 
 _ASK: dict[str, Callable[[Scene, int], Iterable[SapQuestion | Open | YesNo]]] = {
     "mm_sap": mm_sap.questions,
@@ -54,5 +60,25 @@ def write(folder: Path) -> None:
             (folder / kind / f"{protocol}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def write_lessons(folder: Path) -> None:
+    """Write what is taught about scenes of another seed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / "images.npy", np.stack([taught._small(number) for number in range(LESSONS)]))
+    lines = []
+    for number in range(LESSONS):
+        scene, asked = make_scene(taught._SEED, number), taught._questions(number)
+        row = {
+            "choices": [one for one in asked if isinstance(one, taught.Choices)],
+            "plain": [one for one in asked if isinstance(one, taught.Plain)],
+            "things": {thing.cell: [thing.size, thing.colour, thing.shape] for thing in scene.things},
+            "taken": sorted(scene.block.cells) if scene.block else [],
+        }
+        lines.append(json.dumps(row) + "\n")
+    (folder / "scenes.jsonl").write_text("".join(lines), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+    if sys.argv[1:2] == ["lessons"]:
+        write_lessons(Path(sys.argv[2]))
+    else:
+        write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
