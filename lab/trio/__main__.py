@@ -31,9 +31,8 @@ def train(
     project = here()
     folder = project.root / FOLDER
     made = workshop(project.settings, load_trio(project.root), project.paths.state / FOLDER, folder)
-    with project.only_one(folder):
-        for part in parts or PARTS:
-            PARTS[part](made)
+    for part in parts or PARTS:
+        PARTS[part](made)
 
 
 @app.command()

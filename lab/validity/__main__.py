@@ -126,12 +126,11 @@ def validity() -> None:
     """Write the report."""
     project = here()
     report = project.root / REPORT
-    with project.only_one(report):
-        found = assemble(project.root)
-        page = tables(found)
-        draw(found, report.with_suffix(".svg"))
-        write_json(report.with_suffix(".json"), found)
-        write_text(report.with_suffix(".md"), page)
+    found = assemble(project.root)
+    page = tables(found)
+    draw(found, report.with_suffix(".svg"))
+    write_json(report.with_suffix(".json"), found)
+    write_text(report.with_suffix(".md"), page)
 
 
 if __name__ == "__main__":

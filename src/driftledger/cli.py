@@ -96,13 +96,13 @@ def init(
     folder: Annotated[Path, typer.Argument(help="Made if it is missing.")] = Path(),
     images: Annotated[Path | None, typer.Option(metavar="DIR", help="Your images, which become a dataset.")] = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="What is selected.")] = None,
-    minimal: Annotated[bool, typer.Option("--minimal", help="Select little.")] = False,
+    minimal: Annotated[bool, typer.Option("--minimal", help="As --preset minimal.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Make a folder a project, in your Git repository or a new one."""
     from driftledger.commands import start
 
-    told = start.init(folder, images=images, preset=preset, minimal=minimal, force=force)
+    told = start.init(folder, images=images, preset=preset or ("minimal" if minimal else None), force=force)
     typer.echo(for_terminal("\n".join(told)))
 
 

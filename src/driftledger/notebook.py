@@ -52,9 +52,8 @@ from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.objects.reach import HERE, Reach
 from driftledger.ledger.published import read_published
 from driftledger.project.catalogue import CatalogueEntry, catalogue
-from driftledger.project.presets import name_of
+from driftledger.project.presets import name_of, section_text
 from driftledger.project.project import Project
-from driftledger.project.scaffold import SECTION, brought
 from driftledger.project.settings import PARAMS
 from driftledger.reports.selected import selected_score
 from driftledger.reports.site.thumbnails import inline
@@ -501,7 +500,7 @@ def evaluate(
     spec = specification("genception")
     changed = {"iterations": iterations, "text_encoder": None}
     try:
-        section = spec.settings.model_validate(load_yaml(brought(spec.name, SECTION))[spec.name] | changed)
+        section = spec.settings.model_validate(load_yaml(section_text(spec.name))[spec.name] | changed)
     except ValidationError as error:
         raise ConfigError(explain(error, "evaluate")) from None
     describer = _component("model", model, Model)  # type: ignore[type-abstract]  # of which it is to be one

@@ -12,6 +12,7 @@ from driftledger.commands.collect import collect, plan
 from driftledger.core.errors import StoreError
 from driftledger.core.registry import OURS
 from driftledger.data.question_sets.files import read_questions
+from driftledger.data.records import read_samples
 from driftledger.project.project import Project
 from tests.conftest import draw
 from tests.support.evaluation import build
@@ -94,8 +95,8 @@ def test_a_plan_counts_what_examples_depend_on_at_most(project: Project) -> None
     names = {"datasets": ["digits"], "genception": [], "trac": ["digits"], "descriptions": ["shown"]}
     project = select(project, models=["gpt_4o", "gpt_4_1"], **names)
     build(project)
-    samples = len(project.built_samples("digits"))
+    samples = len(read_samples(project.paths.dataset("digits")))
     planned = {name: calls.to_dict() for name, calls in plan(project).items()}
     assert planned["models.gpt_4o"]["to_make"] == samples * (1 + 2)
-    support = sum(sample.split == "support" for sample in project.built_samples("digits"))
+    support = sum(sample.split == "support" for sample in read_samples(project.paths.dataset("digits")))
     assert planned["models.gpt_4_1"]["to_make"] == samples * (1 + 2) + 2 * support, "its own, and both models' examples"
