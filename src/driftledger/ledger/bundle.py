@@ -77,9 +77,8 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
         raise LedgerError(f"{for_line(str(out))} is not a bundle; move it away, or name another file with -o")
     contents = Contents(project.root, Reach(trust=True))
     folders = list(dict.fromkeys(each for lineage in evidence.lineages for each in lineage.folders.values()))
-    if absent := contents.fetch(folders):
-        why = f" ({for_line(contents.unfetched)})" if contents.unfetched else ""
-        raise LedgerError(f"{first_few([each.path for each in absent])} cannot be had{why}; run 'dvc pull' first")
+    if absent := [each.path for each in folders if not contents.has(each)]:
+        raise LedgerError(f"{first_few(absent)} is not here; run 'dvc pull' first")
     features = KeptFeatures(project.state / "features")
     made = recompute(project, evidence.lineages, contents, features=features)
     if made.findings:
