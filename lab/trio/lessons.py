@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger.benchmarks._questions.runner import rendered
+from driftledger.benchmarks._questions.collect import rendered
 from driftledger_demo.datasets.arrangements.grammar import (
     GROUNDS,
     INKS,

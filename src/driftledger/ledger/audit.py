@@ -332,9 +332,10 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
             if path is None:
                 unknown.append(f"{folder.path}/{name} is not here; run 'dvc pull'")
             for line in [] if path is None else path.read_bytes().split(b"\n"):
-                if digest.encode() in line and (entry := _object(line)).get(hashed) == digest:
+                entry = _object(line) if digest.encode() in line else {}
+                for image in (each for each in (entry, *entry.get("results", ())) if each.get(hashed) == digest):
                     made = sources.contents.within(folder, card)
-                    place = {"role": role, "folder": folder.path, "file": str(entry.get(shown)), "entry": entry}
+                    place = {"role": role, "folder": folder.path, "file": str(image.get(shown)), "entry": entry}
                     place["card"] = {} if made is None else _object(made.read_bytes())
                     places.append(place | {"parent": _parent(entry), "scores": _scores_of(sources, folder)})
     return places, unknown
@@ -342,7 +343,7 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
 
 def _parent(entry: Mapping[str, Any]) -> str | None:
     """The image that was described and then drawn, by its hash and place."""
-    parent, t = entry.get("parent_sha256"), entry.get("t")
+    parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step")
     where = f"drawn at t = {t - 1}" if isinstance(t, int) and t > 1 else "the original"
     return None if parent is None else f"sha256 {parent}, {where}"
 

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar, cast
 from PIL import Image
 from pydantic import ValidationError
 
-from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.traces import traces
+from driftledger.benchmarks.collecting import Collecting, write_collected
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
-from driftledger.benchmarks.registry import benchmark, runner
-from driftledger.benchmarks.runner import write_collected
+from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.store import CallStore
@@ -200,25 +199,22 @@ def evaluate(
     kept = TemporaryDirectory(prefix="driftledger-")
     try:
         folder = Path(kept.name)
-        card = _build_images(keys["dataset"], images, folder)
+        _build_images(keys["dataset"], images, folder)
         folders = {"dataset": folder / keys["dataset"], "chain": folder / "chains"}
-        protocol = ChainProtocol(card, cast(Model, chosen["model"]), cast(Generator, chosen["generator"]), asked)
-        drawn = {key: keys[key] for key in ("dataset", "model", "generator")}
-        collecting = CollectChains(SPEC, "chain", drawn, protocol, read_samples(folders["dataset"]))
+        spec, drawn = benchmark(SPEC), {key: keys[key] for key in ("dataset", "model", "generator")}
+        asks = {role: (keys[role], chosen[role]) for role in ("model", "generator")}
+        collecting = Collecting(spec, drawn, folders["dataset"], asks, asked.model_dump(mode="json"))
         with CallStore(folder / "calls") as store:
             collected = ask(collecting, store)
-        ends = [chain[-1] for chain in collected]
-        if not any(end.image is not None and end.record.t == iterations for end in ends):
-            lost = [
-                f"{each.sample}: {each.outcome} at t={each.t}, {each.error or 'no reason given'}"
-                for each in (end.record for end in ends)
-            ]
+        ends = {each.unit: each for each in collected}.values()
+        if not any(end.image is not None and end.step == iterations for end in ends):
+            lost = [f"{e.unit}: {e.outcome} at t={e.step}, {e.error or 'no reason given'}" for e in ends]
             raise CoverageError(
                 f"no chain reached t={iterations} ({first_few(lost)}); correct that, or lower iterations"
             )
         write_collected(folders["chain"], collecting, collected)
         scoring = GenCeptionScoring(iterations=iterations, confidence=settings.confidence, seed=seed)
-        scored = runner(SPEC).score(ToScore(keys, folders, scoring, 0.0, {"encoder": looks}))
+        scored = spec.score(ToScore(keys, folders, scoring, 0.0, {"encoder": looks}))
     except BaseException:
         kept.cleanup()
         raise

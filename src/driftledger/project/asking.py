@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TypeVar
 
-from driftledger.benchmarks.runner import Collecting, FailedCalls
+from driftledger.benchmarks.collecting import Collecting, FailedCalls
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.batches import InThisProcess
 from driftledger.collect.call import Planned
 from driftledger.collect.ray import RayWorkers
@@ -19,7 +20,6 @@ from driftledger.core.terminal import Progress
 from driftledger.project.settings import Settings
 
 R = TypeVar("R")
-T = TypeVar("T")
 
 
 def collector_of(
@@ -43,30 +43,24 @@ def collector_of(
     return Collector(store, workers, shards=shards)
 
 
-def ask(collecting: Collecting[T], store: CallStore, collector: Collector | None = None) -> T:
+def ask(collecting: Collecting, store: CallStore, collector: Collector | None = None) -> list[CollectedRecord]:
     """Make every call that is not stored yet, show the progress, and say what it has cost.
 
     Args:
         collector: None: one of its own.
     """
-    if not collecting.calls:
-        return collecting.run(_run_nothing)
     with Progress(collecting.title, total=collecting.calls) as progress:
         if collector is None:
             with Collector(store) as own:
                 collected = collecting.run(partial(_run, own, progress, set()))
         else:
             collected = collecting.run(partial(_run, collector, progress, set()))
-    for component in collecting.components:
+    for component in collecting.asked:
         if isinstance(component, RemoteComponent):
             spent = store.spent(component.fingerprint)
             cost = f", cost {spent.cost:.2f}" if component.prices else ""
             print(f"{called(component)}: {spent.attempts} attempts so far{cost}", flush=True)
     return collected
-
-
-def _run_nothing(planned: Sequence[Planned[R]]) -> list[R]:
-    raise ValueError(f"a stage that only reads asks for {len(planned)} protocols")
 
 
 def _run(collector: Collector, progress: Progress, told: set[str], planned: Sequence[Planned[R]]) -> list[R]:

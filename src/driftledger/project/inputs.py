@@ -1,10 +1,10 @@
-"""What runners get of a project: folders, settings and components, and no project."""
+"""What benchmarks get of a project: folders, settings and components, and no project."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.runner import StageInputs
+from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.core.errors import ConfigError, MissingSourceError, nothing_at
 from driftledger.project.project import Project

@@ -54,9 +54,31 @@ def settings(files: ScoreFiles) -> Row:
     return mapping(mapping(files.score["inputs"])["settings"])
 
 
+def records(folder: Folder) -> list[Row]:
+    """What is collected, a row each: unit, step and repeat, what came of them, and what else the benchmark noted."""
+    return [_flat(line) for line in folder.rows("records.jsonl")]
+
+
+def _flat(line: Row) -> Row:
+    results = [mapping(each) for each in sequence(line["results"])]
+    ended = [text(each, "outcome") for each in results]
+    said = next((each for each in results if each["role"] in ("model", "writer")), {})
+    drawn = next((each for each in results if each.get("image") is not None), {})
+    return {
+        **mapping(line.get("extra", {})),
+        "unit": text(line, "unit"),
+        "step": whole(line["step"], 0, 10**6),
+        "repeat": whole(line.get("repeat", 0), 0, 10**6),
+        "outcome": next((each for each in ended[::-1] if each != "ok"), "ok"),
+        "text": said.get("text"),
+        "image": drawn.get("image"),
+        "results": results,
+    }
+
+
 def description(record: Row) -> str | None:
     """The description of a call that left one."""
-    return text_or_none(record, "description") if text(record, "outcome") in ("ok", "truncated") else None
+    return text_or_none(record, "text") if text(record, "outcome") in ("ok", "truncated") else None
 
 
 def mapping(value: Any) -> Row:
@@ -149,10 +171,16 @@ class Found:
     def outcomes(self, records: Iterable[Row]) -> None:
         self.put(["outcomes"], Counter(text(each, "outcome") for each in records))
 
-    def served(self, role: str, records: Iterable[Row], name: str, fingerprint: str) -> None:
+    def served(self, records: Iterable[Row], *roles: str) -> None:
         """Put how many calls each version of a service answered; local components have none."""
-        versions = ([text_or_none(each, key) or "" for key in (name, fingerprint)] for each in records)
-        self.put(["served", role], Counter(" ".join(filter(None, some)) for some in versions if any(some)))
+        for role in roles:
+            calls = {
+                text(each, "key"): [text_or_none(each, key) for key in ("served_model", "system_fingerprint")]
+                for record in records
+                for each in record["results"]
+                if each["role"] == role and (role != "generator" or each.get("image") is not None)
+            }
+            self.put(["served", role], Counter(" ".join(filter(None, some)) for some in calls.values() if any(some)))
 
     def withhold(self, metrics: Sequence[str], why: str) -> None:
         """Note that these metrics cannot be checked; what is put for them is a placeholder."""

@@ -7,14 +7,15 @@ import numpy as np
 
 from driftledger.benchmarks._chains.records import (
     FRECHET_DIGITS,
-    ChainRecord,
     ChainRequest,
     drawn_images,
     of_repeat,
 )
-from driftledger.benchmarks._chains.scoring import few_images, flags, rows, served_versions, unified
+from driftledger.benchmarks._chains.scoring import few_images, flags, rows, unified
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.fidelity.ratings import Rated, mean_ratings, read_ratings
 from driftledger.benchmarks.fidelity.settings import FidelityScoring
+from driftledger.benchmarks.records import served_versions
 from driftledger.benchmarks.score import REPEAT, STD, Score
 from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, interval, outcomes
 from driftledger.collect.features import FeatureStore, encode_images, encode_texts, read_texts
@@ -60,7 +61,7 @@ def to_redraw(samples: Sequence[Sample]) -> list[Sample]:
     return [sample for sample in samples if sample.split == "test"] or list(samples)
 
 
-def score(given: ToScore) -> Scored:
+def score(given: ToScore, spec: Benchmark) -> Scored:
     """Score a folder of redrawings; where a sheet of ratings is given, with what people think of the descriptions.
 
     Of several repeats each is measured as if it were the only one. A sample is worth the mean over its repeats, and
@@ -70,13 +71,13 @@ def score(given: ToScore) -> Scored:
         CoverageError: fewer than ``min_coverage`` of the redrawings are there.
         ConfigError: the sheet cannot be read.
     """
-    data, scoring = FromDataset(given, "redraw", ChainRecord), cast(FidelityScoring, given.scoring)
+    data, scoring = FromDataset(given, spec.collects[0]), cast(FidelityScoring, given.scoring)
     encoder, samples, repeats = (
         given.encoders["encoder"],
         to_redraw(data.samples),
         range(data.asked(ChainRequest).repeats),
     )
-    of = {(record.repeat, record.sample): record for record in data.records}
+    of = {(record.repeat, record.unit): record for record in data.records}
     drawn = [drawn_images(data.folder, data.records, repeat) for repeat in repeats]
     images = [[some.get((sample.id, 1)) for sample in samples] for some in drawn]
     lost = [
@@ -88,7 +89,7 @@ def score(given: ToScore) -> Scored:
     total = len(repeats) * len(samples)
     reached = total - len(lost)
     check_coverage(reached, total, "images were redrawn", "fidelity", given.min_coverage, lost)
-    said = [[of[repeat, sample.id].description for sample in samples] for repeat in repeats]
+    said = [[of[repeat, sample.id].text for sample in samples] for repeat in repeats]
     alone = [
         _measured(samples, images[repeat], said[repeat], encoder, scoring.ssim_side, given.features)
         for repeat in repeats

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRecord, drawn_images
+from driftledger.benchmarks._chains.records import FRECHET_DIGITS, drawn_images
 from driftledger.benchmarks.scoring import FromDataset
 from driftledger.collect.features import FeatureStore, encode_images, encode_texts, read_texts
 from driftledger.components.base import Encoder
@@ -48,7 +48,7 @@ class Measured(NamedTuple):
 
 
 def measure(
-    data: FromDataset[ChainRecord],
+    data: FromDataset,
     repeat: int,
     encoder: Encoder,
     ends: Sequence[int],
@@ -66,7 +66,7 @@ def measure(
     samples, drawn = data.samples, drawn_images(data.folder, data.records, repeat)
     records = [record for record in data.records if record.repeat == repeat]
     categories = [sample.category or ONE_CATEGORY for sample in samples]
-    texts = {(each.sample, each.t): each.description or "" for each in records if each.outcome.goes_on}
+    texts = {(each.unit, each.step): each.text or "" for each in records if each.outcome.goes_on}
     texts = {place: text for place, text in texts.items() if text and place[1] <= iterations}
     last = np.array(ends)
     similarity, said, shown = (np.full((len(samples), iterations), np.nan) for _ in range(3))
@@ -120,7 +120,7 @@ def measure(
         if max(ends) > 1:
             tables[TEXT_MEAN] = _mean_until(tables[TEXTS][:, 1:], last - 1)
         read = [not each.cut for each in read_texts(fitted, list(texts.values()))]
-    words = [len(each.description.split()) for each in records if each.description is not None]
+    words = [len(each.text.split()) for each in records if each.text is not None]
     return Measured(tables, distances, images, words, read)
 
 

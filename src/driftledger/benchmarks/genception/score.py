@@ -5,11 +5,13 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, of_repeat
-from driftledger.benchmarks._chains.scoring import begun_by, few_images, flags, rows, served_versions, unified
+from driftledger.benchmarks._chains.records import ChainRequest, of_repeat
+from driftledger.benchmarks._chains.scoring import begun_by, few_images, flags, rows, unified
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.genception import measure
 from driftledger.benchmarks.genception.measure import ALL, GC, PIXELS, SIMILARITY, TEXTS, Measured, mean_of
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
+from driftledger.benchmarks.records import CollectedRecord, served_versions
 from driftledger.benchmarks.score import HIGH, LOW, REPEAT, STD, Point, Score
 from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, interval, outcomes
 from driftledger.core.types import Float64
@@ -51,7 +53,7 @@ class _Chains(NamedTuple):
     scoring: GenCeptionScoring
 
 
-def score(given: ToScore) -> Scored:
+def score(given: ToScore, spec: Benchmark) -> Scored:
     """Score a folder of chains.
 
     Of several repeats each is measured as if it were the only one. A sample is worth the mean over its repeats, and
@@ -60,14 +62,14 @@ def score(given: ToScore) -> Scored:
     Raises:
         CoverageError: fewer than ``min_coverage`` of the chains reached T.
     """
-    data, scoring = FromDataset(given, "chain", ChainRecord), cast(GenCeptionScoring, given.scoring)
+    data, scoring = FromDataset(given, spec.collects[0]), cast(GenCeptionScoring, given.scoring)
     encoder, groups = given.encoders["encoder"], data.dataset.groups
     samples, reader = data.samples, given.encoders.get("text_encoder")
     categories = [sample.category or ONE_CATEGORY for sample in samples]
     end_of = {name: scoring.of_category(name, groups) for name in categories}
     ends = [end_of[name] for name in categories]
     repeats = range(data.asked(ChainRequest).repeats)
-    last = {(record.repeat, record.sample): record for record in data.records}
+    last = {(record.repeat, record.unit): record for record in data.records}
     pairs = [(repeat, sample.id, end) for repeat in repeats for sample, end in zip(samples, ends, strict=True)]
     short = [(repeat, name) for repeat, name, end in pairs if not _is_complete(last.get((repeat, name)), end)]
     lost = [f"{name}{of_repeat(repeat)}: {_why(last.get((repeat, name)))}" for repeat, name in short]
@@ -118,14 +120,14 @@ def score(given: ToScore) -> Scored:
     return Scored(scored, rows(named, ended, whole.rows, [each.rows for each in alone]))
 
 
-def _is_complete(record: ChainRecord | None, end: int) -> bool:
-    return record is not None and record.t == end and record.image is not None
+def _is_complete(record: CollectedRecord | None, end: int) -> bool:
+    return record is not None and record.step == end and record.image is not None
 
 
-def _why(record: ChainRecord | None) -> str:
+def _why(record: CollectedRecord | None) -> str:
     if record is None:
         return "no record"
-    return f"{record.outcome} at t={record.t}" + (f", {record.error}" if record.error else "")
+    return f"{record.outcome} at t={record.step}" + (f", {record.error}" if record.error else "")
 
 
 def means_of(

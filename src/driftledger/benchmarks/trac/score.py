@@ -7,11 +7,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.records import CollectedRecord, served_versions
 from driftledger.benchmarks.score import Point, Row, Score
 from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, noted, outcomes
-from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
+from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of
 from driftledger.benchmarks.trac.settings import TracScoring
-from driftledger.collect.call import changed_versions, count_versions, version
+from driftledger.collect.call import changed_versions
 from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
@@ -32,7 +34,7 @@ Flags = NDArray[np.bool_]
 class Retrieval(NamedTuple):
     """What q test descriptions were taken for, among n support descriptions."""
 
-    queries: list[DescriptionRecord]
+    queries: list[CollectedRecord]
     truth: list[str]
     """Their labels."""
     support: list[str]
@@ -63,7 +65,7 @@ class Condition(NamedTuple):
 
     max_tokens: int | None
     shots: int
-    records: list[DescriptionRecord]
+    records: list[CollectedRecord]
     retrieved: Retrieval
     metrics: dict[str, float]
 
@@ -72,8 +74,8 @@ class Condition(NamedTuple):
         return condition_name(self.max_tokens, self.shots)
 
     @property
-    def tested(self) -> list[DescriptionRecord]:
-        return [record for record in self.records if record.split == "test"]
+    def tested(self) -> list[CollectedRecord]:
+        return [record for record in self.records if record.extra["split"] == "test"]
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -83,32 +85,33 @@ class Condition(NamedTuple):
         return self.metrics | {name: float(count) for name, count in (limit | counts).items()}
 
 
-def score(given: ToScore) -> Scored:
+def score(given: ToScore, spec: Benchmark) -> Scored:
     """Score a folder of descriptions.
 
     Raises:
         CoverageError: fewer than ``min_coverage`` of the test samples can be scored under some condition.
     """
-    read = FromDataset(given, "describe", DescriptionRecord)
+    read = FromDataset(given, spec.collects[0])
+    described = [record for record in read.records if record.step]
     card, scoring, asked = read.dataset, cast(TracScoring, given.scoring), read.asked(TracProtocol)
     sampled, labels = card.name in scoring.sampled_classes, {each.id: each.label or "" for each in read.samples}
     conditions: list[Condition] = []
     known: dict[tuple[Any, ...], Retrieval] = {}  # a limit that no description reaches changes nothing
     for length, shots in product(asked.max_tokens, [0, *asked.shots]):
-        records = [record for record in read.records if record.max_tokens == length and record.shots == shots]
-        said = tuple((each.sample, each.split, each.is_there, each.description) for each in records)
+        records = [record for record in described if condition_of(record) == (length, shots)]
+        said = tuple((each.unit, each.is_there, each.text) for each in records)
         if said not in known:
             known[said] = retrieve(records, labels, card, given.encoders["text_encoder"], given.features)
         metrics = metrics_of(known[said], card.leaks, scoring, sampled=sampled)
         condition = Condition(length, shots, records, known[said], metrics)
-        scored_ids = {query.sample for query in condition.retrieved.queries}
-        lost = [f"{each.sample}: {each.outcome}" for each in condition.tested if each.sample not in scored_ids]
+        scored_ids = {query.unit for query in condition.retrieved.queries}
+        lost = [f"{each.unit}: {each.outcome}" for each in condition.tested if each.unit not in scored_ids]
         what, total = f"test samples of {card.name} can be scored", len(condition.tested)
         check_coverage(len(scored_ids), total, what, "trac", given.min_coverage, lost)
         conditions.append(condition)
     headline = conditions[len(asked.shots)]  # of the first length, with the most examples
     retrieved, tested = headline.retrieved, headline.tested
-    served = count_versions({"model": (version(r.served_model, r.system_fingerprint) for r in read.records)})
+    served = served_versions(described)
     pairs = confused_pairs(retrieved.truth, retrieved.top1)[:MOST_PAIRS]
     scored = Score(
         **read.origin(),
@@ -128,7 +131,7 @@ def score(given: ToScore) -> Scored:
         flags=[
             *changed_versions(served),
             *_flags(card, headline),
-            *noted(record.notes for record in read.records),
+            *noted(record.notes for record in described),
         ],
         details={
             "confused": [{**pair._asdict(), "rate": PERCENT * pair.rate} for pair in pairs],
@@ -139,7 +142,7 @@ def score(given: ToScore) -> Scored:
 
 
 def retrieve(
-    records: Sequence[DescriptionRecord],
+    records: Sequence[CollectedRecord],
     labels: Mapping[str, str],
     dataset: DatasetCard,
     encoder: Encoder,
@@ -158,15 +161,18 @@ def retrieve(
         CoverageError: nothing is left on one of the sides.
     """
     support = sorted(
-        (each for each in records if each.split == "support" and each.is_there), key=lambda each: sha256_of(each.sample)
+        (each for each in records if each.extra["split"] == "support" and each.is_there),
+        key=lambda each: sha256_of(each.unit),
     )
-    classes = [labels[each.sample] for each in support]
+    classes = [labels[each.unit] for each in support]
     left = set(classes)
-    queries = [each for each in records if each.split == "test" and each.is_there and labels[each.sample] in left]
+    queries = [
+        each for each in records if each.extra["split"] == "test" and each.is_there and labels[each.unit] in left
+    ]
     if not support or not queries:
         raise CoverageError(f"no description of the {'test' if support else 'support'} set is left to compare")
-    truth, texts = [labels[each.sample] for each in queries], [each.description or "" for each in queries]
-    corpus = [each.description or "" for each in support]
+    truth, texts = [labels[each.unit] for each in queries], [each.text or "" for each in queries]
+    corpus = [each.text or "" for each in support]
     reader = encoder.fitted(corpus)
     kept = features if reader is encoder else None
     of_support, of_queries = encode_texts(reader, corpus, kept), encode_texts(reader, texts, kept)
@@ -182,9 +188,9 @@ def retrieve(
     return Retrieval(
         queries,
         truth,
-        [each.sample for each in support],
+        [each.unit for each in support],
         classes,
-        known([support[index].sample for index in voted.nearest]),
+        known([support[index].unit for index in voted.nearest]),
         right & seen[:, None],
         known([voted.classes[row[0]] for row in voted.winners]),
         known(class_mean(of_support, classes, of_queries)),
@@ -218,10 +224,10 @@ def metrics_of(
     right = sum(retrieved.labels.count(label) for label in retrieved.truth)
     values["chance"] = PERCENT * right / (n * len(retrieved.labels))  # of drawing a support description blindly
     values |= {"leak_rate": _percent(own), "other_rate": _percent(retrieved.other)}
-    values["words"] = exact_mean([len((query.description or "").split()) for query in retrieved.queries])
+    values["words"] = exact_mean([len((query.text or "").split()) for query in retrieved.queries])
     parts = {"top1_naming": own, "top1_not_naming": ~own}
     if leaked:
-        parts["top1_without_leaks"] = np.array([query.sample not in leaked for query in retrieved.queries])
+        parts["top1_without_leaks"] = np.array([query.unit not in leaked for query in retrieved.queries])
     return values | {name: _percent(top1[part]) for name, part in parts.items() if part.any()}
 
 
@@ -279,7 +285,7 @@ def _flags(dataset: DatasetCard, headline: Condition) -> Iterator[str]:
             f"{len(dataset.leaks)} test images are in the support set too "
             f"({first_few(sorted(dataset.leaks))}); top1_without_leaks leaves them out"
         )
-    missing = sum(record.split == "support" for record in headline.records) - len(retrieved.support)
+    missing = sum(record.extra["split"] == "support" for record in headline.records) - len(retrieved.support)
     if missing:
         yield f"{missing} support samples have no description and cannot be retrieved"
     lost = sorted(set(dataset.labels) - set(retrieved.labels))
@@ -294,13 +300,13 @@ def _flags(dataset: DatasetCard, headline: Condition) -> Iterator[str]:
 
 
 def _rows(
-    tested: Sequence[DescriptionRecord], labels: Mapping[str, str], retrieved: Retrieval, sampled: bool
+    tested: Sequence[CollectedRecord], labels: Mapping[str, str], retrieved: Retrieval, sampled: bool
 ) -> Iterator[Row]:
     """Values are there where a sample is scored: it is described, and a support description of its class is left. Of
     sampled classes each is a cluster."""
-    place = {query.sample: index for index, query in enumerate(retrieved.queries)}
+    place = {query.unit: index for index, query in enumerate(retrieved.queries)}
     for record in tested:
-        label, index = labels[record.sample], place.get(record.sample)
+        label, index = labels[record.unit], place.get(record.unit)
         values: dict[str, list[float | None]] = {}
         extra: dict[str, Any] = {"label": label, "scored": index is not None}
         if index is not None:
@@ -309,9 +315,9 @@ def _rows(
             named = {"names_own": bool(retrieved.own[index]), "names_other": bool(retrieved.other[index])}
             extra |= {"nearest": retrieved.nearest[index], **taken, **named}
         yield Row(
-            unit=record.sample,
+            unit=record.unit,
             group=ONE_CATEGORY,
-            cluster=label if sampled else record.sample,
+            cluster=label if sampled else record.unit,
             outcome=record.outcome,
             values=values,
             extra=extra,
