@@ -42,6 +42,8 @@ class Tower(NamedTuple):
 class TorchEncoder(CheckpointComponent, Encoder):
     """An encoder whose features are tensors."""
 
+    loud: ClassVar[tuple[str, ...]] = ("transformers",)
+
     @contextmanager
     def forward_pass(self, given: Sequence[Any]) -> Iterator[None]:
         """Without gradients; running out of memory is an :class:`OutOfMemoryError`."""
@@ -91,19 +93,18 @@ class TransformersEncoder(TorchEncoder):
 
     def load(self, source: Source) -> Tower:
         transformers = import_extra("transformers")
-        with quietly():
-            config = transformers.AutoConfig.from_pretrained(source.location, **self.hub_arguments)
-            if config.model_type not in self.model_types:
-                valid = " or ".join(self.model_types)
-                raise ValueError(f"it holds a {config.model_type!r} model, and {self.provider} reads {valid}")
-            model, report = transformers.AutoModel.from_pretrained(
-                source.location, **REPORTING, **self.weight_arguments, **self.model_arguments
-            )
-            refuse_random(report)
-            process = transformers.AutoImageProcessor.from_pretrained(
-                source.location, backend=self.image_backend, **self.hub_arguments
-            )
-            return Tower(model.to(self.torch_device).eval(), process)
+        config = transformers.AutoConfig.from_pretrained(source.location, **self.hub_arguments)
+        if config.model_type not in self.model_types:
+            valid = " or ".join(self.model_types)
+            raise ValueError(f"it holds a {config.model_type!r} model, and {self.provider} reads {valid}")
+        model, report = transformers.AutoModel.from_pretrained(
+            source.location, **REPORTING, **self.weight_arguments, **self.model_arguments
+        )
+        refuse_random(report)
+        process = transformers.AutoImageProcessor.from_pretrained(
+            source.location, backend=self.image_backend, **self.hub_arguments
+        )
+        return Tower(model.to(self.torch_device).eval(), process)
 
     def look(self, model: Any, pixels: Any) -> Any:
         """The n×d features of preprocessed images, n×3×H×W: the class token after the last layer norm."""
@@ -149,10 +150,9 @@ class CLIP(TransformersEncoder):
 
     def load(self, source: Source) -> Tower:
         tower = super().load(source)
-        with quietly():
-            tokenizer = import_extra("transformers").AutoTokenizer.from_pretrained(
-                source.location, split_special_tokens=True, padding_side="right", **self.hub_arguments
-            )
+        tokenizer = import_extra("transformers").AutoTokenizer.from_pretrained(
+            source.location, split_special_tokens=True, padding_side="right", **self.hub_arguments
+        )
         # The model takes a text's features at its end token; where it finds none, all texts would be the same.
         ids, end = tokenizer("a").input_ids, tower.model.config.text_config.eos_token_id
         end = max(ids) if end == 2 else end  # in old configurations: transformers then takes the highest token
@@ -224,27 +224,24 @@ class OpenCLIP(TorchEncoder):
         # The hub's repositories hold the same weights in formats of other libraries too.
         pickled = ["open_clip_pytorch_model.bin"] if self.allow_pickle else []
         files = [self.weights] if self.weights else [*_SAFE, *pickled]
-        with quietly():
-            folder = source.local(["*.json", "*.txt", "*.model", *files])
-            # open_clip itself decides what it loads, and takes a pickle where one is all that there is.
-            is_safe = any((folder / name).is_file() for name in _SAFE)
-            loadable = [self.weights] if self.weights else [] if is_safe else [file.name for file in folder.iterdir()]
-            for name in loadable:
-                if (name == self.weights and not name.endswith(".safetensors")) or name.endswith((".bin", ".pth")):
-                    self.refuse_pickle(name, _SAFE[0])
-            architecture = self.architecture or f"local-dir:{folder}"
-            model, process = open_clip.create_model_from_pretrained(
-                architecture,
-                str(folder / self.weights) if self.weights else None,
-                precision={"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}[self.dtype],
-                device=self.torch_device,
-            )
-            text = (
-                (open_clip.get_model_config(self.architecture) or {}).get("text_cfg", {}) if self.architecture else {}
-            )
-            elsewhere = "hf_tokenizer_name" in text or "siglip" in (self.architecture or "").lower()
-            tokenizer = None if elsewhere else plain(open_clip.get_tokenizer(architecture))
-            return Tower(model.eval(), process, tokenizer)
+        folder = source.local(["*.json", "*.txt", "*.model", *files])
+        # open_clip itself decides what it loads, and takes a pickle where one is all that there is.
+        is_safe = any((folder / name).is_file() for name in _SAFE)
+        loadable = [self.weights] if self.weights else [] if is_safe else [file.name for file in folder.iterdir()]
+        for name in loadable:
+            if (name == self.weights and not name.endswith(".safetensors")) or name.endswith((".bin", ".pth")):
+                self.refuse_pickle(name, _SAFE[0])
+        architecture = self.architecture or f"local-dir:{folder}"
+        model, process = open_clip.create_model_from_pretrained(
+            architecture,
+            str(folder / self.weights) if self.weights else None,
+            precision={"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}[self.dtype],
+            device=self.torch_device,
+        )
+        text = (open_clip.get_model_config(self.architecture) or {}).get("text_cfg", {}) if self.architecture else {}
+        elsewhere = "hf_tokenizer_name" in text or "siglip" in (self.architecture or "").lower()
+        tokenizer = None if elsewhere else plain(open_clip.get_tokenizer(architecture))
+        return Tower(model.eval(), process, tokenizer)
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         torch, tower = import_extra("torch"), self.loaded
@@ -336,9 +333,8 @@ class DreamSim(TorchEncoder):
             kind, more = transformers.CLIPVisionModelWithProjection, {}
             if name == "dino":
                 kind, more = transformers.ViTModel, {"add_pooling_layer": False}
-            with quietly():
-                arguments = self.weight_arguments | {"revision": None} | more
-                model, report = kind.from_pretrained(str(folder / name), **REPORTING, **arguments)
+            arguments = self.weight_arguments | {"revision": None} | more
+            model, report = kind.from_pretrained(str(folder / name), **REPORTING, **arguments)
             refuse_random(report)
             parts[name] = model.to(self.torch_device).eval()
         return parts
@@ -441,33 +437,30 @@ class Sentence(TorchEncoder):
         code = arguments.pop("trust_remote_code")
         del arguments["revision"]  # of the hub; what is loaded is a folder
         patterns = ["*.json", "*.txt", "*.model", "*.safetensors", *(["*.py"] if code else [])]
-        with quietly():
-            folder = source.local([*patterns, *(["*pytorch_model.bin"] if self.allow_pickle else [])])
-            if not (folder / "modules.json").is_file():  # it would pool by mean what says nothing of pooling
-                raise ConfigError(
-                    f"{self.path!r:.200} holds no modules.json; give a checkpoint of sentence-transformers"
-                )
-            for file in sorted(folder.rglob("pytorch_model.bin")):
-                if not any(file.parent.glob("model*.safetensors")):
-                    self.refuse_pickle(file.relative_to(folder).as_posix(), "model.safetensors")
-            model = library.SentenceTransformer(
-                str(folder),
-                device=self.torch_device,
-                trust_remote_code=code,
-                local_files_only=True,
-                model_kwargs=arguments | {"ignore_mismatched_sizes": True},
-                processor_kwargs={"split_special_tokens": True},
-            )
-            network = model.transformers_model
-            if network is None or not hasattr(model.tokenizer, "split_special_tokens"):
-                raise ValueError("its first module is no transformer with a tokenizer of transformers")
-            # transformers says which weights were missing, and sentence-transformers does not pass it on.
-            first = json.loads((folder / "modules.json").read_text(encoding="utf-8"))[0]["path"]
-            _, report = type(network).from_pretrained(
-                folder / first, config=network.config, device_map="meta", **REPORTING, **arguments
-            )
-            refuse_random(report, unused="pooler")
-            return model.eval()
+        folder = source.local([*patterns, *(["*pytorch_model.bin"] if self.allow_pickle else [])])
+        if not (folder / "modules.json").is_file():  # it would pool by mean what says nothing of pooling
+            raise ConfigError(f"{self.path!r:.200} holds no modules.json; give a checkpoint of sentence-transformers")
+        for file in sorted(folder.rglob("pytorch_model.bin")):
+            if not any(file.parent.glob("model*.safetensors")):
+                self.refuse_pickle(file.relative_to(folder).as_posix(), "model.safetensors")
+        model = library.SentenceTransformer(
+            str(folder),
+            device=self.torch_device,
+            trust_remote_code=code,
+            local_files_only=True,
+            model_kwargs=arguments | {"ignore_mismatched_sizes": True},
+            processor_kwargs={"split_special_tokens": True},
+        )
+        network = model.transformers_model
+        if network is None or not hasattr(model.tokenizer, "split_special_tokens"):
+            raise ValueError("its first module is no transformer with a tokenizer of transformers")
+        # transformers says which weights were missing, and sentence-transformers does not pass it on.
+        first = json.loads((folder / "modules.json").read_text(encoding="utf-8"))[0]["path"]
+        _, report = type(network).from_pretrained(
+            folder / first, config=network.config, device_map="meta", **REPORTING, **arguments
+        )
+        refuse_random(report, unused="pooler")
+        return model.eval()
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         with self.forward_pass(texts):
@@ -483,7 +476,7 @@ class Sentence(TorchEncoder):
             given = model.preprocess([text], prompt=prompt, processing_kwargs={"text": {"truncation": cut}})
             return len(given["input_ids"][0])
 
-        with quietly():
+        with quietly(*self.loud):
             added = length("", cut=False)
             return [
                 PromptUsage(length(text, cut=False) - added, length(text, cut=True) - added)
