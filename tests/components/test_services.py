@@ -161,9 +161,9 @@ def test_what_is_sent_to_a_chat_model(image: ImageFile) -> None:
     }
     assert (reply.text, model.continues) == ("It has long ears.", True)
     assert set(plain) == {"model", "messages", "max_tokens"}
-    assert OpenAIChat(model="m")._body(HELLO)["max_completion_tokens"] == 1024
+    assert OpenAIChat(model="m").body_of(HELLO)["max_completion_tokens"] == 1024
     with pytest.raises(ValueError, match="only the user can show images"):
-        model._body(Conversation((Turn("assistant", (image,)),)))
+        model.body_of(Conversation((Turn("assistant", (image,)),)))
 
 
 def test_what_is_sent_to_a_generator() -> None:

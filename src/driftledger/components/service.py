@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
@@ -306,10 +306,6 @@ class ServiceClient:
         return seconds
 
 
-OneReply: TypeAlias = Callable[[Conversation], Awaitable[Reply]]
-OneImage: TypeAlias = Callable[[str, int], Awaitable[Generated]]
-
-
 class RemoteComponent(Component):
     """A model or a generator behind a service: the same interface, with one call as an awaitable underneath."""
 
@@ -332,15 +328,20 @@ class RemoteComponent(Component):
     def connect(self) -> AbstractAsyncContextManager[Callable[..., Awaitable[Any]]]:
         """A client, open for as long as the context lasts; what it yields makes one attempt at one call.
 
-        That function raises :class:`TransientError` for what may pass, :class:`ServiceError` for what would meet every
-        call, and answers with an outcome for everything else. It does not retry and does not sleep.
+        That function takes a conversation, or a prompt and a seed. It raises :class:`TransientError` for what may pass,
+        :class:`ServiceError` for what would meet every call, and answers with an outcome for everything else. It does
+        not retry and does not sleep.
         """
 
     def line(self, budget: Budget | None = None) -> ServiceClient:
         """A line to the service; without a budget that others share, one that begins with this line."""
         return ServiceClient(self.limits, self.prices, budget or Meter(self.limits, self.title))
 
-    def ask_all(self, calls: Sequence[tuple[tuple[Any, ...], Usage]]) -> list[Answered[Any]]:
+    @abstractmethod
+    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Any:
+        """What a call gives that gives no text and no image."""
+
+    def ask_all(self, calls: Sequence[tuple[tuple[Any, ...], Usage]]) -> list[Any]:
         """Make calls side by side, each given by its arguments and by what it may consume."""
 
         async def answers() -> list[Answered[Any]]:
@@ -348,34 +349,32 @@ class RemoteComponent(Component):
             async with self.connect() as once:
                 return await asyncio.gather(*(line.call(partial(once, *given), most) for given, most in calls))
 
-        return asyncio.run(answers())
+        return [each.answer or self.nothing(Outcome.FAILED, each.error) for each in asyncio.run(answers())]
 
 
 class RemoteModel(RemoteComponent, Model):
     """A model behind a service."""
 
     @abstractmethod
-    def connect(self) -> AbstractAsyncContextManager[OneReply]: ...
-
-    @abstractmethod
     def expected(self, conversation: Conversation) -> Usage:
         """The most that answering ``conversation`` may consume, by estimate; its ``max_tokens`` bounds the answer."""
 
+    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Reply:
+        return Reply("", outcome, error=error, usage=usage)
+
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        answered = self.ask_all([((each,), self.expected(each)) for each in conversations])
-        return [each.answer or Reply("", Outcome.FAILED, error=each.error) for each in answered]
+        return self.ask_all([((each,), self.expected(each)) for each in conversations])
 
 
 class RemoteGenerator(RemoteComponent, Generator):
     """A generator behind a service."""
 
     @abstractmethod
-    def connect(self) -> AbstractAsyncContextManager[OneImage]: ...
-
-    @abstractmethod
     def expected(self, prompt: str) -> Usage:
         """The most that drawing ``prompt`` may consume, by estimate."""
 
+    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Generated:
+        return Generated(None, outcome, error=error, usage=usage)
+
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        calls = [(each, self.expected(each[0])) for each in zip(prompts, seeds, strict=True)]
-        return [each.answer or Generated(None, Outcome.FAILED, error=each.error) for each in self.ask_all(calls)]
+        return self.ask_all([(each, self.expected(each[0])) for each in zip(prompts, seeds, strict=True)])
