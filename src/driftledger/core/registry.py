@@ -40,7 +40,6 @@ OURS: dict[str, dict[str, str]] = {
         "dinov2": "driftledger.components.encoders:DINOv2",
         "clip": "driftledger.components.encoders:CLIP",
         "open_clip": "driftledger.components.encoders:OpenCLIP",
-        "dreamsim": "driftledger.components.encoders:DreamSim",
         "sentence": "driftledger.components.encoders:Sentence",
         "inception": "driftledger.components.encoders:Inception",
     },
