@@ -98,7 +98,6 @@ class Admission(NamedTuple):
     """An attempt that a budget has room for, and ``most`` that it may cost."""
 
     most: float
-    number: int = 0
 
 
 class Budget(Protocol):
@@ -118,45 +117,31 @@ class Meter:
         self._limits = limits
         self._title = title
         self._reserved = 0.0
-        self._under_way = 0
-        self._settled = asyncio.Condition()
 
     async def admit(self, most: float) -> Admission:
-        """Count an attempt that costs ``most`` at its dearest.
+        """Count an attempt that costs ``most`` at its dearest, beside those under way at their dearest.
 
         Raises:
             BudgetError: it does not fit.
         """
-        async with self._settled:
-            limits = self._limits
-            while True:
-                if limits.max_calls is not None and self.calls >= limits.max_calls:
-                    raise BudgetError(
-                        f"{self._title}: limits.max_calls = {limits.max_calls} is used up; finished calls are stored: "
-                        "raise it in params.yaml and run again"
-                    )
-                if limits.max_cost is None or self.cost + self._reserved + most <= limits.max_cost:
-                    break
-                if not self._under_way:
-                    raise BudgetError(
-                        f"{self._title}: {self.cost:.4f} is spent and the next call may cost {most:.4f}: more than "
-                        f"limits.max_cost = {limits.max_cost}; finished calls are stored: raise it in params.yaml and "
-                        "run again"
-                    )
-                await self._settled.wait()  # what is under way may turn out cheaper
-            self.calls += 1
-            self._reserved += most
-            self._under_way += 1
+        limits, spent = self._limits, self.cost + self._reserved
+        why = ""
+        if limits.max_calls is not None and self.calls >= limits.max_calls:
+            why = f"limits.max_calls = {limits.max_calls} is used up"
+        elif limits.max_cost is not None and spent + most > limits.max_cost:
+            why = f"{spent:.4f} is spent or under way, and the next call may cost {most:.4f}: more than limits.max_cost"
+            why += f" = {limits.max_cost}"
+        if why:
+            raise BudgetError(f"{self._title}: {why}; finished calls are stored: raise it in params.yaml and run again")
+        self.calls += 1
+        self._reserved += most
         return Admission(most)
 
     async def settle(self, admission: Admission, cost: float | None) -> None:
         """Count what an attempt has cost; None: it was not made after all."""
-        async with self._settled:
-            self._reserved -= admission.most
-            self._under_way -= 1
-            self.calls -= cost is None
-            self.cost += cost or 0.0
-            self._settled.notify_all()
+        self._reserved -= admission.most
+        self.calls -= cost is None
+        self.cost += cost or 0.0
 
 
 class ServiceClient:
