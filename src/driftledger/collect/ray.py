@@ -75,18 +75,20 @@ class RayWorkers:
         self._settings_of = settings_of
         self._rest = rest
         self._crews: dict[str, _Crew | None] = {}
-        self._ray: Any = None
 
     def _crew(self, component: Component) -> "_Crew | None":
         if component.fingerprint not in self._crews:
             settings = self._settings_of(component)
-            if settings is not None and self._ray is None:
-                self._ray = self._connect()
-            crew = None if settings is None else _Crew(self._ray, component, settings, self._make_room)
-            self._crews[component.fingerprint] = crew
+            self._crews[component.fingerprint] = None if settings is None else _Crew(self, component, settings)
         return self._crews[component.fingerprint]
 
-    def _connect(self) -> Any:
+    @cached_property
+    def ray(self) -> Any:
+        """The library, connected to the cluster by whoever needs it first.
+
+        Raises:
+            WorkersError: there is no such cluster.
+        """
         ray = import_ray(local=self._address is None)
         local = {} if self._address else {"include_dashboard": False, "object_store_memory": 2**30}
         try:
@@ -99,10 +101,10 @@ class RayWorkers:
             raise WorkersError(f"{place} cannot be used ({_message(error)}); start it or correct its address") from None
         return ray
 
-    def _make_room(self, asking: "_Crew") -> bool:
+    def make_room(self, asking: "_Crew") -> bool:
         """Kill the idle actors of all components but one, and say whether there were any."""
         others = (crew for crew in self._crews.values() if crew is not None and crew is not asking)
-        return any([crew.kill_idle() for crew in others])
+        return max([crew.kill_idle() for crew in others], default=False)
 
     def has_room(self, component: Component, under_way: Counter[str]) -> bool:
         if (crew := self._crew(component)) is not None:
@@ -125,20 +127,17 @@ class RayWorkers:
         for crew in self._crews.values():
             if crew is not None:
                 crew.close()
-        if self._ray is not None:
-            self._ray.shutdown()
+        if "ray" in vars(self):
+            self.ray.shutdown()
         self._rest.close()
 
 
 class _Crew:
     """The actors of one component."""
 
-    def __init__(
-        self, ray: Any, component: Component, settings: WorkerSettings, make_room: "Callable[[_Crew], bool]"
-    ) -> None:
-        self._ray = ray
+    def __init__(self, workers: RayWorkers, component: Component, settings: WorkerSettings) -> None:
+        self._workers = workers
         self._recipe = Recipe.of(component)
-        self._make_room = make_room
         devices = component.devices if isinstance(component, CheckpointComponent) else ()
         self.most = settings.replicas or len(devices) or 1
         on_gpu = component.spec["identity"].get("device") == "cuda"
@@ -160,10 +159,10 @@ class _Crew:
             actor = await self._idle.get()
             try:
                 made: list[Finished] = await actor.make.remote(work, images)
-            except self._ray.exceptions.RayTaskError as error:  # what the component raised
+            except self._workers.ray.exceptions.RayTaskError as error:  # what the component raised
                 self._idle.put_nowait(actor)
                 raise error.cause from None
-            except self._ray.exceptions.RayError as error:
+            except self._workers.ray.exceptions.RayError as error:
                 message = _message(error)
                 say(f"{self._recipe.name}: an actor was lost ({message}); another starts")
                 self._drop(actor)
@@ -179,7 +178,7 @@ class _Crew:
 
     def _start_if_needed(self) -> None:
         if self._idle.empty() and len(self._actors) < self.most:
-            actor = self._ray.remote(_Actor).options(**self._needs).remote(self._recipe)
+            actor = self._workers.ray.remote(_Actor).options(**self._needs).remote(self._recipe)
             self._actors.append(actor)
             task = asyncio.create_task(self._wait_for(actor))
             self._tasks.add(task)
@@ -189,7 +188,7 @@ class _Crew:
         """Wait until the cluster has room for an actor, and let it have batches; one that is lost says so then."""
         ready, silent = asyncio.ensure_future(actor.ready.remote()), True
         while not (await asyncio.wait([ready], timeout=_PATIENCE))[0]:
-            if not self._started and not self._make_room(self) and silent:
+            if not self._started and not self._workers.make_room(self) and silent:
                 silent = False
                 say(f"{self._recipe.name}: an actor waits for room in the cluster ({self._needs})")
         ready.exception()  # not awaited
@@ -197,7 +196,7 @@ class _Crew:
         self._idle.put_nowait(actor)
 
     def _drop(self, actor: Any) -> None:
-        self._ray.kill(actor)  # one that cannot be reached may still be at work
+        self._workers.ray.kill(actor)  # one that cannot be reached may still be at work
         self._actors.remove(actor)
         self._started -= 1
 
@@ -213,8 +212,8 @@ class _Crew:
         for task in self._tasks:
             task.cancel()
         for actor in self._actors:
-            with suppress(self._ray.exceptions.RayError):
-                self._ray.kill(actor)
+            with suppress(self._workers.ray.exceptions.RayError):
+                self._workers.ray.kill(actor)
         self._actors.clear()
 
 

@@ -10,7 +10,18 @@ from itertools import count
 from threading import Thread
 from typing import Any, Self, TypeAlias, TypeVar
 
-from driftledger.collect.batches import ENDED, Answer, Batches, InThisProcess, Place, Workers, finished, say, set_error
+from driftledger.collect.batches import (
+    ENDED,
+    Answer,
+    Batches,
+    InThisProcess,
+    Place,
+    Waiting,
+    Workers,
+    finished,
+    say,
+    set_error,
+)
 from driftledger.collect.call import Ask, Call, Finished, Result, Spent, Steps, failed
 from driftledger.collect.plan import expected_of
 from driftledger.collect.store import CallStore
@@ -225,21 +236,10 @@ class Collector:
         while (following := self._next_batch(self._at_work) or self._next_batch(None)) is not None:
             run, place = following
             self._at_work = place.fingerprint
-            batch = []
-            for call, waiting in run.batches.take(place):
-                digest = call.key.digest
-                if (result := self.store.find(digest)) is not None:  # stored since
-                    waiting.set_result(result)
-                elif digest in self._asked:
-                    self._asked[digest].add_done_callback(partial(_pass_on, waiting))
-                else:
-                    self._asked[digest] = waiting
-                    batch.append((call, waiting))
-            if batch:
-                self._under_way[place.fingerprint] += 1
-                task = asyncio.create_task(self._make(run, batch))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+            self._under_way[place.fingerprint] += 1
+            task = asyncio.create_task(self._make(run, run.batches.take(place)))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     def _next_batch(self, fingerprint: str | None) -> "tuple[_Run, Place] | None":
         """Return the next complete batch for which there is room: of one component, or of any."""
@@ -249,18 +249,27 @@ class Collector:
                     return run, place
         return None
 
-    async def _make(self, run: "_Run", batch: "Sequence[tuple[Call, asyncio.Future[Result]]]") -> None:
-        """Make a batch, store its results, and give every unit its result."""
-        component = batch[0][0].component
+    async def _make(self, run: "_Run", batch: Sequence[Waiting]) -> None:
+        """Make those calls of a batch that are still missing, store their results, and give every unit its result."""
+        component, missing = batch[0][0].component, dict[str, Waiting]()
         following = next((p for p, each in run.batches.complete() if each.fingerprint == component.fingerprint), None)
         calls_after = [call for call, _ in run.batches.calls(following)] if following else []
         try:
-            made = await self._workers.make([call for call, _ in batch], calls_after)
-            results = await self._put(made)
-            self._count(run, component, made)
-            for (_, waiting), result in zip(batch, results, strict=True):
-                if not waiting.done():
+            for call, waiting in batch:
+                digest = call.key.digest
+                if (result := self.store.find(digest)) is not None:  # stored since
                     waiting.set_result(result)
+                elif digest in self._asked:
+                    self._asked[digest].add_done_callback(partial(_pass_on, waiting))
+                else:
+                    self._asked[digest] = waiting
+                    missing[digest] = call, waiting
+            if missing:
+                made = await self._workers.make([call for call, _ in missing.values()], calls_after)
+                self._count(run, component, made)
+                for (_, waiting), result in zip(missing.values(), await self._put(made), strict=True):
+                    if not waiting.done():
+                        waiting.set_result(result)
             await asyncio.sleep(0)  # until every unit has come to its next call
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt | SystemExit):  # a component's own, which would end the event loop
@@ -269,8 +278,8 @@ class Collector:
             if not isinstance(error, Exception):
                 raise
         finally:
-            for call, _ in batch:
-                del self._asked[call.key.digest]
+            for digest in missing:
+                del self._asked[digest]
             self._under_way[component.fingerprint] -= 1
             self._wake()
 
