@@ -53,7 +53,7 @@ app.add_typer(stage, name="stage", hidden=True)
 app.add_typer(people.app, name="people", rich_help_panel=EVALUATE)
 
 TrustOption = Annotated[
-    bool, typer.Option("--trust", help="This checkout is my own: ask the remote and MLflow it names, run its code.")
+    bool, typer.Option("--trust", help="This checkout is my own: follow its links, use its DVC cache, run its code.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 NoWaitOption = Annotated[
@@ -314,10 +314,6 @@ def verify(
     regenerate: Annotated[int, typer.Option(min=0, help="How many random calls of each run are made again.")] = 0,
     seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier verification.")] = None,
     ledger: Annotated[bool, typer.Option("--ledger", help="Check the files in ledger/ alone.")] = False,
-    remote: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="A DVC remote to fetch from. Remotes that the checkout names are ignored."),
-    ] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -333,7 +329,7 @@ def verify(
     if ledger:
         verified = ask.verify_ledger(project)
     else:
-        verified = ask.verify(project, run, Reach(remote, trust), regenerated=regenerate, seed=seed)
+        verified = ask.verify(project, run, Reach(trust), regenerated=regenerate, seed=seed)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)
 
