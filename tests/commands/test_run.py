@@ -139,9 +139,9 @@ def test_where_mlflow_alone_fails_the_scores_are_shown(
 ) -> None:
     dvc(say(RUNNING.format("track"), "driftledger: MLflow is away"), "exit 255")
     shown: list[Any] = []
-    monkeypatch.setattr(running, "show_closing", lambda project, mlflow=None: shown.append(mlflow))
+    monkeypatch.setattr(running, "show_closing", lambda project, mlflow: shown.append(mlflow))
     assert run(project, ["track"]) == 2
-    assert shown == [()]
+    assert shown == [False]
     assert "track: MLflow is away" in capfd.readouterr().err
 
 

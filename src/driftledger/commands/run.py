@@ -165,7 +165,7 @@ def _follow(
         what, where = trouble or "DVC ended without saying why", path.relative_to(project.root)
         _tell(f"driftledger: {stage + ': ' if stage else ''}{what}; the whole text is in {where}")
         if stage == "track":
-            show_closing(project, mlflow=())
+            show_closing(project, mlflow=False)
     return (2 if code and mistake else code), ran
 
 
