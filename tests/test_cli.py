@@ -34,7 +34,6 @@ COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
     "stage collect": (collecting, "collect", ["seer"], (["seer"],)),
     "stage score": (stages, "score", ["seer"], ("seer",)),
     "stage report": (stages, "report", [], ()),
-    "stage correlation": (stages, "correlation", [], ()),
     "stage track": (stages, "track", [], ()),
     "report": (stages, "report", [], ()),
     "track": (stages, "track", [], ()),

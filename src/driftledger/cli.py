@@ -457,14 +457,6 @@ def stage_score(context: typer.Context, model: ModelArgument) -> None:
     stages.score(context.obj, model)
 
 
-@stage.command(name="correlation")
-def stage_correlation(context: typer.Context) -> None:
-    """Set our metrics against each other and against the leaderboards in data/leaderboards."""
-    from driftledger.commands import stages
-
-    typer.echo(for_terminal(stages.correlation(context.obj)))
-
-
 stage.command(name="report")(report)
 stage.command(name="track")(track)
 

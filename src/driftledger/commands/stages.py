@@ -125,15 +125,6 @@ def pages(project: Project, out: Path | None, *, images: bool, show: bool) -> No
         webbrowser.open(((out or project.paths.site) / "index.html").absolute().as_uri())
 
 
-def correlation(project: Project) -> str:
-    """Write the correlations, and say which models are on which leaderboard; errors as in
-    :func:`~driftledger.reports.correlation.write_correlation`."""
-    from driftledger.reports.correlation import PAIRS, write_correlation
-
-    with project.only_one(project.paths.reports / PAIRS):
-        return write_correlation(project)
-
-
 def track(project: Project) -> None:
     """Show what is selected in MLflow, say in a line each what that took, and end as a run ends."""
     from driftledger.ledger.lineage import read_all_evidence
@@ -170,7 +161,7 @@ def closing(project: Project, mlflow: Sequence[str] | None = None) -> "Iterator[
     """Yield what :func:`show_closing` prints; lines to be copied are plain text, which is never folded."""
     from driftledger.benchmarks.selection import is_of
     from driftledger.reports.glance import best_number, glance
-    from driftledger.reports.selected import rows_beside, selected_scores
+    from driftledger.reports.scores import rows_beside, selected_scores
 
     try:
         scores = selected_scores(project)

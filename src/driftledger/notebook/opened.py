@@ -27,7 +27,7 @@ from driftledger.ledger.published import read_published
 from driftledger.notebook.shown import Answer, ChainLine, Chains, Compared
 from driftledger.project.project import Project
 from driftledger.project.settings import PARAMS
-from driftledger.reports.selected import selected_score
+from driftledger.reports.scores import selected_score
 
 if TYPE_CHECKING:
     import pandas as pd
