@@ -32,12 +32,11 @@ SPECIFICATIONS = (
 LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("core",),),
     (("metrics",), ("benchmarks._questions.parsing",)),  # pure functions of arrays and of text
+    (("data",),),
     (("components.base",),),
     (("components.card",),),
     (("components.checkpoints",), ("components.service",)),
     (("components",),),
-    (("data",),),
-    (("components.functions",),),
     (("collect",),),
     (SPECIFICATIONS,),
     (("benchmarks",),),
@@ -60,7 +59,7 @@ COMPONENTS = (
 )
 READERS = (
     *("ledger.audit", "reports.leaderboard"),
-    *("tracking.content", "notebook.opened"),
+    *("tracking.content", "notebook"),
 )
 """They read stored files, so that a score can be traced without a single component."""
 

@@ -51,7 +51,7 @@ def neural_selection(params: dict[str, Any]) -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """The checkout with the trio in it, selected and evaluated, each checkpoint loaded once."""
     checkout = make_checkout(tmp_path_factory.mktemp("neural"))
-    shutil.copytree(REPOSITORY / "trio", checkout.root / "trio")
+    shutil.copytree(REPOSITORY / "trio", checkout.root / "trio", ignore=shutil.ignore_patterns("lessons"))
     build_inception(checkout.root / "trio" / "inception")
     (checkout.root / ".gitignore").open("a").write("/trio/\n")
     checkout.params(neural_selection)

@@ -26,7 +26,7 @@ MODELS = ["trio_llava_early", "trio_llava_final"]
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """The preset ``neural`` with fewer models, evaluated in one process without DVC."""
     root = tmp_path_factory.mktemp("neural")
-    shutil.copytree(REPOSITORY / "trio", root / "trio")
+    shutil.copytree(REPOSITORY / "trio", root / "trio", ignore=shutil.ignore_patterns("lessons"))
     shutil.copy(DEFAULT, root)
     apply_preset(root, "neural")
     params = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))

@@ -1,5 +1,6 @@
 """Each part trained for two steps, saved, and loaded by the ordinary adapters: they are shown what it was taught on."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -24,10 +25,9 @@ from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Conversation, ImageFile, Outcome
+from driftledger_demo import scenes
 from driftledger_demo.datasets.arrangements.grammar import Arrangement, Thing
-from lab.scenes.drawing import draw as draw_scene
-from lab.scenes.scene import make_scene
-from lab.trio import autoencoder, describer, eye, lessons, looker, painter, pair, train
+from lab.trio import autoencoder, describer, eye, looker, painter, pair, train
 from lab.trio.cells import looks_of, numbered
 from lab.trio.lessons import Asked, Lessons, Prompts
 from lab.trio.settings import FOLDER, TrioSettings, choice_prompt, ways_to_ask, ways_to_tell
@@ -40,6 +40,7 @@ pytestmark = pytest.mark.neural
 
 SETTINGS = default_settings()
 STEPS, SCENES = 2, 20
+DRAWINGS = Path(scenes.__file__).parent / "data" / "drawings"
 BATCHES: dict[ModuleType, tuple[str, ...]] = {
     autoencoder: ("_BATCH", "_MEASURED"),
     eye: ("_BATCH",),
@@ -62,12 +63,31 @@ def short() -> TrioSettings:
             part |= {"mix": dict.fromkeys(part["mix"], 4)} if "mix" in part else {}
             names = part.get("milestones", {})
             names.update({name: min(steps, STEPS) for steps, name in enumerate(names, 1)})
-    return TrioSettings.model_validate(content | {"scenes": SCENES})
+    return TrioSettings.model_validate(content)
 
 
-def workshop(root: Path) -> Workshop:
+@pytest.fixture(scope="module")
+def lessons(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some of the shipped drawings and questions, as lessons."""
+    folder = tmp_path_factory.mktemp("lessons")
+    images = [Image.open(DRAWINGS / "images" / f"{number:04d}.png").resize((64, 64)) for number in range(SCENES)]
+    np.save(folder / "images.npy", np.stack([np.asarray(image) for image in images]))
+    rows = [
+        {"choices": [], "plain": [], "things": {"4": ["large", "red", "star"]}, "taken": [0, 1]} for _ in range(SCENES)
+    ]
+    for line in (DRAWINGS / "mm_sap.jsonl").read_text(encoding="utf-8").splitlines():
+        asked = json.loads(line)
+        if (number := int(asked["id"][:4])) < SCENES:
+            right = asked.get("answer", asked["refusal"])
+            rows[number]["choices"].append([asked["question"], asked["options"], right])
+            rows[number]["plain"].append([asked["question"], right])
+    (folder / "scenes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return folder
+
+
+def workshop(root: Path, lessons: Path) -> Workshop:
     made = train.workshop(SETTINGS, short(), root / "state", root / FOLDER)
-    return replace(made, place=made.place._replace(device="cpu"))
+    return replace(made, place=made.place._replace(device="cpu"), lessons=lessons)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -81,9 +101,9 @@ def little() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def trained(little: None, tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+def trained(little: None, lessons: Path, tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     """All parts."""
-    at = workshop(tmp_path_factory.mktemp("trained"))
+    at = workshop(tmp_path_factory.mktemp("trained"), lessons)
     for part in train.PARTS.values():
         part(at)
     return at
@@ -120,13 +140,13 @@ def test_a_folder_for_each_checkpoint_and_no_pickle_in_it(trained: Workshop) -> 
     assert {file.suffix for file in map(Path, hashes(trained.folder))} <= {".safetensors", ".json", ".txt", ".jinja"}
 
 
-def test_one_recipe_leaves_a_checkpoint_at_each_milestone(tmp_path: Path) -> None:
+def test_one_recipe_leaves_a_checkpoint_at_each_milestone(tmp_path: Path, lessons: Path) -> None:
     steps = {f"llava_{step}": step for step in (1, 2, 3, 4)}
     trio = short().model_dump()
     trio["describer"] |= {"course": trio["describer"]["course"] | {"steps": 4}, "milestones": steps}
     trio["polish"]["milestones"] = {}
     at = train.workshop(SETTINGS, TrioSettings.model_validate(trio), tmp_path / "state", tmp_path / FOLDER)
-    at = replace(at, place=at.place._replace(device="cpu"))
+    at = replace(at, place=at.place._replace(device="cpu"), lessons=lessons)
     train.train_describer(at)
     assert {folder.name for folder in at.folder.iterdir()} == set(steps)
     weights = {name: sha256_file(at.folder / name / "model.safetensors") for name in steps}
@@ -163,9 +183,9 @@ def test_milestones_differ_in_what_was_learnt_alone(trained: Workshop, one: str,
 def test_training_again_writes_the_same_bytes_whatever_was_there_already(trained: Workshop, tmp_path: Path) -> None:
     """Once from the finished state, and once anew where somebody has trained the first halves before."""
     again = replace(trained, folder=tmp_path / "again")
-    anew = workshop(tmp_path / "anew")
+    anew = workshop(tmp_path / "anew", trained.lessons)
     prompts = Prompts(ways_to_ask(SETTINGS), choice_prompt(SETTINGS))
-    train.train_eye(anew, Lessons(prompts, SCENES))
+    train.train_eye(anew, Lessons(prompts, trained.lessons))
     train.train_autoencoder(anew)
     for at in (again, anew):
         for part in train.PARTS.values():
@@ -188,7 +208,7 @@ def test_the_describer_answers(trained: Workshop, shown: dict[Arrangement, Image
 def test_the_describer_is_asked_as_it_was_taught(trained: Workshop, shown: dict[Arrangement, ImageFile]) -> None:
     """The same tokens up to the answer, and the same pixels."""
     chat = model(trained).loaded.chat
-    processor = describer.build_processor(Lessons(Prompts(ways_to_ask(SETTINGS), ""), SCENES).words)
+    processor = describer.build_processor(Lessons(Prompts(ways_to_ask(SETTINGS), ""), trained.lessons).words)
     for way in (*ways_to_ask(SETTINGS), "Is there a ring?\nA. No\nB. Perhaps, \U0001f600"):
         for one, image in shown.items():
             asked = chat.encode([chat.prompt(Conversation.ask(way, image))])
@@ -210,14 +230,6 @@ def test_only_answers_are_learnt(trained: Workshop) -> None:
     image = processor.tokenizer.convert_tokens_to_ids("<image>")
     assert (inputs["input_ids"] == image).sum(dim=1).tolist() == [64] * 4
     assert torch.equal(inputs["input_ids"][targets >= 0], targets[targets >= 0])
-
-
-def test_scenes_are_shrunk_as_evaluation_shrinks_them(trained: Workshop) -> None:
-    process = model(trained).loaded.chat.processor.image_processor
-    for number in range(4):
-        whole, small = draw_scene(make_scene(lessons._SEED, number)), lessons._small(number)
-        one, other = (process(picture, return_tensors="pt")["pixel_values"] for picture in (whole, small))
-        assert torch.equal(one, other)
 
 
 # --- the painter ------------------------------------------------------------------------------------------------------
