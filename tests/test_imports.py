@@ -18,12 +18,11 @@ SOURCE = REPOSITORY / "src" / "driftledger"
 LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("core",),),
     (("metrics",), ("benchmarks._questions.parsing",)),  # pure functions of arrays and of text
+    (("data",),),
     (("components.base",),),
     (("components.card",),),
     (("components.checkpoints",), ("components.service",)),
     (("components",),),
-    (("data",),),
-    (("components.functions",),),
     (("collect",),),
     (("benchmarks",),),
     (("project",),),
@@ -45,7 +44,7 @@ COMPONENTS = (
 )
 READERS = (
     *("ledger.audit", "reports.leaderboard"),
-    *("tracking.content", "notebook.opened"),
+    *("tracking.content", "notebook"),
 )
 """They read stored files, so that a score can be traced without a single component."""
 

@@ -1,6 +1,6 @@
 """``python -m lab.trio``: the stages ``train_trio`` and ``measure_trio`` of ``trio/dvc.yaml``.
 
-Another file of this folder that is edited makes the training stale, which takes over an hour; what measures is in
+A change of any other file in this folder makes the training stale, which takes over an hour; what measures is in
 ``lab/validity``.
 """
 
@@ -31,9 +31,10 @@ def train(
     project = here()
     folder = project.root / FOLDER
     made = workshop(project.settings, load_trio(project.root), project.paths.state / FOLDER, folder)
-    with project.only_one(folder):
-        for part in parts or PARTS:
-            PARTS[part](made)
+    if not made.lessons.is_dir():
+        raise ConfigError(f"{made.lessons} is missing; run 'python -m lab.scenes lessons {FOLDER}/lessons'")
+    for part in parts or PARTS:
+        PARTS[part](made)
 
 
 @app.command()

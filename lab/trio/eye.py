@@ -1,6 +1,6 @@
 """The describer's eye: a CLIP image tower that has learnt to see before it is spoken about, as LLaVA's has.
 
-Every patch learns what is in its cell of the 3×3 grid, in arrangements and in the scenes of the question sets.
+Every patch learns what is in its cell of the 3×3 grid, in arrangements and in scenes.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,9 @@ from torch import Tensor, nn
 from transformers import CLIPVisionConfig, CLIPVisionModel
 
 from driftledger_demo.datasets.arrangements import grammar
-from lab.scenes import knowledge
 from lab.trio.autoencoder import as_input
 from lab.trio.cells import UNASKED, looks_of, numbered, numbers_to_tell
-from lab.trio.lessons import Lessons
+from lab.trio.lessons import SCENE_COLOURS, SCENE_SHAPES, SCENE_SIZES, Lessons
 from lab.trio.loop import half
 from lab.trio.stream import Random, arrangements, images, worn
 
@@ -24,9 +23,9 @@ _BATCH = 48
 _ATTRIBUTES = tuple(
     tuple(dict.fromkeys((*one, *other)))
     for one, other in (
-        (grammar.SIZES, knowledge.SIZES),
-        (grammar.INKS, knowledge.COLOURS),
-        (grammar.SHAPES, knowledge.SHAPES),
+        (grammar.SIZES, SCENE_SIZES),
+        (grammar.INKS, SCENE_COLOURS),
+        (grammar.SHAPES, SCENE_SHAPES),
     )
 )
 

@@ -1,18 +1,20 @@
 """What the describer is taught: an image, what is asked about it, and the answer.
 
-Arrangements are described, and the scenes of the embedded question sets are asked about: the same kinds of questions as
-in those sets, about scenes of another seed. Nothing here looks at how an answer will be scored.
+Arrangements are described, and scenes are asked about: the same kinds of questions as in the shipped question sets,
+about other scenes, which ``python -m lab.scenes lessons trio/lessons`` draws. Nothing here looks at how an answer will
+be scored.
 """
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import cycle, product
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from driftledger.benchmarks._questions.collect import rendered
 from driftledger_demo.datasets.arrangements.grammar import (
@@ -20,20 +22,16 @@ from driftledger_demo.datasets.arrangements.grammar import (
     INKS,
     PLACES,
     SHAPES,
-    SIDE,
     SIZES,
     Arrangement,
     Thing,
 )
-from lab.scenes import mm_sap, mm_vet, mme
-from lab.scenes.drawing import draw
-from lab.scenes.mm_sap import SapQuestion
-from lab.scenes.scene import make_scene
 from lab.trio.cells import Looks
 from lab.trio.stream import Random, arrangements, images, worn
 
-_SEED = 2
-"""Of the scenes that are asked about; the question sets of params.yaml have 1."""
+SCENE_SIZES = ("small", "medium-sized", "large")
+SCENE_COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "black", "grey", "white")
+SCENE_SHAPES = ("circle", "square", "triangle", "diamond", "star", "cross", "ring", "heart")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -69,12 +67,19 @@ class Plain(NamedTuple):
 
 
 class Lessons:
-    """Batches of descriptions and of questions. ``scenes`` of them are drawn once, and asked about again and again."""
+    """Batches of descriptions and of questions, about the scenes in a folder."""
 
-    def __init__(self, prompts: Prompts, scenes: int) -> None:
+    def __init__(self, prompts: Prompts, folder: Path) -> None:
         self._prompts = prompts
-        self._scenes = np.stack([_small(number) for number in range(scenes)])
-        self._asked = [_questions(number) for number in range(scenes)]
+        self._scenes: NDArray[np.uint8] = np.load(folder / "images.npy")
+        self._asked: list[list[Choices | Plain]] = []
+        self._looks: list[tuple[Looks, frozenset[int]]] = []
+        for line in (folder / "scenes.jsonl").read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            choices = [Choices(question, tuple(options), right) for question, options, right in row["choices"]]
+            self._asked.append([*choices, *(Plain(*one) for one in row["plain"])])
+            things = {int(cell): (size, colour, shape) for cell, (size, colour, shape) in row["things"].items()}
+            self._looks.append((things, frozenset(row["taken"])))
 
     @property
     def words(self) -> list[str]:
@@ -100,15 +105,7 @@ class Lessons:
     def looks(self, random: Random, count: int) -> tuple[NDArray[np.uint8], list[tuple[Looks, frozenset[int]]]]:
         """Scenes, what is in their cells, and the cells that something other than a thing takes up."""
         numbers = random.integers(len(self._scenes), size=count).tolist()
-        scenes = [make_scene(_SEED, number) for number in numbers]
-        found: list[tuple[Looks, frozenset[int]]] = [
-            (
-                {thing.cell: (thing.size, thing.colour, thing.shape) for thing in scene.things},
-                scene.block.cells if scene.block else frozenset(),
-            )
-            for scene in scenes
-        ]
-        return self._scenes[numbers], found
+        return self._scenes[numbers], [self._looks[number] for number in numbers]
 
     def _ask(self, random: Random, asked: Sequence[Choices | Plain]) -> tuple[str, str]:
         """Of options there are two up to all; the answer is the right one's text, which is easier than its letter."""
@@ -119,36 +116,6 @@ class Lessons:
         shown = [one.right, *random.permutation(wrong)[: random.integers(1, len(wrong) + 1)].tolist()]
         options = random.permutation(shown).tolist()
         return rendered(self._prompts.choice, one.question, options), one.right
-
-
-def _small(number: int) -> NDArray[np.uint8]:
-    """A scene at the size that the describer sees, as its image processor shrinks it."""
-    return np.asarray(draw(make_scene(_SEED, number)).resize((SIDE, SIDE), Image.Resampling.BICUBIC))
-
-
-def _questions(number: int) -> list[Choices | Plain]:
-    """About a scene: to choose among options, and to answer freely, where those of choices are answers too."""
-    scene = make_scene(_SEED, number)
-    choices = [_choices(one) for one in mm_sap.questions(scene, _SEED)]
-    return [
-        *choices,
-        *(Plain(one.question, one.right) for one in choices),
-        *(Plain(one.question, one.answer.capitalize()) for one in mme.questions(scene, _SEED)),
-        *(Plain(one.question, _said(one.answer)) for one in mm_vet.questions(scene, _SEED)),
-    ]
-
-
-def _choices(asked: SapQuestion) -> Choices:
-    return Choices(asked.question, asked.options, asked.refusal if asked.answer is None else asked.answer)
-
-
-def _said(truth: str) -> str:
-    """A ground truth as an answer: all that <AND> joins, the first of what <OR> joins."""
-    return ", ".join(_first(part) for part in truth.split("<AND>"))
-
-
-def _first(alternatives: str) -> str:
-    return alternatives.split("<OR>")[0]
 
 
 def words_of(texts: Iterable[str]) -> set[str]:

@@ -76,8 +76,6 @@ class Measured(Strict):
 
 class TrioSettings(Strict):
     seed: int = Field(ge=0, lt=2**32)
-    scenes: int = Field(ge=1, le=1_000_000)
-    """How many scenes the describer is asked about."""
     eye: Part
     """Of the describer."""
     describer: Taught

@@ -30,6 +30,8 @@ class Workshop:
     place: Place
     folder: Path
     """Where checkpoints go, each into a folder of its name."""
+    lessons: Path
+    """Scenes, and what is asked about them."""
 
 
 def workshop(settings: Settings, trio: TrioSettings, state: Path, folder: Path) -> Workshop:
@@ -37,12 +39,12 @@ def workshop(settings: Settings, trio: TrioSettings, state: Path, folder: Path) 
     asked = [ways_to_ask(settings), ways_to_tell(settings), choice_prompt(settings)]
     chosen = sha256_of([trio.model_dump(mode="json"), asked])[:16]
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    return Workshop(settings, trio, Place(state / chosen, device, trio.seed), folder)
+    return Workshop(settings, trio, Place(state / chosen, device, trio.seed), folder, folder / "lessons")
 
 
 def train_describer(at: Workshop) -> None:
     """A LLaVA, in two rounds."""
-    lessons = Lessons(Prompts(ways_to_ask(at.settings), choice_prompt(at.settings)), at.trio.scenes)
+    lessons = Lessons(Prompts(ways_to_ask(at.settings), choice_prompt(at.settings)), at.lessons)
     processor = describer.build_processor(lessons.words)
     model = describer.build(processor, train_eye(at, lessons)).to(at.place.device)
     for name, part in (("describer", at.trio.describer), ("polish", at.trio.polish)):

@@ -1,13 +1,15 @@
-"""Every score of the models and generators that are ranked, with the values of single samples behind it."""
+"""Every score of the models and generators that are ranked, and whether they are in the order of their training."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftledger.benchmarks.base import Benchmark, Input
-from driftledger.benchmarks.registry import benchmarks
+from driftledger.benchmarks.coverage import Difference, difference
+from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score, base_key
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
@@ -19,25 +21,21 @@ ALL_METRICS = ("fidelity",)
 """Benchmarks of which every metric is ranked, since they have no one headline; of the others the first is."""
 
 
-class Unit(NamedTuple):
-    """One sample or question behind a score."""
-
-    value: float
-    stratum: str
-    """A category of the score: each counts once, whatever its size, and is drawn from by itself."""
-    cluster: str
-    """What is drawn with it: questions about one image are answered well or badly together."""
-
-
 class Reading(NamedTuple):
-    """A metric's value with its interval; no units for a metric of all samples together, as a Fréchet distance is."""
+    """A metric's value with its interval, if it has one."""
 
     value: float
     low: float | None
     high: float | None
-    units: Mapping[str, Unit]
-    score: Score | None
+    score: Score | None = None
     """Which says how much of what was asked is in it."""
+
+    @property
+    def point(self) -> dict[str, float | None]:
+        """As the report holds it, to six decimals: later ones vary with the processor."""
+        coverage = 1.0 if self.score is None else self.score.scored / self.score.total
+        point = {"value": self.value, "coverage": coverage, "low": self.low, "high": self.high}
+        return {name: None if value is None else round(value, 6) + 0.0 for name, value in point.items()}
 
 
 class Place(NamedTuple):
@@ -63,7 +61,7 @@ def collect(
     run = settings.run
     ranked = {"model": models, "generator": generators}
     ranked |= {"description": run.descriptions[:1], "text_encoder": run.text_encoders[:1]}
-    found: dict[Place, Reading] = {}
+    readings: dict[Place, Reading] = {}
     for spec in benchmarks():
         for keys in settings.keys_of(spec):
             if any(keys[key] not in names for key, names in ranked.items() if key in keys):
@@ -76,29 +74,27 @@ def collect(
             if "{t}" in spec.metrics[0].key and score.inputs.protocol.get("iterations") != iterations:
                 raise StoreError(f"{folder} has another T than params.yaml; run 'make run-neural'")
             for place, reading in _readings(spec, keys, score, rows):
-                found.setdefault(place, reading)  # a metric without an encoder is the same through each
-    return found
+                readings.setdefault(place, reading)  # a metric without an encoder is the same through each
+    return readings
 
 
 def _readings(
     spec: Benchmark, keys: Mapping[str, str], score: Score, rows: Sequence[Row]
 ) -> list[tuple[Place, Reading]]:
-    found = []
+    readings = []
     every = sorted(key for key in score.metrics if base_key(key) == key)
     for key in every if spec.name in ALL_METRICS else spec.members(spec.metrics[0], score):
         metric = spec.metric(key)
         if metric is None or (spec.name in ALL_METRICS and metric.higher_is_better is None):
             continue
-        scale = 100.0 if metric.pairing == "ratio" else 1.0
-        units = {}
-        for row in rows:
-            values = [value for value in metric.values_in(row, key) if value is not None]
-            if values:
-                units[row.unit] = Unit(scale * exact_mean(values), row.group, row.cluster)
         low, high = score.interval(key) or (None, None)
-        if low is None and units:
-            values, strata = [unit.value for unit in units.values()], [unit.stratum for unit in units.values()]
-            low, high = mean_interval(np.array(values), strata, score.confidence).interval or (None, None)
+        if low is None:
+            scale = 100.0 if metric.pairing == "ratio" else 1.0
+            per_row = [(row.group, [v for v in metric.values_in(row, key) if v is not None]) for row in rows]
+            units = [(group, scale * exact_mean(values)) for group, values in per_row if values]
+            if units:
+                values, strata = np.array([value for _, value in units]), [group for group, _ in units]
+                low, high = mean_interval(values, strata, score.confidence).interval or (None, None)
         through = keys.get("encoder") or keys.get("text_encoder") or ""
         place = Place(
             spec.name,
@@ -108,5 +104,59 @@ def _readings(
             keys.get("generator", "") if Input.DRAWN in metric.needs else "",
             score.model,
         )
-        found.append((place, Reading(score.metrics[key], low, high, units, score)))
-    return found
+        readings.append((place, Reading(score.metrics[key], low, high, score)))
+    return readings
+
+
+def rank(
+    place: Place, readings: Mapping[str, Reading], names: Sequence[str], controls: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Say whether one metric puts ``names``, from the least trained to the most, in this order, and controls last.
+
+    A verdict is None where a reading or an interval is missing, or where coverages lie too far apart.
+    """
+    metric = benchmark(place.benchmark).metric(place.metric)
+    sign = -1.0 if metric is not None and metric.higher_is_better is False else 1.0
+    points = {name: reading.point for name, reading in readings.items()}
+    values = {name: sign * reading.value for name, reading in readings.items()}
+    stages = [name for name in names if name in readings]
+    complete = len(stages) == len(names) and _apart([readings[name] for name in stages]) is None
+    neighbours = list(pairwise(stages))
+    below = {}
+    for control in controls:
+        if control in readings:
+            fair = complete and _apart([*(readings[name] for name in stages), readings[control]]) is None
+            below[control] = {
+                "point": points[control],
+                "last": all(values[control] < values[name] for name in stages) if fair else None,
+                "disjoint": _all(_disjoint(points[control], points[name]) for name in stages) if fair else None,
+            }
+    apart = _apart(readings.values())
+    return {
+        **{role: name or None for role, name in place._asdict().items()},
+        "higher_is_better": sign > 0,
+        "values": {name: points[name] for name in stages},
+        "rises": all(values[one] < values[other] for one, other in neighbours) if complete else None,
+        "disjoint": _all(_disjoint(points[one], points[other]) for one, other in neighbours) if complete else None,
+        "controls": below,
+        "apart": apart.reason if apart else None,
+    }
+
+
+def _apart(readings: Iterable[Reading]) -> Difference | None:
+    """How much less is counted of one than of another, where that is too much to rank them, as ``compare`` has it."""
+    scores = [each.score for each in readings if each.score is not None]
+    scores.sort(key=lambda score: score.counted / score.total)
+    most = difference(scores[-1], scores[0]) if scores else None
+    return most if most and most.why else None
+
+
+def _disjoint(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool | None:
+    if None in (one["low"], one["high"], other["low"], other["high"]):
+        return None
+    return bool(one["high"] < other["low"] or other["high"] < one["low"])
+
+
+def _all(verdicts: Iterable[bool | None]) -> bool | None:
+    known = list(verdicts)
+    return None if None in known else all(known)

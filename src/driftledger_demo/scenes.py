@@ -1,6 +1,6 @@
 """Question sets about drawn scenes and about photographs of them, of which every fact is known.
 
-The images and questions in ``data/`` were drawn once by ``python -m lab.scenes``.
+The images and questions in ``data/`` were drawn once; ``python -m lab.scenes sets FOLDER`` draws them again.
 """
 
 import json

@@ -17,9 +17,7 @@ import pytest
 from driftledger.metrics import (
     agreement,
     capabilities,
-    confusion,
     drift,
-    drift_rate,
     naming,
     neighbours,
     paired,
@@ -90,15 +88,6 @@ def of_capabilities(case: Any) -> Compared:
         yield list(measured), list(case[function.__name__])
         for name, expected in case[function.__name__].items():
             yield tuple(measured[name]), tuple(map(number, expected))
-
-
-def of_confusion(case: Any) -> Compared:
-    found = confusion.confused_pairs(case["labels"], case["predicted"])
-    yield [[*pair, pair.rate] for pair in found], case["expected"]
-
-
-def of_drift_rate(case: Any) -> Compared:
-    yield drift_rate.decay(case["means"], case["step"])._asdict(), case["expected"]
 
 
 def of_structural(case: Any) -> Compared:

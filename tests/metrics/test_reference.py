@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from importlib.util import find_spec
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -11,10 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.linalg
-import scipy.optimize
 import scipy.signal
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
@@ -24,7 +22,6 @@ from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from driftledger.metrics.agreement import agreement
 from driftledger.metrics.capabilities import by_combination
 from driftledger.metrics.drift import cosine_similarity
-from driftledger.metrics.drift_rate import decay, rate_interval
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.groups import Difference, groups, holm, shown
 from driftledger.metrics.intervals import clustered_mean_interval, mean_interval, proportion_interval, share_interval
@@ -37,7 +34,6 @@ from driftledger.metrics.paired import (
     paired_clustered_interval,
     paired_interval,
 )
-from driftledger.metrics.pixel_distance import pixel_distance, pixels
 from driftledger.metrics.repeats import mean_over_repeats, spread
 from driftledger.metrics.retrieval import class_mean, votes
 from driftledger.metrics.self_awareness import MEASURES, by_group, over_permutations, score
@@ -45,7 +41,6 @@ from driftledger.metrics.structural import comparable, structural_similarity
 from driftledger.metrics.yes_no import YesNoScores, total
 
 Array = NDArray[np.float64]
-few = settings(derandomize=True, max_examples=20, deadline=None)
 
 
 def dice(seed: int) -> np.random.Generator:
@@ -100,15 +95,6 @@ def test_frechet_distance_is_pytorch_fids_where_that_is_well_posed() -> None:
     assert frechet_distance(a, b) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.skipif(find_spec("cleanfid") is None, reason="clean-fid is not installed")
-def test_frechet_distance_is_clean_fids() -> None:
-    from cleanfid.fid import frechet_distance as clean
-
-    a, b = features(200, 16, 1), features(150, 16, 2)
-    theirs = clean(a.mean(axis=0), np.cov(a, rowvar=False), b.mean(axis=0), np.cov(b, rowvar=False))
-    assert frechet_distance(a, b) == pytest.approx(float(theirs), rel=1e-5)
-
-
 @pytest.mark.parametrize(("n", "d"), [(20, 512), (64, 512), (500, 32), (900, 300)])
 def test_a_shifted_set_is_as_far_as_the_shift_squared(n: int, d: int) -> None:
     grid = dice(5).integers(-512, 512, size=(n, d)) / 256  # sums with the shift are exact
@@ -152,10 +138,8 @@ def test_images_are_brought_to_one_size() -> None:
     assert comparable(Image.new("CMYK", (300, 20)), 32).shape == (32, 32)
     board = np.indices((256, 256)).sum(axis=0) % 2 * 255
     assert np.abs(comparable(Image.fromarray(board.astype(np.uint8)), 32).astype(int) - 127.5).max() <= 1.5
-    one, other = Image.new("RGB", (640, 480), "red"), Image.new("RGB", (13, 200), "red")
-    assert pixel_distance(pixels(one), pixels(other)) == 0
     with pytest.raises(ValueError, match="side must be at least 11"):
-        comparable(one, 10)
+        comparable(Image.new("RGB", (640, 480)), 10)
 
 
 # Retrieval
@@ -345,7 +329,6 @@ def test_intervals_cover_as_often_as_they_claim() -> None:
     assert inclined / 400 == pytest.approx(0.9, abs=0.04)
 
 
-@few
 @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3), st.sampled_from("xyz")), min_size=1, max_size=20))
 def test_pairs_have_no_order_and_the_other_way_round_are_the_same_test(rows: list[tuple[int, int, str]]) -> None:
     for test in (paired_interval, paired_clustered_interval):
@@ -362,7 +345,6 @@ def test_pairs_have_no_order_and_the_other_way_round_are_the_same_test(rows: lis
 # Groups
 
 
-@few
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
 def test_holm_is_the_closed_test_of_bonferronis(p_values: list[float]) -> None:
     """Marcus, Peritz and Gabriel 1976: a hypothesis falls if every set of hypotheses that holds it falls."""
@@ -374,7 +356,6 @@ def test_holm_is_the_closed_test_of_bonferronis(p_values: list[float]) -> None:
     assert holm(p_values) == pytest.approx(closed, abs=1e-12)
 
 
-@few
 @given(st.data(), st.integers(1, 8))
 def test_two_share_a_letter_if_and_only_if_they_are_not_told_apart(data: st.DataObject, n: int) -> None:
     names = [f"m{k}" for k in range(n)]
@@ -408,7 +389,6 @@ def test_levels_directions_and_letters_beyond_z() -> None:
 # Questions
 
 
-@few
 @given(st.integers(0, 999), st.booleans())
 def test_self_awareness_is_the_formulas_of_section_4(seed: int, wrong: bool) -> None:
     random = dice(seed)
@@ -482,7 +462,7 @@ def test_longest_names_and_hostile_texts() -> None:
         assert len(leaks([text], ["a"], names)) == 1  # in linear time
 
 
-# Ratings, repeats, rates
+# Ratings, repeats
 
 
 def test_correlations_are_pandas_and_scipys() -> None:
@@ -499,19 +479,3 @@ def test_spreads_are_numpys() -> None:
     values = dice(7).normal(size=(5, 3))
     assert spread(values[:, 0].tolist())[:2] == pytest.approx((values[:, 0].mean(), values[:, 0].std()), rel=1e-12)
     np.testing.assert_allclose(mean_over_repeats(list(values)), values.mean(axis=0), rtol=1e-12)
-
-
-def test_the_rate_is_the_authors_fit_and_its_interval_a_jackknife() -> None:
-    g = np.arange(2.0, 13, 2)
-    rows = 0.5 * np.exp(-0.2 * g) + 0.4 + dice(2).normal(0, 0.02, (9, 6))
-
-    def fitted(means: Array) -> float:
-        curve = scipy.optimize.curve_fit(lambda x, a, b, c: a * np.exp(-b * x) + c, g, means, (1, 0.1, 0), xtol=1e-12)
-        return float(curve[0][1])
-
-    found, without = decay(rows.mean(axis=0).tolist(), 2), [np.delete(rows, i, axis=0) for i in range(9)]
-    assert found.rate == pytest.approx(fitted(rows.mean(axis=0)), rel=1e-5)
-    logs = np.log([fitted(each.mean(axis=0)) for each in without])
-    half = scipy.stats.t.ppf(0.975, 8) * np.sqrt(8 / 9 * ((logs - logs.mean()) ** 2).sum())
-    ends = rate_interval(rows, 2, 0.95)
-    assert ends == pytest.approx(tuple(found.rate * np.exp([-half, half])), rel=1e-4)

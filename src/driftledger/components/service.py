@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
@@ -98,7 +98,6 @@ class Admission(NamedTuple):
     """An attempt that a budget has room for, and ``most`` that it may cost."""
 
     most: float
-    number: int = 0
 
 
 class Budget(Protocol):
@@ -118,45 +117,31 @@ class Meter:
         self._limits = limits
         self._title = title
         self._reserved = 0.0
-        self._under_way = 0
-        self._settled = asyncio.Condition()
 
     async def admit(self, most: float) -> Admission:
-        """Count an attempt that costs ``most`` at its dearest.
+        """Count an attempt that costs ``most`` at its dearest, beside those under way at their dearest.
 
         Raises:
             BudgetError: it does not fit.
         """
-        async with self._settled:
-            limits = self._limits
-            while True:
-                if limits.max_calls is not None and self.calls >= limits.max_calls:
-                    raise BudgetError(
-                        f"{self._title}: limits.max_calls = {limits.max_calls} is used up; finished calls are stored: "
-                        "raise it in params.yaml and run again"
-                    )
-                if limits.max_cost is None or self.cost + self._reserved + most <= limits.max_cost:
-                    break
-                if not self._under_way:
-                    raise BudgetError(
-                        f"{self._title}: {self.cost:.4f} is spent and the next call may cost {most:.4f}: more than "
-                        f"limits.max_cost = {limits.max_cost}; finished calls are stored: raise it in params.yaml and "
-                        "run again"
-                    )
-                await self._settled.wait()  # what is under way may turn out cheaper
-            self.calls += 1
-            self._reserved += most
-            self._under_way += 1
+        limits, spent = self._limits, self.cost + self._reserved
+        why = ""
+        if limits.max_calls is not None and self.calls >= limits.max_calls:
+            why = f"limits.max_calls = {limits.max_calls} is used up"
+        elif limits.max_cost is not None and spent + most > limits.max_cost:
+            why = f"{spent:.4f} is spent or under way, and the next call may cost {most:.4f}: more than limits.max_cost"
+            why += f" = {limits.max_cost}"
+        if why:
+            raise BudgetError(f"{self._title}: {why}; finished calls are stored: raise it in params.yaml and run again")
+        self.calls += 1
+        self._reserved += most
         return Admission(most)
 
     async def settle(self, admission: Admission, cost: float | None) -> None:
         """Count what an attempt has cost; None: it was not made after all."""
-        async with self._settled:
-            self._reserved -= admission.most
-            self._under_way -= 1
-            self.calls -= cost is None
-            self.cost += cost or 0.0
-            self._settled.notify_all()
+        self._reserved -= admission.most
+        self.calls -= cost is None
+        self.cost += cost or 0.0
 
 
 class ServiceClient:
@@ -288,25 +273,22 @@ class ServiceClient:
 
     def _until_room(self, tokens: int) -> float:
         """Seconds until the limits per minute have room; a request above the limit of tokens goes alone."""
-        now = time.monotonic()
+        now, most_requests, most_tokens = (
+            time.monotonic(),
+            self._limits.requests_per_minute,
+            self._limits.tokens_per_minute,
+        )
         while self._minute and self._minute[0][0] <= now - _MINUTE:
             self._minute.popleft()
         seconds = self._held_until - now
-        requests, most_tokens = self._limits.requests_per_minute, self._limits.tokens_per_minute
-        if requests is not None and len(self._minute) >= requests:
-            seconds = max(seconds, self._minute[len(self._minute) - requests][0] + _MINUTE - now)
-        if most_tokens is not None:
-            room = most_tokens - sum(taken for _, taken in self._minute)
-            for when, taken in self._minute:
-                if room >= tokens:
-                    break
-                room += taken
-                seconds = max(seconds, when + _MINUTE - now)
+        requests, used = len(self._minute), sum(taken for _, taken in self._minute)
+        for when, taken in self._minute:
+            has_room = most_requests is None or requests < most_requests
+            if has_room and (most_tokens is None or used + tokens <= most_tokens):
+                break
+            requests, used = requests - 1, used - taken
+            seconds = max(seconds, when + _MINUTE - now)
         return seconds
-
-
-OneReply: TypeAlias = Callable[[Conversation], Awaitable[Reply]]
-OneImage: TypeAlias = Callable[[str, int], Awaitable[Generated]]
 
 
 class RemoteComponent(Component):
@@ -327,55 +309,57 @@ class RemoteComponent(Component):
     def unrepeatable(self) -> str:
         return NEVER_TWICE
 
+    @abstractmethod
+    def connect(self) -> AbstractAsyncContextManager[Callable[..., Awaitable[Any]]]:
+        """A client, open for as long as the context lasts; what it yields makes one attempt at one call.
+
+        That function takes a conversation, or a prompt and a seed. It raises :class:`TransientError` for what may pass,
+        :class:`ServiceError` for what would meet every call, and answers with an outcome for everything else. It does
+        not retry and does not sleep.
+        """
+
     def line(self, budget: Budget | None = None) -> ServiceClient:
         """A line to the service; without a budget that others share, one that begins with this line."""
         return ServiceClient(self.limits, self.prices, budget or Meter(self.limits, self.title))
+
+    @abstractmethod
+    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Any:
+        """What a call gives that gives no text and no image."""
+
+    def ask_all(self, calls: Sequence[tuple[tuple[Any, ...], Usage]]) -> list[Any]:
+        """Make calls side by side, each given by its arguments and by what it may consume."""
+
+        async def answers() -> list[Answered[Any]]:
+            line = self.line()
+            async with self.connect() as once:
+                return await asyncio.gather(*(line.call(partial(once, *given), most) for given, most in calls))
+
+        return [each.answer or self.nothing(Outcome.FAILED, each.error) for each in asyncio.run(answers())]
 
 
 class RemoteModel(RemoteComponent, Model):
     """A model behind a service."""
 
     @abstractmethod
-    def connect(self) -> AbstractAsyncContextManager[OneReply]:
-        """A client, open for as long as the context lasts; what it yields makes one attempt at one reply.
-
-        That function raises :class:`TransientError` for what may pass, :class:`ServiceError` for what would meet every
-        call, and answers with an outcome for everything else. It does not retry and does not sleep.
-        """
-
-    @abstractmethod
     def expected(self, conversation: Conversation) -> Usage:
         """The most that answering ``conversation`` may consume, by estimate; its ``max_tokens`` bounds the answer."""
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        async def replies() -> list[Reply]:
-            line = self.line()
-            async with self.connect() as reply:
-                calls = (line.call(partial(reply, each), self.expected(each)) for each in conversations)
-                made = await asyncio.gather(*calls)
-            return [each.answer or Reply("", Outcome.FAILED, error=each.error) for each in made]
+    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Reply:
+        return Reply("", outcome, error=error, usage=usage)
 
-        return asyncio.run(replies())
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        return self.ask_all([((each,), self.expected(each)) for each in conversations])
 
 
 class RemoteGenerator(RemoteComponent, Generator):
     """A generator behind a service."""
 
     @abstractmethod
-    def connect(self) -> AbstractAsyncContextManager[OneImage]:
-        """As for :class:`RemoteModel`; what it yields makes one attempt at one image."""
-
-    @abstractmethod
     def expected(self, prompt: str) -> Usage:
         """The most that drawing ``prompt`` may consume, by estimate."""
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        async def images() -> list[Generated]:
-            line = self.line()
-            async with self.connect() as draw:
-                pairs = zip(prompts, seeds, strict=True)
-                calls = (line.call(partial(draw, *each), self.expected(each[0])) for each in pairs)
-                made = await asyncio.gather(*calls)
-            return [each.answer or Generated(None, Outcome.FAILED, error=each.error) for each in made]
+    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Generated:
+        return Generated(None, outcome, error=error, usage=usage)
 
-        return asyncio.run(images())
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        return self.ask_all([(each, self.expected(each[0])) for each in zip(prompts, seeds, strict=True)])

@@ -13,7 +13,7 @@ from driftledger.benchmarks._questions.records import ReadAnswer
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
 from driftledger.benchmarks.mm_vet.grades import graded
 from driftledger.benchmarks.mm_vet.judging import graded_prompt
-from driftledger.benchmarks.mm_vet.people import COLUMNS, Pair, agreement, write_sheet
+from driftledger.benchmarks.mm_vet.people import GRADES, Pair, agreement, write_sheet
 from driftledger.benchmarks.mm_vet.score import judge_flags
 from driftledger.benchmarks.mm_vet.spec import MMVet
 from driftledger.benchmarks.records import CollectedRecord
@@ -259,7 +259,7 @@ class Sheet:
     def fill(self, *changes: dict[str, str]) -> None:
         rows = [row | change for row, change in zip(self.rows(), changes, strict=True)]
         with self.path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS)
+            writer = csv.DictWriter(file, GRADES.columns)
             writer.writeheader()
             writer.writerows(rows)
 

@@ -10,8 +10,7 @@ from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
 from driftledger.collect.call import Ask, Context, Planned, Steps
 from driftledger.core.types import Conversation, Subject
-from driftledger.data.question_sets.files import QuestionEntry
-from driftledger.data.question_sets.images import QuestionImage
+from driftledger.data.question_sets.files import QuestionEntry, QuestionImage
 
 
 class Put(NamedTuple):

@@ -91,15 +91,18 @@ class QuestionBenchmark(Benchmark):
         return traces(self, folders, score, rows)
 
 
-def flow(name: str, *asked: str, scored: tuple[str, ...] = (), judged: bool = False) -> tuple[Stage, Stage]:
+def flow(
+    name: str, *asked: str, scored: tuple[str, ...] = (), judged: bool = False, version: int = 2
+) -> tuple[Stage, Stage]:
     """The stages that ask the model, and the judge where there is one, and that score the answers.
 
     Args:
         asked: settings of the benchmark's section that the first depends on; ``scored`` likewise.
         judged: whether a judge grades the answers.
+        version: of the stage that scores.
     """
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"
     return (
         Stage("answer", KEYS, folder, 2, AnswerExtra, ("prompt", *asked), judged),
-        score_stage(name, KEYS, "unread", *scored, version=2),
+        score_stage(name, KEYS, "unread", *scored, version=version),
     )
