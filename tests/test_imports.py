@@ -32,12 +32,11 @@ SPECIFICATIONS = (
 LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("core",),),
     (("metrics",), ("benchmarks._questions.parsing",)),  # pure functions of arrays and of text
+    (("data",),),
     (("components.base",),),
     (("components.card",),),
     (("components.checkpoints",), ("components.service",)),
     (("components",),),
-    (("data",),),
-    (("components.functions",),),
     (("collect",),),
     (SPECIFICATIONS,),
     (("benchmarks",),),

@@ -12,6 +12,7 @@ from driftledger.commands.collect import collect, plan
 from driftledger.core.errors import StoreError
 from driftledger.core.registry import OURS
 from driftledger.data.question_sets.files import read_questions
+from driftledger.project.catalogue import catalogue
 from driftledger.project.project import Project
 from tests.conftest import draw
 from tests.support.evaluation import build
@@ -33,6 +34,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     params["run"] |= {"models": ["blind"], "generators": ["size"]}
     params["datasets"] = {"my_images": {"provider": "image_folder", "path": str(root / "my_images")}}
     params["generators"] = {"size": {"provider": "size"}}
+    params["models"]["gpt_4o"] = dict(catalogue("models")["gpt_4o"]) | {"understood_by": ["layout"]}
     params["genception"] |= {"iterations": 2, "generate_prompt": "draw {description}"}
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     return Project(root)
@@ -47,12 +49,13 @@ def select(project: Project, **run: Any) -> Project:
 
 
 def test_a_plan_needs_the_dataset_and_neither_key_nor_network(project: Project) -> None:
-    project = select(project, models=["regions_coarse", "gpt_4o"], generators=["painter", "dall_e_3"])
+    selected = {"models": ["regions_coarse", "gpt_4o"], "generators": ["size", "dall_e_3"]}
+    project = select(project, **selected)
     with pytest.raises(StoreError, match="run 'dvc repro data', which asks no model"):
         plan(project)
     build(project)
     planned = {name: calls.to_dict() for name, calls in plan(project).items()}
-    assert list(planned) == ["models.regions_coarse", "models.gpt_4o", "generators.painter", "generators.dall_e_3"]
+    assert list(planned) == ["models.regions_coarse", "models.gpt_4o", "generators.size", "generators.dall_e_3"]
     assert planned["models.gpt_4o"]["to_make"] == 3 * (1 + 1 + 1)  # t = 1 is one call for both generators
     assert planned["generators.dall_e_3"]["most_cost"] == pytest.approx(12 * 0.04)
     assert planned["models.gpt_4o"]["most_cost"] > 0

@@ -5,7 +5,6 @@ import base64
 import json
 import time
 from collections.abc import Awaitable, Callable
-from email.utils import formatdate
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -132,14 +131,6 @@ def test_a_lost_connection_may_pass(kind: str, billed: bool) -> None:
     assert caught.value.billed is billed
 
 
-def test_an_answer_is_read_up_to_a_bound() -> None:
-    with Canned(200, b'{"choices":[' + b" " * 17_000_000) as server:
-        with pytest.raises(TransientError, match="it has more than 16,777,216 bytes"):
-            attempt(chat(server.base_url), HELLO)
-        [(_, headers)] = server.requests
-    assert headers["accept-encoding"] == "identity"
-
-
 def test_what_is_sent_to_a_chat_model(image: ImageFile) -> None:
     turns = (
         Turn("system", ("Be brief.", "Be kind.")),
@@ -200,7 +191,7 @@ def test_fingerprints() -> None:
     )
     assert OpenAIImages(model="m").fingerprint == "8f1903c7c236a7006bf5dc1d937a75dabbe9471823081566cebcede19e0c7503"
     same = [{"limits": {"concurrency": 3}}, {"prices": {"input": 1}}, {"image_tokens": 5}, {"prefill": "vllm"}]
-    other = [{"temperature": None}, {"max_tokens": 5}, {"seed": 1}, {"extra": {"top_p": 0.5}}, {"server_version": "1"}]
+    other = [{"temperature": None}, {"max_tokens": 5}, {"seed": 1}, {"extra": {"top_p": 0.5}}]
     url = "http://one.example:8000/v1"
     assert {chat(url, **each).fingerprint for each in same} == {chat(url).fingerprint}
     assert len({chat(url, **each).fingerprint for each in [*other, {}]}) == len(other) + 1
@@ -240,24 +231,6 @@ def test_a_key_that_is_none_is_one_sentence(value: str, monkeypatch: pytest.Monk
     with pytest.raises(ConfigError, match="the environment variable TEST_KEY is not set, or holds no key") as caught:
         attempt(chat("http://127.0.0.1:1/v1"), HELLO)
     assert not value.strip() or value not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("version", "says"),
-    [
-        ("0.12.0", "is version 0.12.0, and its entry says 0.11.2"),
-        (f"{KEY} \x1b[2J", "is version *** \\x1b[2J"),
-        (None, "does not say its version at /version"),
-    ],
-)
-def test_another_version_than_declared_is_asked_nothing(version: str | None, says: str) -> None:
-    with OpenAIServer(api_key=KEY, version=version) as server:
-        with pytest.raises(ServiceError) as caught:
-            chat(server.base_url, server_version="0.11.2").respond([HELLO])
-        assert says in str(caught.value)
-        assert server.answered == 0
-    with OpenAIServer(api_key=KEY, version="0.11.2") as server:
-        assert chat(server.base_url, server_version="0.11.2").respond([HELLO])[0].outcome is Outcome.OK
 
 
 def test_faults_change_no_reply_and_no_image() -> None:
@@ -486,15 +459,11 @@ def test_requests_and_tokens_in_any_minute(
         ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
         ({"retry-after-ms": "soon", "retry-after": "9"}, 9),
         *(({"retry-after": value}, None) for value in ("0", "-4", "nan", "inf", "soon")),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, None),
-        ({"retry-after": "Wed, 21 Oct 99999999 07:28:00 GMT"}, None),
+        ({"retry-after": "Wed, 21 Oct 2037 07:28:00 GMT"}, None),
     ],
 )
 def test_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers) == seconds
-    asked = retry_after({"retry-after": formatdate(time.time() + 40, usegmt=True)})  # without fractions of a second
-    assert asked is not None
-    assert 38 <= asked <= 40
 
 
 def test_a_failed_call_says_why() -> None:

@@ -23,7 +23,7 @@ from driftledger.core.types import Split
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
 from driftledger.data.datasets.build import build
 from driftledger.data.datasets.decode import decode
-from driftledger.data.datasets.image_folder import ImageFolder, read_manifest, safe_id
+from driftledger.data.datasets.image_folder import ImageFolder, safe_id
 from driftledger.data.records import DatasetCard, SampleEntry, read_samples
 from tests.conftest import draw
 from tests.data.question_sets.sources import cases
@@ -194,37 +194,6 @@ def test_a_few_of_each_category(tmp_path: Path) -> None:
     assert build("mine", Given(given=items, per_category=6, sample_seed=1), tmp_path / "other").digest != more.digest
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Images below a folder, and a private one beside it."""
-    draw(tmp_path / "secret.png", 9)
-    for number, name in enumerate(("a.png", "b.png", "deep/c d.png", "été.png")):
-        draw(tmp_path / "in" / name, number)
-    (tmp_path / "in" / "link.png").symlink_to("a.png")
-    return tmp_path / "in"
-
-
-@pytest.mark.parametrize("case", cases(__file__, "manifests"), ids=str)
-def test_a_manifest(case: dict[str, Any], folder: Path) -> None:
-    (folder / "out.png").symlink_to("../secret.png")
-    (folder / "far").symlink_to("/etc", target_is_directory=True)
-    name = "labels.jsonl" if case["lines"][0].startswith("{") else "labels.csv"
-    (folder / name).write_text("\n".join([*case["lines"], ""]), encoding="utf-8")
-    if "says" in case:
-        with pytest.raises(DataError) as caught:
-            list(ImageFolder(path=folder, manifest=name).items())
-        assert case["says"] in str(caught.value)
-        return
-    rows = [[each.file, each.label, each.split, each.id, each.category] for each in read_manifest(folder, name)]
-    assert rows == case["rows"]
-
-
-@pytest.mark.parametrize("manifest", ["gone.csv", "../labels.csv", "/etc/passwd", "deep", "a\0.csv"])
-def test_a_manifest_lies_in_the_folder(manifest: str, folder: Path) -> None:
-    with pytest.raises(DataError, match=r"^manifest names '.*; correct it$"):
-        ImageFolder(path=folder, manifest=manifest).source_digest()
-
-
 def placed(path: Path, **settings: Any) -> dict[str, tuple[str | None, str | None, str | None]]:
     items = ImageFolder(path=path, **settings).items()
     return {each.source["file"]: (each.category, each.label, each.split) for each in items}
@@ -249,22 +218,24 @@ def test_folders_are_categories_or_sets_and_classes(tmp_path: Path) -> None:
     assert {each[0] for each in placed(tmp_path / "train" / "cat").values()} == {None}
 
 
-def test_a_choice_is_the_same_from_folders_and_from_a_manifest(tmp_path: Path) -> None:
+def test_a_few_of_each_class_and_set(tmp_path: Path) -> None:
     files = [f"{top}/{label}/{n}.png" for top in ("train", "test") for label in ("cat", "dog") for n in range(6)]
     for number, file in enumerate(files):
         draw(tmp_path / file, number)
-    lines = [f"{file},{file.split('/')[1]},{file.split('/')[0]}" for file in reversed(files)]
-    (tmp_path / "labels.csv").write_text("\n".join(["file,label,split", *lines]))
     few: dict[str, Any] = {"support_per_label": 3, "test_per_label": 1}
     kept = placed(tmp_path, labelled=True, **few)
-    assert (len(kept), placed(tmp_path, manifest="labels.csv", **few)) == (2 * 3 + 2 * 1, kept)
+    assert sorted((split, label) for _, label, split in kept.values() if split and label) == [
+        *[("support", "cat")] * 3,
+        *[("support", "dog")] * 3,
+        *[("test", "cat"), ("test", "dog")],
+    ]
     dataset = ImageFolder(path=tmp_path, labelled=True, **few)
     before = dataset.source_digest()
     (tmp_path / next(file for file in files if file not in kept)).write_bytes(b"")
     assert dataset.source_digest() == before
     (tmp_path / next(iter(kept))).write_bytes(b"")
     assert dataset.source_digest() != before
-    for wrong in ({"labelled": True, "manifest": "x"}, {"test_per_label": 1}, {"labelled": True, "sample_seed": -1}):
+    for wrong in ({"test_per_label": 1}, {"labelled": True, "sample_seed": -1}):
         with pytest.raises(ValidationError):
             ImageFolder.model_validate({"path": tmp_path} | wrong)
 

@@ -23,8 +23,7 @@ from driftledger.core.files import read_json
 from driftledger.core.images import png_bytes
 from driftledger.core.strict import explain
 from driftledger.data.question_sets.base import SourceQuestion
-from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-from driftledger.data.question_sets.images import QuestionImage
+from driftledger.data.question_sets.files import QuestionEntry, QuestionImage, QuestionSetCard, read_questions
 from driftledger.data.question_sets.table import QuestionTable
 from tests.conftest import REPOSITORY
 from tests.data.question_sets.sources import (
@@ -257,12 +256,11 @@ ANSWERS: dict[str, list[tuple[Any, int | None]]] = {
         (" A ", 0),
         *((each, None) for each in ("F", "AB", "white", "4", "Ä", "(A)", "A\0")),
     ],
-    "index": [(4, 4), ("4", 4), (4.0, 4), (0, 0), *((each, None) for each in (5, -1, "E", 1.5, "١", True, "9" * 5000))],
 }
 
 
 @pytest.mark.parametrize(("form", "answer", "index"), [(form, *each) for form in ANSWERS for each in ANSWERS[form]])
-def test_an_answer_is_a_text_a_letter_or_an_index(form: str, answer: Any, index: int | None, tmp_path: Path) -> None:
+def test_an_answer_is_a_text_or_a_letter(form: str, answer: Any, index: int | None, tmp_path: Path) -> None:
     file = jsonl(tmp_path, SAP | {"answer": answer})
     if index is not None:
         assert read(file, tmp_path, columns={"answer_is": form})[0].answer == index

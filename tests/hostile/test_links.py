@@ -43,14 +43,11 @@ LINKS: dict[str, Callable[[Path, Path], object]] = {
 
 
 @pytest.mark.parametrize("kind", LINKS)
-@pytest.mark.parametrize("settings", [{}, {"labelled": True}, {"manifest": "labels.csv"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"labelled": True}], ids=str)
 def test_an_image_folder(kind: str, settings: dict[str, Any], given: Path, secret: Path) -> None:
     LINKS[kind](given, secret)
-    names = ("b.png", "cats/b.png", "dogs/a.png", "c.png")
-    rows = [f"{name},x,train" for name in names if (given / name).exists()]
-    (given / "labels.csv").write_text("\n".join(["file,label,split", *rows]))
     for read in (lambda folder: folder.source_digest(), lambda folder: list(folder.items())):
-        with pytest.raises(DataError, match=r"is a link out of|lies outside of its folder"):
+        with pytest.raises(DataError, match="is a link out of"):
             read(ImageFolder(path=given, **settings))
 
 

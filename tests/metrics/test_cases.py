@@ -19,7 +19,6 @@ from driftledger.metrics import (
     capabilities,
     confusion,
     drift,
-    drift_rate,
     naming,
     neighbours,
     paired,
@@ -95,10 +94,6 @@ def of_capabilities(case: Any) -> Compared:
 def of_confusion(case: Any) -> Compared:
     found = confusion.confused_pairs(case["labels"], case["predicted"])
     yield [[*pair, pair.rate] for pair in found], case["expected"]
-
-
-def of_drift_rate(case: Any) -> Compared:
-    yield drift_rate.decay(case["means"], case["step"])._asdict(), case["expected"]
 
 
 def of_structural(case: Any) -> Compared:

@@ -10,12 +10,9 @@ import binascii
 import math
 import os
 import re
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from email.utils import parsedate_to_datetime
 from functools import cached_property
-from io import BytesIO
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -33,12 +30,12 @@ from driftledger.components.service import (
     TransientError,
 )
 from driftledger.core.canonical import canonical_json
-from driftledger.core.errors import ConfigError, ServiceError
-from driftledger.core.files import LARGEST_ANSWER, LARGEST_IMAGE
+from driftledger.core.errors import ConfigError, DataError, ServiceError
 from driftledger.core.images import MOST_PIXELS
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Turn, Usage
+from driftledger.data.datasets.decode import decode
 
 if TYPE_CHECKING:
     import openai
@@ -93,9 +90,6 @@ class OpenAIComponent(RemoteComponent):
     reserved: ClassVar[frozenset[str]] = frozenset({"model", "n", "stream"})
     """Fields of a request that ``extra`` must not hold: they have a setting, or are the provider's own."""
 
-    most_bytes: ClassVar[int] = LARGEST_ANSWER
-    """Of an answer."""
-
     model: str = Field(min_length=1)
     """The pinned name, e.g. ``gpt-4o-2024-08-06``; an alias such as ``gpt-4o`` stands for another model some day."""
     base_url: str | None = None
@@ -104,15 +98,7 @@ class OpenAIComponent(RemoteComponent):
     name a router in front of them, LiteLLM's or vLLM's."""
     service_name: str | None = Field(default=None, min_length=1, max_length=100, exclude_if=lambda name: name is None)
     """What stands in the fingerprint in the place of addresses that change from job to job. Whoever serves another
-    model, or serves it otherwise, has to choose another name."""
-    server_version: str | None = Field(
-        default=None, min_length=1, max_length=100, exclude_if=lambda version: version is None
-    )
-    """The version of your own server, e.g. of vLLM: in the fingerprint, and the server has to confirm it at
-    ``/version`` before it is asked anything else."""
-    batch_invariant: bool | None = Field(default=None, exclude_if=lambda given: given is None)
-    """Whether your own server computes each answer as if it were alone (vLLM under ``VLLM_BATCH_INVARIANT=1``). In the
-    fingerprint by your word: no server tells."""
+    model, or another version of the server, has to choose another name."""
     api_key_env: Operational[str | None] = "OPENAI_API_KEY"
     """The environment variable that holds the key; ``null`` for a server that needs none. Has to be given together
     with ``base_url``, so that no service is sent another one's key."""
@@ -124,8 +110,8 @@ class OpenAIComponent(RemoteComponent):
         # Not with the field itself: its error would show the value, which may be a key in the wrong place.
         if self.api_key_env is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", self.api_key_env):
             raise ValueError("api_key_env is the name of an environment variable, in capitals, and not the key itself")
-        if self.base_url is None and (self.service_name or self.server_version):
-            raise ValueError("service_name and server_version are of your own server; set base_url")
+        if self.base_url is None and self.service_name:
+            raise ValueError("service_name is of your own server; set base_url")
         if self.base_url is not None:
             try:
                 parts = urlsplit(self.base_url)
@@ -182,17 +168,12 @@ class OpenAIComponent(RemoteComponent):
                     f"key for {self.host} there, or set api_key_env to null for a server that needs none"
                 )
         try:
-            http = openai.DefaultAsyncHttpxClient(
-                follow_redirects=False,
-                headers={"accept-encoding": "identity"},
-                event_hooks={"response": [_bounded(self.most_bytes)]},
-            )
             client = openai.AsyncOpenAI(
                 api_key=key or "none",  # given nothing, it would take OPENAI_API_KEY and send that
                 base_url=self.url,
                 max_retries=0,
                 timeout=self.limits.timeout,
-                http_client=http,
+                http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
             )
         except httpx2.InvalidURL as error:
             raise ConfigError(f"{self.title}: base_url cannot be asked: {error}; correct it and run again") from None
@@ -200,10 +181,7 @@ class OpenAIComponent(RemoteComponent):
         client.organization = client.project = None
         client._custom_headers = {}
         async with client:
-            service = Service(client, f"{self.title} at {self.host}", key, self.api_key_env)
-            if self.server_version is not None:
-                await service.check_version(self.server_version)
-            yield service
+            yield Service(client, f"{self.title} at {self.host}", key, self.api_key_env)
 
 
 class Rejected(Exception):  # noqa: N818 - an answer, if an unwelcome one
@@ -250,27 +228,6 @@ class Service:
             if _found(answer, dict, needed, 0) is not None:
                 return answer
         raise self.useless(f"an answer that cannot be read: {text[:1000]}")
-
-    async def check_version(self, declared: str) -> None:
-        """Hold the server to the version that it says at ``/version`` beside ``/v1``, as vLLM does."""
-        import httpx2
-        import openai
-
-        url = str(self._client.base_url).rstrip("/").removesuffix("/v1") + "/version"
-        version = None
-        try:
-            with suppress(openai.APIStatusError, ValueError):
-                response = await self._client.get(url, cast_to=httpx2.Response, options={"timeout": 10.0})
-                version = _found(from_json(response.content), str, "version")
-        except openai.APIConnectionError as error:
-            raise ServiceError(f"{self._who} does not answer ({self._lost(error)}); start it") from None
-        if version is None:
-            raise ServiceError(f"{self._who} does not say its version at /version; remove server_version and run again")
-        if version != declared:
-            raise ServiceError(
-                f"{self._who} is version {self.say(version):.80}, and its entry says {declared}; start that version, "
-                "or change server_version: what another version answers is another component's"
-            )
 
     def say(self, text: str) -> str:
         """``text`` from the service on one short line, without the key."""
@@ -319,38 +276,13 @@ class Service:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a service asks to wait, given in milliseconds, seconds or as a date; None where it asks for none."""
+    """Seconds that a service asks to wait, given in milliseconds or seconds; None where it asks for none."""
     for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
-        value = headers.get(name, "")
-        try:
-            seconds = float(value) / per_second
-        except ValueError:
-            try:
-                seconds = parsedate_to_datetime(value).timestamp() - time.time()
-            except (ValueError, OverflowError):
-                continue
-        if math.isfinite(seconds) and seconds > 0:
-            return seconds
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) / per_second
+            if math.isfinite(seconds) and seconds > 0:
+                return seconds
     return None
-
-
-def _bounded(most: int) -> Callable[[Any], Awaitable[None]]:
-    """A hook that ends an answer at ``most`` bytes. A compressed one, which may hold gigabytes, was not asked for."""
-    import httpx2
-
-    async def hook(response: httpx2.Response) -> None:
-        if (encoding := response.headers.get("content-encoding", "identity")) != "identity":
-            raise httpx2.DecodingError(f"its encoding {encoding!r:.80} was not asked for")
-        content = bytearray()
-        async for piece in response.stream:  # type: ignore[union-attr]
-            content += piece
-            if len(content) > most:
-                raise httpx2.DecodingError(f"it has more than {most:,} bytes")
-        await response.stream.aclose()  # type: ignore[union-attr]
-        response.stream = httpx2.ByteStream(bytes(content))
-        response.encoding = "utf-8"  # some of Python's encodings give no text, or take minutes
-
-    return hook
 
 
 def tokens_of(text: str) -> int:
@@ -510,8 +442,6 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         *("prompt", "size", "quality", "style", "response_format"),
     }
 
-    most_bytes: ClassVar[int] = LARGEST_ANSWER + LARGEST_IMAGE * 4 // 3
-
     image_size: str | None = Field(default="1024x1024", pattern=r"^(auto|[1-9]\d*x[1-9]\d*)$")
     """Width and height in pixels; sent as ``size``. ``null`` is not sent, here and below."""
     quality: str | None = None
@@ -568,22 +498,6 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
             raise service.useless("an answer without an image")
         try:
             data = base64.b64decode(encoded.rpartition(",")[2], validate=True)  # some send a data URL
-            return await asyncio.to_thread(_decode, data)
-        except binascii.Error as error:
-            raise service.useless(f"an image in broken base64: {error}") from None
-        except Exception as error:  # Pillow's decoders raise all kinds of errors over broken bytes
-            raise service.useless(f"an image that cannot be decoded: {error}") from None
-
-
-def _decode(data: bytes) -> Image.Image:
-    """An RGB image; transparency is laid over white."""
-    with Image.open(BytesIO(data), formats=("JPEG", "PNG", "WEBP")) as opened:
-        width, height = opened.size
-        if width * height > MOST_PIXELS:
-            raise ValueError(f"{width}×{height} pixels are more than {MOST_PIXELS}")
-        image = opened.convert("RGBA" if opened.has_transparency_data else "RGB")
-    if image.mode == "RGB":
-        return image
-    white = Image.new("RGB", image.size, "white")
-    white.paste(image, mask=image)
-    return white
+            return (await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)).image
+        except (binascii.Error, DataError) as error:
+            raise service.useless(f"an answer with no image that can be used: {error}") from None

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
@@ -288,20 +288,21 @@ class ServiceClient:
 
     def _until_room(self, tokens: int) -> float:
         """Seconds until the limits per minute have room; a request above the limit of tokens goes alone."""
-        now = time.monotonic()
+        now, most_requests, most_tokens = (
+            time.monotonic(),
+            self._limits.requests_per_minute,
+            self._limits.tokens_per_minute,
+        )
         while self._minute and self._minute[0][0] <= now - _MINUTE:
             self._minute.popleft()
         seconds = self._held_until - now
-        requests, most_tokens = self._limits.requests_per_minute, self._limits.tokens_per_minute
-        if requests is not None and len(self._minute) >= requests:
-            seconds = max(seconds, self._minute[len(self._minute) - requests][0] + _MINUTE - now)
-        if most_tokens is not None:
-            room = most_tokens - sum(taken for _, taken in self._minute)
-            for when, taken in self._minute:
-                if room >= tokens:
-                    break
-                room += taken
-                seconds = max(seconds, when + _MINUTE - now)
+        requests, used = len(self._minute), sum(taken for _, taken in self._minute)
+        for when, taken in self._minute:
+            has_room = most_requests is None or requests < most_requests
+            if has_room and (most_tokens is None or used + tokens <= most_tokens):
+                break
+            requests, used = requests - 1, used - taken
+            seconds = max(seconds, when + _MINUTE - now)
         return seconds
 
 
@@ -327,55 +328,54 @@ class RemoteComponent(Component):
     def unrepeatable(self) -> str:
         return NEVER_TWICE
 
+    @abstractmethod
+    def connect(self) -> AbstractAsyncContextManager[Callable[..., Awaitable[Any]]]:
+        """A client, open for as long as the context lasts; what it yields makes one attempt at one call.
+
+        That function raises :class:`TransientError` for what may pass, :class:`ServiceError` for what would meet every
+        call, and answers with an outcome for everything else. It does not retry and does not sleep.
+        """
+
     def line(self, budget: Budget | None = None) -> ServiceClient:
         """A line to the service; without a budget that others share, one that begins with this line."""
         return ServiceClient(self.limits, self.prices, budget or Meter(self.limits, self.title))
+
+    def ask_all(self, calls: Sequence[tuple[tuple[Any, ...], Usage]]) -> list[Answered[Any]]:
+        """Make calls side by side, each given by its arguments and by what it may consume."""
+
+        async def answers() -> list[Answered[Any]]:
+            line = self.line()
+            async with self.connect() as once:
+                return await asyncio.gather(*(line.call(partial(once, *given), most) for given, most in calls))
+
+        return asyncio.run(answers())
 
 
 class RemoteModel(RemoteComponent, Model):
     """A model behind a service."""
 
     @abstractmethod
-    def connect(self) -> AbstractAsyncContextManager[OneReply]:
-        """A client, open for as long as the context lasts; what it yields makes one attempt at one reply.
-
-        That function raises :class:`TransientError` for what may pass, :class:`ServiceError` for what would meet every
-        call, and answers with an outcome for everything else. It does not retry and does not sleep.
-        """
+    def connect(self) -> AbstractAsyncContextManager[OneReply]: ...
 
     @abstractmethod
     def expected(self, conversation: Conversation) -> Usage:
         """The most that answering ``conversation`` may consume, by estimate; its ``max_tokens`` bounds the answer."""
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        async def replies() -> list[Reply]:
-            line = self.line()
-            async with self.connect() as reply:
-                calls = (line.call(partial(reply, each), self.expected(each)) for each in conversations)
-                made = await asyncio.gather(*calls)
-            return [each.answer or Reply("", Outcome.FAILED, error=each.error) for each in made]
-
-        return asyncio.run(replies())
+        answered = self.ask_all([((each,), self.expected(each)) for each in conversations])
+        return [each.answer or Reply("", Outcome.FAILED, error=each.error) for each in answered]
 
 
 class RemoteGenerator(RemoteComponent, Generator):
     """A generator behind a service."""
 
     @abstractmethod
-    def connect(self) -> AbstractAsyncContextManager[OneImage]:
-        """As for :class:`RemoteModel`; what it yields makes one attempt at one image."""
+    def connect(self) -> AbstractAsyncContextManager[OneImage]: ...
 
     @abstractmethod
     def expected(self, prompt: str) -> Usage:
         """The most that drawing ``prompt`` may consume, by estimate."""
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        async def images() -> list[Generated]:
-            line = self.line()
-            async with self.connect() as draw:
-                pairs = zip(prompts, seeds, strict=True)
-                calls = (line.call(partial(draw, *each), self.expected(each[0])) for each in pairs)
-                made = await asyncio.gather(*calls)
-            return [each.answer or Generated(None, Outcome.FAILED, error=each.error) for each in made]
-
-        return asyncio.run(images())
+        calls = [(each, self.expected(each[0])) for each in zip(prompts, seeds, strict=True)]
+        return [each.answer or Generated(None, Outcome.FAILED, error=each.error) for each in self.ask_all(calls)]

@@ -6,14 +6,11 @@ tokenizer does not know who wrote them.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from itertools import count
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from PIL import Image
@@ -130,25 +127,31 @@ class Chat:
         """What the template makes of a conversation, with a space inside what its texts share with the format.
 
         Raises:
-            ConfigError: the template cannot show turns of these roles and parts, whatever they hold.
-            UnfitError: it cannot show these texts, or something in them would be read as part of the format.
+            ConfigError: the template cannot show turns of these roles and parts.
+            UnfitError: it leaves a text out, or something in a text would be read as part of the format.
         """
-        turns = conversation.turns
-        shape = tuple((turn.role, *(isinstance(part, str) for part in turn.parts)) for turn in turns)
-        if shape not in self._as_string:
-            self._as_string[shape] = self._takes_strings(turns)
-        for text in (_text(turn, self._disarmed) for turn in turns):
+        turns = [
+            Turn(turn.role, tuple(self._disarmed(part) if isinstance(part, str) else part for part in turn.parts))
+            for turn in conversation.turns
+        ]
+        for text in map(_text, turns):
             ids = self.processor.tokenizer(text, add_special_tokens=False, verbose=False).input_ids
             if self.control_tokens.search(text) or not self._control_ids.isdisjoint(ids):
                 raise UnfitError("its text would be read as control tokens of the chat format")
-        try:
-            rendered = self._render(turns, self._disarmed, self._as_string[shape])
-        except _template_errors() as error:
-            raise UnfitError(f"the chat template refuses it: {for_line(str(error)):.200}") from None
-        parts = [part for turn in turns for part in turn.parts]
-        if any(self._disarmed(part).strip() not in rendered for part in parts if isinstance(part, str)):
-            raise UnfitError("the chat template leaves out a part of its text")
-        return Prompt(rendered, tuple(part for part in parts if isinstance(part, ImageFile)))
+        rendered, as_string = self._rendered(turns)
+        places = [
+            (at, n) for at, turn in enumerate(turns) for n, part in enumerate(turn.parts) if isinstance(part, ImageFile)
+        ]
+        for number, (at, place) in enumerate(places if len(places) > 1 else (), 1):
+            role, parts = turns[at].role, turns[at].parts
+            fewer = [*turns[:at], Turn(role, parts[:place] + parts[place + 1 :]), *turns[at + 1 :]]
+            with suppress(*_template_errors()):  # one that cannot do without the image shows it
+                if self._render(fewer, as_string) == rendered:  # an image would take the place of another
+                    raise ConfigError(
+                        f"{self.title}: its chat template leaves out image {number} of {len(places)}; show it one "
+                        "image, without examples"
+                    )
+        return Prompt(rendered, tuple(part for turn in turns for part in turn.parts if isinstance(part, ImageFile)))
 
     def tokens(self, prompt: Prompt) -> list[int]:
         """A prompt as numbers, with one place-holder for each image."""
@@ -179,56 +182,30 @@ class Chat:
         begin = self.processor.tokenizer.bos_token
         return bool(begin) and prompt.text.startswith(begin)
 
-    @cached_property
-    def _as_string(self) -> dict[tuple[Any, ...], bool]:
-        """For turns of certain roles and parts: whether those without images, and not the user's, must be a string and
-        not a list of parts."""
-        return {}
-
-    def _takes_strings(self, turns: Sequence[Turn]) -> bool:
-        """Try harmless texts, which span lines so that a list written out by mistake is noticed; of several images,
-        each must make a difference, or the processor would put one turn's image into the place of another's."""
-        words = (f"word {number}\nword {number}" for number in count())
-        harmless = [
-            Turn(turn.role, tuple(next(words) if isinstance(part, str) else part for part in turn.parts))
-            for turn in turns
-        ]
-        without = [
-            [*harmless[:at], Turn(turn.role, turn.parts[:place] + turn.parts[place + 1 :]), *harmless[at + 1 :]]
-            for at, turn in enumerate(harmless)
-            for place, part in enumerate(turn.parts)
-            if isinstance(part, ImageFile)
-        ]
-        said = []
+    def _rendered(self, turns: Sequence[Turn]) -> tuple[str, bool]:
+        """What the template writes, and whether turns without images, and not the user's, had to be strings for it."""
+        texts, refusals = [part.strip() for turn in turns for part in turn.parts if isinstance(part, str)], []
         for as_string in (False, True):
             try:
-                rendered = self._render(harmless, str, as_string)
+                rendered = self._render(turns, as_string)
             except _template_errors() as error:
-                said.append(for_line(str(error)))
+                refusals.append(for_line(str(error)))
                 continue
-            shown = [(turn.role, part in rendered) for turn in harmless for part in turn.parts if isinstance(part, str)]
-            problems = [f"it leaves out what the {role} says" for role, is_shown in shown if not is_shown]
-            for number, fewer in enumerate(without if len(without) > 1 else (), 1):
-                with suppress(*_template_errors()):  # one that cannot do without the image shows it
-                    if self._render(fewer, str, as_string) == rendered:
-                        problems.append(
-                            f"it leaves out image {number} of {len(without)}; show it one image, without examples"
-                        )
-            if not problems:
-                return as_string
-            said.append(problems[0])
+            if all(text in rendered for text in texts) and "'type': 'text'" not in rendered:  # a list, written out
+                return rendered, as_string
+        if len(refusals) < 2:
+            raise UnfitError("the chat template leaves out a part of its text")
         roles = ", ".join(turn.role for turn in turns)
-        raise ConfigError(f"{self.title}: its chat template cannot show these turns ({roles}): {said[0]:.200}")
+        raise ConfigError(f"{self.title}: its chat template cannot show these turns ({roles}): {refusals[0]:.200}")
 
-    def _render(self, turns: Sequence[Turn], written: Callable[[str], str], as_string: bool) -> str:
+    def _render(self, turns: Sequence[Turn], as_string: bool) -> str:
         messages: list[dict[str, Any]] = []
         for turn in turns:
             content: Any = [
-                {"type": "text", "text": written(part)} if isinstance(part, str) else {"type": "image"}
-                for part in turn.parts
+                {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"} for part in turn.parts
             ]
             if as_string and turn.role != "user" and all(isinstance(part, str) for part in turn.parts):
-                content = _text(turn, written)
+                content = _text(turn)
             messages.append({"role": turn.role, "content": content})
         begun = turns[-1].role == "assistant"
         rendered: str = self.processor.apply_chat_template(
@@ -247,8 +224,8 @@ class Chat:
         return self.control_tokens.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
 
 
-def _text(turn: Turn, written: Callable[[str], str]) -> str:
-    return "".join(written(part) for part in turn.parts if isinstance(part, str))
+def _text(turn: Turn) -> str:
+    return "".join(part for part in turn.parts if isinstance(part, str))
 
 
 def _template_errors() -> tuple[type[Exception], ...]:
@@ -262,16 +239,14 @@ def failed(why: str, usage: Usage | None = None) -> Reply:
     return Reply("", Outcome.FAILED, error=why, usage=usage)
 
 
-def reply_of(text: str, usage: Usage, *, ended: bool) -> Reply:
-    """A checkpoint's answer, ``truncated`` unless it has ``ended``; an empty one has failed."""
-    if not text:
+def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool) -> Reply:
+    """What a checkpoint's text becomes, whichever engine made it: ``truncated`` unless it has ``ended``.
+
+    An empty answer has failed: it says nothing that could be scored or gone on with, and it is no refusal.
+    """
+    if not (text := text.strip()):
         return failed(f"the answer is empty: its {usage.output_tokens} tokens say nothing", usage)
-    return Reply(text, Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
-
-
-def whole(conversation: Conversation, reply: Reply) -> Reply:
-    """The reply with the beginning that it was given."""
-    return replace(reply, text=conversation.whole(reply.text)) if reply.outcome.goes_on else reply
+    return Reply(conversation.whole(text), Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
 
 
 class ChatCheckpoint(CheckpointComponent, Model):
@@ -300,22 +275,10 @@ class ChatCheckpoint(CheckpointComponent, Model):
 class _Ready(NamedTuple):
     model: Any
     chat: Chat
-    words: Any
-    """A tokenizer of its own for answers: they are read while :attr:`chat` writes the next prompts."""
     ends: frozenset[int]
     """The tokens that end an answer."""
     context: int | None
     """How many tokens the model can hold at once, where its configuration says."""
-
-
-class _Part(NamedTuple):
-    """Conversations that are answered together."""
-
-    indices: list[int]
-    inputs: Any
-    """Tensors on the host."""
-    most: int
-    """Tokens of an answer."""
 
 
 class Transformers(ChatCheckpoint):
@@ -392,146 +355,90 @@ class Transformers(ChatCheckpoint):
             raise ValueError(f"eos_token_id is not a token or a list of tokens ({named!r:.100}); fetch it again")
         model.generation_config = transformers.GenerationConfig()  # what a call leaves open is taken from here
         context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-        return _Ready(model, chat, deepcopy(processor.tokenizer), ends, context)
-
-    def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Begin to write the prompts and to resize the images of the next batch, beside what is computed now.
-
-        Returns at once. :meth:`respond` takes what was prepared if it is given the same conversations. Before the
-        checkpoint is loaded, nothing is done.
-        """
-        if ready := self.__dict__.get("loaded"):
-            self._begun[tuple(conversations)] = self._host.submit(self._prepared, ready, conversations)
-            while len(self._begun) > 2:  # the batch that is about to be made, and the one after it
-                self._begun.pop(next(iter(self._begun))).cancel()
+        return _Ready(model, chat, ends, context)
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer the last turn of each conversation, in order; those with one limit together.
 
-        An empty answer is ``failed``: it says nothing that could be scored or gone on with, and it is no refusal. So
-        is a conversation that the checkpoint cannot take, with the reason as its error; it is left out of the batch.
+        A conversation that the checkpoint cannot take has failed, with the reason as its error; it is left out of the
+        batch.
 
         Raises:
             ConfigError: the checkpoint cannot be loaded, or its chat template cannot show such turns.
             OutOfMemoryError: the batch does not fit.
         """
         ready = self.loaded
-        with memory_guard(self.path):
-            work = self._begun.pop(tuple(conversations), None)
-            parts, replies = (work or self._host.submit(self._prepared, ready, conversations)).result()
-            for part in parts:
-                replies |= dict(zip(part.indices, self._answer(ready, part), strict=True))
-        return [whole(each, replies[index]) for index, each in enumerate(conversations)]
-
-    def release(self) -> None:
-        super().release()
-        self.__dict__.pop("_begun", None)
-        if host := self.__dict__.pop("_host", None):
-            host.shutdown(wait=False, cancel_futures=True)
-
-    @cached_property
-    def _host(self) -> ThreadPoolExecutor:
-        """One thread that writes all prompts, since tokenizers do not bear two."""
-        return ThreadPoolExecutor(1, thread_name_prefix="prompts")
-
-    @cached_property
-    def _begun(self) -> "dict[tuple[Conversation, ...], Future[tuple[list[_Part], dict[int, Reply]]]]":
-        return {}
-
-    def _prepared(self, ready: _Ready, conversations: Sequence[Conversation]) -> "tuple[list[_Part], dict[int, Reply]]":
-        """What can be answered together, and the replies to the conversations that the checkpoint cannot take."""
-        refused: dict[int, Reply] = {}
+        replies: dict[int, Reply] = {}
         askable: dict[int, dict[int, Prompt]] = defaultdict(dict)
         for index, conversation in enumerate(conversations):
             try:
                 askable[self.most(conversation)][index] = ready.chat.prompt(conversation)
             except UnfitError as error:
-                refused[index] = failed(str(error))
-        parts = []
-        for most, prompts in askable.items():
-            inputs, unfit = self._encode(ready, prompts, most)
-            refused |= {index: failed(why) for index, why in unfit.items()}
-            if fit := [index for index in prompts if index not in unfit]:
-                parts.append(_Part(fit, inputs, most))
-        return parts, refused
+                replies[index] = failed(str(error))
+        with memory_guard(self.path):
+            for most, prompts in askable.items():
+                inputs, unfit = self._encoded(ready, prompts, most)
+                replies |= {index: failed(why) for index, why in unfit.items()}
+                if fit := [index for index in prompts if index not in unfit]:
+                    answers = self._answers(ready, [conversations[index] for index in fit], inputs, most)
+                    replies |= dict(zip(fit, answers, strict=True))
+        return [replies[index] for index in range(len(conversations))]
 
-    def _encode(self, ready: _Ready, askable: Mapping[int, Prompt], most: int) -> tuple[Any, dict[int, str]]:
-        """Tensors of the conversations that the model can take, and what is wrong with the others."""
-        if not askable:
-            return None, {}
-        unfit: dict[int, str] = {}
-        limit = "max_new_tokens" if most == self.max_new_tokens else "max_tokens"
-
-        def fitting(indices: Iterable[int], prompts: Sequence[Prompt]) -> Any:
-            encoded = ready.chat.encode(prompts)
-            for index, length in zip(indices, encoded["attention_mask"].sum(dim=1).tolist(), strict=True):
-                if ready.context is not None and length + most > ready.context:
-                    unfit[index] = (
-                        f"{length} tokens and up to {most} to answer ({limit}) do not fit into the model's context of "
-                        f"{ready.context}"
-                    )
-            return encoded
-
+    def _encoded(self, ready: _Ready, prompts: Mapping[int, Prompt], most: int) -> tuple[Any, dict[int, str]]:
+        """Tensors of the prompts that the model can take, and what is wrong with the others."""
         try:
-            inputs = fitting(askable, [*askable.values()])
-        except ValueError:
-            for index, prompt in askable.items():
-                try:
-                    fitting([index], [prompt])
-                except ValueError as error:
-                    unfit[index] = f"the checkpoint's processor refuses it: {for_line(str(error)):.300}"
+            inputs = ready.chat.encode([*prompts.values()])
+        except ValueError as error:
+            if len(prompts) == 1:
+                why = f"the checkpoint's processor refuses it: {for_line(str(error)):.300}"
+                return None, dict.fromkeys(prompts, why)
+            unfit: dict[int, str] = {}
+            for index, prompt in prompts.items():
+                unfit |= self._encoded(ready, {index: prompt}, most)[1]
             if not unfit:
                 raise
-        if unfit:
-            inputs, _ = self._encode(ready, {index: askable[index] for index in askable if index not in unfit}, most)
-        return inputs, unfit
+        else:
+            lengths = dict(zip(prompts, inputs["attention_mask"].sum(dim=1).tolist(), strict=True))
+            limit = "max_new_tokens" if most == self.max_new_tokens else "max_tokens"
+            unfit = {
+                index: f"{length} tokens and up to {most} to answer ({limit}) do not fit into the model's context of "
+                f"{ready.context}"
+                for index, length in lengths.items()
+                if ready.context is not None and length + most > ready.context
+            }
+        fit = {index: prompt for index, prompt in prompts.items() if index not in unfit}
+        return (self._encoded(ready, fit, most)[0] if unfit and fit else inputs if fit else None), unfit
 
-    def _answer(self, ready: _Ready, part: _Part) -> list[Reply]:
-        inputs = part.inputs.to(self.torch_device, self.torch_dtype)
-        watch = _Watch()
+    def _answers(self, ready: _Ready, asked: Sequence[Conversation], inputs: Any, most: int) -> list[Reply]:
+        torch, tokenizer = import_extra("torch"), ready.chat.processor.tokenizer
+        broken: list[Any] = []  # for each step, of which conversations the scores of the next token are no numbers
+
+        def watch(_: Any, scores: Any) -> Any:
+            broken.append(scores.amax(dim=-1).isnan())  # the largest of numbers with NaN among them is NaN
+            return scores
+
         settings = import_extra("transformers").GenerationConfig(
-            max_new_tokens=part.most,
+            max_new_tokens=most,
             do_sample=False,
             num_beams=self.beams,
             length_penalty=self.length_penalty,
             early_stopping=False,
             eos_token_id=sorted(ready.ends) or None,
-            pad_token_id=ready.words.pad_token_id,
+            pad_token_id=tokenizer.pad_token_id,
         )
-        with import_extra("torch").inference_mode():
+        inputs = inputs.to(self.torch_device, self.torch_dtype)
+        with torch.inference_mode():
             made = ready.model.generate(**inputs, generation_config=settings, logits_processor=[watch])
-        answers = []
-        for tokens in made[:, inputs["input_ids"].shape[1] :].tolist():  # what follows the first end is padding
+        steps = torch.stack(broken).view(len(broken), len(asked), -1).any(dim=-1).T.tolist() if broken else []
+        given = inputs["attention_mask"].sum(dim=1).tolist()
+        replies = []
+        for number, tokens in enumerate(made[:, inputs["input_ids"].shape[1] :].tolist()):
             length = next((place for place, token in enumerate(tokens, 1) if token in ready.ends), len(tokens))
-            answers.append(tokens[:length])
-        texts = ready.words.batch_decode(answers, skip_special_tokens=True)
-        read = inputs["attention_mask"].sum(dim=1).tolist()
-        replies = [
-            reply_of(text.strip(), Usage(given, len(tokens)), ended=tokens[-1] in ready.ends)
-            for text, given, tokens in zip(texts, read, answers, strict=True)
-        ]
-        said = f"the model's scores are no numbers: {self.dtype} overflowed, or weights are broken; set another dtype"
-        return [
-            failed(said, reply.usage) if broken else reply
-            for reply, broken in zip(replies, watch.broken([len(tokens) for tokens in answers]), strict=True)
-        ]
-
-
-class _Watch:
-    """Looks at the scores of every next token, and changes none: of those that are no numbers, the first is taken."""
-
-    def __init__(self) -> None:
-        self._broken: list[Any] = []
-
-    def __call__(self, input_ids: Any, scores: Any) -> Any:
-        self._broken.append(scores.amax(dim=-1).isnan())  # the largest of numbers with NaN among them is NaN
-        return scores
-
-    def broken(self, lengths: Sequence[int]) -> list[bool]:
-        """Whether there was such a score before an answer of so many tokens ended, for each conversation: what is
-        computed for it after that is padding beside longer answers. The device is waited for once, and not per token.
-        """
-        if not self._broken:
-            return [False] * len(lengths)
-        steps = import_extra("torch").stack(self._broken).view(len(self._broken), len(lengths), -1).any(dim=-1)
-        return [any(row[:length]) for row, length in zip(steps.T.tolist(), lengths, strict=True)]
+            tokens, usage = tokens[:length], Usage(given[number], length)  # what follows the first end is padding
+            if steps and any(steps[number][:length]):
+                why = f"the model's scores are no numbers: {self.dtype} overflowed, or weights are broken"
+                replies.append(failed(f"{why}; set another dtype", usage))
+                continue
+            text = tokenizer.decode(tokens, skip_special_tokens=True)
+            replies.append(reply_of(asked[number], text, usage, ended=tokens[-1] in ready.ends))
+        return replies

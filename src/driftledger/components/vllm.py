@@ -5,7 +5,6 @@ Conversations are written by the checkpoint's chat template as for ``transformer
 """
 
 import os
-import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -15,7 +14,7 @@ from pydantic import Field, model_validator
 
 from driftledger.components.base import Operational
 from driftledger.components.checkpoints import FULL, DType, Source, memory_guard
-from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, failed, reply_of, whole
+from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, failed, reply_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
@@ -59,8 +58,8 @@ class VLLM(ChatCheckpoint):
     """How many conversations are handed over at once, and computed at once as far as memory allows."""
     dtype: DType = "bfloat16"
     batch_invariant: bool = False
-    """Whether vLLM computes every answer as if it were alone, which costs about a third of its speed. vLLM has it from
-    0.11.1 on, for GPUs of compute capability 8.0 or more (9.0 at first), and has tried it with some models only."""
+    """Whether vLLM computes every answer as if it were alone, which costs about a third of its speed. It needs a GPU of
+    compute capability 8.0 or more (9.0 at first), and vLLM has tried it with some models only."""
     prefix_caching: Operational[bool] = False
     """Whether what prompts begin with in common is computed once, which pays where several questions are asked about
     one image or after the same examples. Where it is on, it is in the identity."""
@@ -130,7 +129,7 @@ class VLLM(ChatCheckpoint):
 
     def _library(self) -> Any:
         """vLLM, imported under the environment that the settings ask for."""
-        version = self.versions_of("vllm")["vllm"]
+        self.versions_of("vllm")
         wanted = str(int(self.batch_invariant))
         if "vllm" in sys.modules and os.environ.get(SWITCH, "0") != wanted:
             raise ConfigError(
@@ -148,21 +147,13 @@ class VLLM(ChatCheckpoint):
                 f"{self.path!r:.200}: the vLLM that is installed computes on {built_for or 'no device here'}, and "
                 f"device is {kind}; correct device, or install vLLM for {kind}"
             )
-        if self.batch_invariant:
-            if tuple(int(number) for number in re.findall(r"\d+", version)[:3]) < (0, 11, 1):  # which ignore the switch
-                raise ConfigError(f"{self.path!r:.200}: vLLM {version} has no batch_invariant; take 0.11.1 or newer")
-            if not platform.has_device_capability(80):  # ten times; versions of 2025 ask for 90, H100
-                raise ConfigError(
-                    f"{self.path!r:.200}: batch_invariant needs a GPU of compute capability 8.0 or more (A100); take "
-                    "another, or set it to false"
-                )
         return vllm
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer as :class:`Transformers` does, in whole batches; a :class:`ConfigError` where the engine has died."""
         ready = self.loaded
         replies: dict[int, Reply] = {}
-        askable: dict[int, tuple[dict[str, Any], int]] = {}
+        askable: dict[int, tuple[Conversation, dict[str, Any]]] = {}
         for index, conversation in enumerate(conversations):
             try:
                 prompt = ready.chat.prompt(conversation)
@@ -172,40 +163,40 @@ class VLLM(ChatCheckpoint):
             # A TokensPrompt; vLLM puts each image's own tokens into the place of its place-holder.
             images = [image.open() for image in prompt.images]
             shown = {"multi_modal_data": {"image": images}} if images else {}
-            askable[index] = {"prompt_token_ids": ready.chat.tokens(prompt), **shown}, self.most(conversation)
+            askable[index] = conversation, {"prompt_token_ids": ready.chat.tokens(prompt), **shown}
         try:
             with memory_guard(self.path):
-                replies |= dict(zip(askable, _answers(ready, [*askable.values()]), strict=True))
+                replies |= dict(zip(askable, self._answers(ready, [*askable.values()]), strict=True))
         except ready.dead as error:
             self.release()
             raise ConfigError(
                 f"{self.path!r:.200}: vLLM's engine has died ({for_line(str(error)):.200}); it says above why: lower "
                 "gpu_memory_utilization or batch_size if it lacks memory, and run again; finished calls are stored"
             ) from None
-        return [whole(each, replies[index]) for index, each in enumerate(conversations)]
+        return [replies[index] for index in range(len(conversations))]
 
-
-def _answers(ready: _Ready, asked: Sequence[tuple[dict[str, Any], int]]) -> list[Reply]:
-    """One reply per prompt, of so many tokens at most; where the engine refuses one, each is asked for alone."""
-    if not asked:
-        return []
-    sampling = [ready.sampling(temperature=0.0, max_tokens=most) for _, most in asked]
-    try:
-        outputs = ready.engine.generate([prompt for prompt, _ in asked], sampling, use_tqdm=False)
-    except ready.refusals as error:
-        if any(words in str(error) for words in FULL):
-            raise
-        if len(asked) == 1:
-            return [failed(f"the engine refuses it: {for_line(str(error)):.300}")]
-        while ready.engine.llm_engine.has_unfinished_requests():  # early versions keep those before the refused one
-            ready.engine.llm_engine.step()
-        return [reply for each in asked for reply in _answers(ready, [each])]
-    replies = []
-    for output in outputs:
-        answer = output.outputs[0]
-        usage = Usage(len(output.prompt_token_ids), len(answer.token_ids))
-        if answer.finish_reason in ("stop", "length"):
-            replies.append(reply_of(answer.text.strip(), usage, ended=answer.finish_reason == "stop"))
-        else:
-            replies.append(failed(f"the engine has given up (finish_reason: {answer.finish_reason})", usage))
-    return replies
+    def _answers(self, ready: _Ready, asked: Sequence[tuple[Conversation, dict[str, Any]]]) -> list[Reply]:
+        """One reply per prompt; where the engine refuses one, each is asked for alone."""
+        if not asked:
+            return []
+        sampling = [ready.sampling(temperature=0.0, max_tokens=self.most(conversation)) for conversation, _ in asked]
+        try:
+            outputs = ready.engine.generate([prompt for _, prompt in asked], sampling, use_tqdm=False)
+        except ready.refusals as error:
+            if any(words in str(error) for words in FULL):
+                raise
+            if len(asked) == 1:
+                return [failed(f"the engine refuses it: {for_line(str(error)):.300}")]
+            while ready.engine.llm_engine.has_unfinished_requests():  # some versions keep those before the refused one
+                ready.engine.llm_engine.step()
+            return [reply for each in asked for reply in self._answers(ready, [each])]
+        replies = []
+        for (conversation, _), output in zip(asked, outputs, strict=True):
+            answer = output.outputs[0]
+            usage = Usage(len(output.prompt_token_ids), len(answer.token_ids))
+            if answer.finish_reason in ("stop", "length"):
+                ended = answer.finish_reason == "stop"
+                replies.append(reply_of(conversation, answer.text, usage, ended=ended))
+            else:
+                replies.append(failed(f"the engine has given up (finish_reason: {answer.finish_reason})", usage))
+        return replies

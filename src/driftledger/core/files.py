@@ -32,8 +32,6 @@ LARGEST_YAML = 2**22
 """Bytes of settings or of a lock. DVC itself takes half a minute a stage over a lock of this size."""
 LARGEST_IMAGE = 2**26
 """Bytes of an image file that a service sends."""
-LARGEST_ANSWER = 2**24
-"""Bytes of a service's answer in words, decoded; one with an image in base64 may have LARGEST_IMAGE * 4 / 3 more."""
 DEEPEST = 64
 """Levels of JSON or YAML. Ours have eight; parsers give up, or crash, at some thousand."""
 MOST_VALUES = 2**20

@@ -1,4 +1,4 @@
-"""Tables of any kind as rows: JSON, JSONL, CSV, TSV and parquet, each row with its place in the file."""
+"""Tables of any kind as rows: JSON, JSONL, CSV, TSV, Excel and parquet, each row with its place in the file."""
 
 import csv
 import io
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import LARGEST_TEXT
+from driftledger.core.registry import import_extra
 from driftledger.core.text import shortened
 from driftledger.data.datasets.base import printable, unreadable
 
@@ -32,22 +33,22 @@ class Table(NamedTuple):
 def read_table(file: Path) -> Table:
     """Read a table of UTF-8; its suffix says of which kind it is.
 
-    JSON holds a list of objects, or an object of objects; its keys become the column ``id``. CSV begins with the names
-    of its columns, separated by comma, semicolon or tab.
+    JSON holds a list of objects, or an object of objects or of single values: its keys become the column ``id``, and
+    single values the column ``answer``. CSV begins with the names of its columns, separated by comma, semicolon or tab.
 
     Raises:
         ConfigError, DataError: the suffix is not one of a table; the file is not what its suffix says.
     """
     name, kind = printable(file.name), file.suffix.lower()
     readers = {".json": _json, ".jsonl": _jsonl, ".ndjson": _jsonl, ".csv": _csv, ".tsv": _csv}
-    if kind not in (*readers, ".parquet"):
-        raise ConfigError(f"{name!r:.200} is not one of {', '.join((*readers, '.parquet'))}; convert it")
+    if kind not in (*readers, ".xlsx", ".parquet"):
+        raise ConfigError(f"{name!r:.200} is not one of {', '.join((*readers, '.xlsx', '.parquet'))}; convert it")
     try:
         if kind == ".parquet":
             return _parquet(file, name)
         if file.stat().st_size > LARGEST_TEXT:
             raise DataError(f"{name} is larger than {LARGEST_TEXT >> 20} MiB; convert it to parquet or split it")
-        rows = list(readers[kind](file.read_bytes().decode("utf-8-sig")))
+        rows = list(_excel(file) if kind == ".xlsx" else readers[kind](file.read_bytes().decode("utf-8-sig")))
     except OSError as error:
         raise unreadable(name, error) from None
     except (ValueError, RecursionError, csv.Error) as error:
@@ -62,7 +63,7 @@ def _json(text: str) -> Iterator[tuple[str, Any]]:
     value = json.loads(text)
     if isinstance(value, dict):
         for key, row in value.items():
-            yield f"item {key!r:.80}", {"id": key} | row if isinstance(row, dict) else row
+            yield f"item {key!r:.80}", {"id": key} | (row if isinstance(row, dict) else {"answer": row})
     elif isinstance(value, list):
         yield from ((f"item {index}", row) for index, row in enumerate(value))
     else:
@@ -90,6 +91,18 @@ def _csv(text: str) -> Iterator[tuple[str, Any]]:
             raise ValueError(f"line {line} has {len(cells)} cells, and the first line {len(head)}")
         if cells:
             yield f"line {line}", dict(zip(head, cells, strict=True))
+
+
+def _excel(file: Path) -> Iterator[tuple[str, Any]]:
+    import_extra("openpyxl")
+    formulas = {"data_only": False}  # a text that begins with "=" is kept as a formula: its text is what was meant
+    options: dict[str, Any] = {"dtype": object, "keep_default_na": False, "na_filter": False}
+    try:
+        table = import_module("pandas").read_excel(file, engine="openpyxl", engine_kwargs=formulas, **options)
+    except Exception as error:  # damaged sheets bring about all kinds of errors in the libraries that read them
+        raise ValueError(str(error)) from None
+    for number, cells in enumerate(table.to_dict("records"), 2):
+        yield f"row {number}", {str(name).strip(): cell for name, cell in cells.items()}
 
 
 def _parquet(file: Path, name: str) -> Table:

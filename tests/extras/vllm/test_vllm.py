@@ -145,20 +145,6 @@ def test_batch_invariance_is_switched_on_before_the_engine_starts(
 
 
 @pytest.mark.neural
-def test_batch_invariance_needs_a_version_and_a_gpu_that_have_it(
-    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(SWITCH, "1")
-    platform = __import__("vllm.platforms").platforms.current_platform
-    monkeypatch.setattr(platform, "capability", 75)
-    assert "compute capability 8.0" in refused(built["llava"], asked[0], batch_invariant=True)
-    monkeypatch.setattr(platform, "capability", 80)
-    assert vllm(built["llava"], batch_invariant=True).respond(asked[:1])[0].outcome.goes_on
-    monkeypatch.setattr("driftledger.components.checkpoints.library_versions", lambda *_: {"vllm": "0.11.0"})
-    assert "vLLM 0.11.0 has no batch_invariant" in refused(built["llava"], asked[0], batch_invariant=True)
-
-
-@pytest.mark.neural
 def test_it_computes_on_the_kind_of_device_that_the_identity_says_or_not_at_all(
     engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,8 +28,7 @@ class OpenAIServer:
     functions handed in, it runs in the server's thread, and what it raises is raised again when the server stops.
     ``drawn`` makes the PNG for a prompt and a size, in any thread. ``served_models`` are the versions behind every
     model name: each one gives ``switch_after`` answers, the last one all others.
-    Images have the size a request asks for, or else
-    ``image_size``. ``version`` is what it says at ``/version``, as vLLM does.
+    Images have the size a request asks for, or else ``image_size``.
     """
 
     def __init__(
@@ -45,7 +44,6 @@ class OpenAIServer:
         served_models: Sequence[str] = (),
         switch_after: int = 1,
         image_size: tuple[int, int] = (256, 256),
-        version: str | None = None,
     ) -> None:
         self._latency = latency if callable(latency) else lambda _: latency
         self._together = together
@@ -58,7 +56,6 @@ class OpenAIServer:
         self._served_models = served_models
         self._switch_after = switch_after
         self._image_size = image_size
-        self._version = version
         self._lock = threading.Lock()
         self._requests: list[Incoming] = []
         self._faults: Counter[str] = Counter()
@@ -205,8 +202,6 @@ class OpenAIServer:
                     return json_reply({"object": "list", "data": [_model(name) for name in self._models]})
                 case "GET", ["v1", "models", name] if name in self._models:
                     return json_reply(_model(name))
-                case "GET", ["version"] if self._version is not None:
-                    return json_reply({"version": self._version})
         except RequestError as error:
             return error_reply(400, str(error), code=error.code, param=error.param)
         return error_reply(404, f"Invalid URL ({request.method} {request.path})")

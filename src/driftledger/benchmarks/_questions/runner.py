@@ -18,8 +18,7 @@ from driftledger.core.files import read_json, read_jsonl, write_jsonl
 from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Outcome, Subject
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
-from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-from driftledger.data.question_sets.images import QuestionImage
+from driftledger.data.question_sets.files import QuestionEntry, QuestionImage, QuestionSetCard, read_questions
 
 
 @dataclass(frozen=True)

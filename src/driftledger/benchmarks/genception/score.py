@@ -1,29 +1,61 @@
 """The scoring half: how similar each chain stays to its first image, seen through one encoder."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, of_repeat
+from driftledger.benchmarks._chains.records import (
+    FRECHET_DIGITS,
+    ChainRecord,
+    ChainRequest,
+    drawn_images,
+    of_repeat,
+)
 from driftledger.benchmarks._chains.scoring import begun_by, few_images, flags, rows, served_versions, unified
-from driftledger.benchmarks.genception import measure
-from driftledger.benchmarks.genception.measure import ALL, GC, PIXELS, SIMILARITY, TEXTS, Measured, mean_of
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.score import HIGH, LOW, REPEAT, STD, Point, Score
 from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, interval, outcomes
+from driftledger.collect.features import FeatureStore, encode_images, encode_texts, read_texts
+from driftledger.components.base import Encoder
 from driftledger.core.types import Float64
 from driftledger.data.records import ONE_CATEGORY
-from driftledger.metrics.drift import gc_at
-from driftledger.metrics.drift_rate import FEWEST, NoDecayError, decay, mean_cumulative_drift, rate_interval
-from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.repeats import deviations
+from driftledger.metrics.drift import cosine_similarity, gc_at
+from driftledger.metrics.exact import exact_mean, round_significant
+from driftledger.metrics.frechet import frechet_distance
+from driftledger.metrics.repeats import deviations, mean_over_repeats
 
-MCD = {"mcd": SIMILARITY, "mcd_texts": TEXTS, "mcd_image_to_text": measure.SAID, "mcd_text_to_image": measure.SHOWN}
-"""Mean cumulative drift → the table that it is of."""
-RATE, FLOOR = "drift_rate", "drift_floor"
-GENERATIONS = 2
-"""Per iteration: a description and a drawing."""
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROWS = ("similarity", "gc", "text_similarity")
+"""What rows hold of each iteration."""
+TEXT_MEAN = "text_similarity_mean"
+
+ALL = ""
+"""The name of all categories together."""
+
+
+class Measured(NamedTuple):
+    """What chains come to: those of one repeat, or the mean over all."""
+
+    values: "pd.DataFrame"
+    """A row per sample, its index the category; a column per metric, ``gc_at_1`` …; NaN where a chain ended before."""
+    distances: dict[str, list[float]]
+    """Category, or :data:`ALL` → the Fréchet distance between the originals and iteration t = 1 …, as far as it is."""
+    images: int
+    """How many images the last distance over all categories is of."""
+    words: list[int]
+    """Of each description."""
+    cut: list[bool]
+    """Of each description, whether the text encoder read only its beginning."""
+
+    @property
+    def rows(self) -> dict[str, Float64]:
+        """Key of rows → n×T values."""
+        tables = {key: self.values.filter(regex=f"^{key}_at_").to_numpy() for key in ROWS}
+        return {key: table for key, table in tables.items() if table.size}
 
 
 class Means(NamedTuple):
@@ -37,20 +69,6 @@ class Means(NamedTuple):
     by_group: dict[str, dict[str, float]]
 
 
-class _Chains(NamedTuple):
-    """What the means of all repeats are over."""
-
-    categories: list[str]
-    """Of each sample."""
-    groups: Mapping[str, Sequence[str]]
-    everywhere: int
-    """The t that the chains of all categories reach; a mean of a later t would be of something else."""
-    iterations: int
-    frechet: str
-    """The name of the encoder's Fréchet distance."""
-    scoring: GenCeptionScoring
-
-
 def score(given: ToScore) -> Scored:
     """Score a folder of chains.
 
@@ -61,48 +79,52 @@ def score(given: ToScore) -> Scored:
         CoverageError: fewer than ``min_coverage`` of the chains reached T.
     """
     data, scoring = FromDataset(given, "chain", ChainRecord), cast(GenCeptionScoring, given.scoring)
-    encoder, groups = given.encoders["encoder"], data.dataset.groups
-    samples, reader = data.samples, given.encoders.get("text_encoder")
+    samples, groups, frechet = data.samples, data.dataset.groups, given.encoders["encoder"].frechet_name
     categories = [sample.category or ONE_CATEGORY for sample in samples]
-    end_of = {name: scoring.of_category(name, groups) for name in categories}
+    end_of = {name: scoring.of_category(name, groups) for name in sorted(set(categories))}
     ends = [end_of[name] for name in categories]
     repeats = range(data.asked(ChainRequest).repeats)
     last = {(record.repeat, record.sample): record for record in data.records}
-    pairs = [(repeat, sample.id, end) for repeat in repeats for sample, end in zip(samples, ends, strict=True)]
-    short = [(repeat, name) for repeat, name, end in pairs if not _is_complete(last.get((repeat, name)), end)]
-    lost = [f"{name}{of_repeat(repeat)}: {_why(last.get((repeat, name)))}" for repeat, name in short]
+    lost = {}
+    for repeat in repeats:
+        for sample, end in zip(samples, ends, strict=True):
+            record = last.get((repeat, sample.id))
+            if record is None or record.t != end or record.image is None:
+                why = "no record" if record is None else f"{record.outcome} at t={record.t}"
+                why += f", {record.error}" if record is not None and record.error else ""
+                lost[repeat, sample.id] = f"{sample.id}{of_repeat(repeat)}: {why}"
+    total = len(repeats) * len(samples)
     what = "chains reached " + ("their T" if scoring.iterations_by_group else f"t={scoring.iterations}")
-    check_coverage(len(pairs) - len(short), len(pairs), what, "genception", given.min_coverage, lost)
+    check_coverage(total - len(lost), total, what, "genception", given.min_coverage, [*lost.values()])
 
-    shape = (ends, scoring.iterations, reader, given.features)
-    alone = [measure.measure(data, repeat, encoder, *shape) for repeat in repeats]
-    whole = mean_of(alone)
-    chains = _Chains(categories, groups, min(ends), scoring.iterations, encoder.frechet_name, scoring)
-    means = _means(whole, chains)
-    cycles, cycle_ends, absent = _cycles(whole, chains)
-    by_itself = [_means(each, chains).overall | _cycles(each, chains)[0] for each in alone] if len(alone) > 1 else []
-    metrics = means.overall | cycles
-    spreads = {key + STD: std for key, std in deviations(by_itself).items() if key in metrics and key != "images"}
-    intervals = Ends.together([*_intervals(whole, metrics, chains), *cycle_ends])
+    alone = [_measured(data, repeat, given, np.array(ends), scoring.iterations) for repeat in repeats]
+    whole = _mean_of(alone)
+    later = tuple(f"_at_{t}" for t in range(min(ends) + 1, scoring.iterations + 1))
+    means = _means(whole, groups, frechet, later)
+    each_alone = [_means(each, groups, frechet, later).overall for each in alone] if len(alone) > 1 else []
+    metrics = means.overall
+    spreads = {key + STD: std for key, std in deviations(each_alone).items() if key in metrics and key != "images"}
+    with_intervals = [key for key in whole.values if key in metrics and (key.startswith("gc_at_") or key == TEXT_MEAN)]
+    intervals = Ends.together(
+        interval(key, whole.values[key].to_numpy(), categories, scoring) for key in with_intervals
+    )
     metrics |= intervals.metrics | spreads
-    if reader is not None and measure.TEXT_MEAN not in metrics:
-        absent[measure.TEXT_MEAN] = "no description came after the first"
-    reached = sum(int(np.isfinite(each.tables[measure.MEAN]).sum()) for each in alone)
+    reached = sum(int(each.values["similarity_mean"].notna().sum()) for each in alone)
     scored = Score(
         **data.origin(),
         metrics=metrics,
         groups={
             "category": means.by_category,
             "group": means.by_group,
-            **({REPEAT: {str(at): each for at, each in enumerate(by_itself)}} if by_itself else {}),
+            **({REPEAT: {str(at): each for at, each in enumerate(each_alone)}} if each_alone else {}),
         },
-        curves=_curves(metrics, chains),
-        outcomes=outcomes(last[place] for place in short if place in last),
+        curves=_curves(metrics, scoring.iterations, frechet),
+        outcomes=outcomes(last[place] for place in lost if place in last),
         scored=reached,
         counted=reached,
-        total=len(pairs),
-        coverage=reached / len(pairs),
-        absent=_absent(means.by_category, end_of, chains.frechet) | absent | intervals.absent,
+        total=total,
+        coverage=reached / total,
+        absent=_absent(means, end_of, frechet, "text_encoder" in given.encoders) | intervals.absent,
         served=served_versions(data.records),
         flags=[
             *begun_by(data.card),
@@ -118,138 +140,172 @@ def score(given: ToScore) -> Scored:
     return Scored(scored, rows(named, ended, whole.rows, [each.rows for each in alone]))
 
 
-def _is_complete(record: ChainRecord | None, end: int) -> bool:
-    return record is not None and record.t == end and record.image is not None
+def _measured(
+    data: FromDataset[ChainRecord], repeat: int, given: ToScore, ends: np.ndarray, iterations: int
+) -> Measured:
+    """Measure one repeat's chains.
+
+    Args:
+        ends: where each sample's chain stops.
+        iterations: T, the largest of these in any dataset.
+    """
+    import pandas as pd  # imported late: it takes half a second
+
+    samples, drawn = data.samples, drawn_images(data.folder, data.records, repeat)
+    records = [record for record in data.records if record.repeat == repeat]
+    categories = [sample.category or ONE_CATEGORY for sample in samples]
+    distances: dict[str, list[float]] = {name: [] for name in (*sorted(set(categories)), ALL)}
+    similarity, images = np.full((len(samples), iterations), np.nan), 0
+    originals = encode_images(given.encoders["encoder"], [sample.image for sample in samples], given.features)
+    for t in range(1, iterations + 1):
+        reached = [row for row, sample in enumerate(samples) if (sample.id, t) in drawn]
+        if not reached:
+            break
+        pictures = [drawn[samples[row].id, t] for row in reached]
+        drawings = encode_images(given.encoders["encoder"], pictures, given.features)
+        similarity[reached, t - 1] = cosine_similarity(originals[reached], drawings)
+        for name, curve in distances.items():
+            places = [place for place, row in enumerate(reached) if name in (ALL, categories[row])]
+            whole = name != ALL or {categories[row] for row in reached} == set(categories)
+            if len(places) >= 2 and len(curve) == t - 1 and whole:
+                distance = frechet_distance(originals[[reached[place] for place in places]], drawings[places])
+                curve.append(round_significant(distance, FRECHET_DIGITS))
+                images = len(places) if name == ALL else images
+    gc = np.stack([gc_at(similarity, t) for t in range(1, iterations + 1)], axis=1)
+    tables, means, cut = {"similarity": similarity, "gc": gc}, {"similarity_mean": _mean_until(similarity, ends)}, []
+    if reader := given.encoders.get("text_encoder"):
+        said = {(each.sample, each.t): each.description or "" for each in records if each.outcome.goes_on}
+        texts = {place: text for place, text in said.items() if text and place[1] <= iterations}
+        fitted = reader.fitted([text for (_, t), text in texts.items() if t == 1]) if texts else reader
+        kept = given.features if fitted is reader else None
+        chains = [[texts.get((sample.id, t), "") for t in range(1, max(ends) + 1)] for sample in samples]
+        tables["text_similarity"] = np.stack([_along(chain, fitted, kept) for chain in chains])
+        if max(ends) > 1:
+            means[TEXT_MEAN] = _mean_until(tables["text_similarity"][:, 1:], ends - 1)
+        cut = [each.cut for each in read_texts(fitted, [*texts.values()])]
+    columns = {f"{key}_at_{t}": column for key, table in tables.items() for t, column in enumerate(table.T, 1)}
+    words = [len(each.description.split()) for each in records if each.description is not None]
+    return Measured(pd.DataFrame(columns | means, index=categories), distances, images, words, cut)
 
 
-def _why(record: ChainRecord | None) -> str:
-    if record is None:
-        return "no record"
-    return f"{record.outcome} at t={record.t}" + (f", {record.error}" if record.error else "")
+def _mean_until(values: Float64, ends: np.ndarray) -> Float64:
+    """Return the mean of each row's first ``ends`` values; NaN where that is none or one is NaN."""
+    last = np.maximum(ends, 1)
+    return np.where(ends > 0, np.cumsum(values, axis=1)[np.arange(len(last)), last - 1] / last, np.nan)
+
+
+def _along(chain: Sequence[str], reader: Encoder, features: FeatureStore | None) -> Float64:
+    """Return the cosine between a chain's first text and each later one; NaN where nothing in one is known."""
+    similarities = np.full(len(chain), np.nan)
+    if chain[0]:
+        known = encode_texts(reader, chain, features)
+        later = [t for t, text in enumerate(chain) if t and text and known[0].any() and known[t].any()]
+        if later:
+            similarities[later] = cosine_similarity(np.repeat(known[:1], len(later), axis=0), known[later])
+    return similarities
+
+
+def _mean_of(repeats: Sequence[Measured]) -> Measured:
+    """Average over repeats: of a sample over those in which it has a value, of a Fréchet distance over all."""
+    if len(repeats) == 1:
+        return repeats[0]
+    values = repeats[0].values.copy()
+    values[:] = mean_over_repeats([each.values.to_numpy() for each in repeats])
+    curves = {name: zip(*(each.distances[name] for each in repeats), strict=False) for name in repeats[0].distances}
+    return Measured(
+        values,
+        {name: [exact_mean(step) for step in curve] for name, curve in curves.items()},
+        min(each.images for each in repeats),
+        [count for each in repeats for count in each.words],
+        [cut for each in repeats for cut in each.cut],
+    )
 
 
 def means_of(
-    values: Mapping[str, Float64],
-    categories: Sequence[str],
-    groups: Mapping[str, Sequence[str]],
-    of_categories: Mapping[str, Mapping[str, float]] | None = None,
+    values: "pd.DataFrame", groups: Mapping[str, Sequence[str]], of_categories: "pd.DataFrame | None" = None
 ) -> Means:
     """Average each metric over the samples of a category, then over categories, unweighted.
 
     Args:
-        values: metric → one value per sample, shape (n,); NaN is left out.
-        categories: each sample's category, length n.
+        values: a row per sample, its index the category; a column per metric; NaN is left out.
         groups: group name → its categories.
-        of_categories: category → further metrics, which are of it as a whole.
+        of_categories: a row per category, of further metrics, which are of it as a whole.
     """
-    by_category: dict[str, dict[str, float]] = {}
-    for name in sorted(set(categories)):
-        members = np.array([category == name for category in categories])
-        known = {metric: column[members & np.isfinite(column)] for metric, column in values.items()}
-        by_category[name] = {metric: exact_mean(some) for metric, some in known.items() if some.size}
-        by_category[name] |= (of_categories or {}).get(name, {})
-    every = list(by_category.values())
-    overall = {metric: exact_mean([row[metric] for row in every if metric in row]) for row in every for metric in row}
-    by_group = {}
-    for group, names in groups.items():
-        rows = [by_category[name] for name in names]
-        common = [metric for metric in (rows[0] if rows else {}) if all(metric in row for row in rows)]
-        by_group[group] = {metric: exact_mean([row[metric] for row in rows]) for metric in common}
-    return Means(overall, by_category, by_group)
+    by_category = values.groupby(level=0).agg(_mean)
+    if of_categories is not None:
+        by_category = by_category.join(of_categories)
+    of_groups = {group: by_category.loc[[*members]].apply(_mean, skipna=False) for group, members in groups.items()}
+    return Means(
+        _known(by_category.apply(_mean)),
+        {str(name): _known(row) for name, row in by_category.iterrows()},
+        {group: _known(row) for group, row in of_groups.items()},
+    )
 
 
-def _means(measured: Measured, chains: _Chains) -> Means:
-    """All metrics but those of cycles; of all categories as far as all of them go."""
-    columns = {key: measured.tables[key][:, 0] for key in _ONCE if key in measured.tables}
-    for key in (SIMILARITY, GC, TEXTS):
-        table = measured.tables.get(key, np.empty((0, 0)))
-        columns |= {f"{key}_at_{t}": column for t, column in enumerate(table.T, 1)}
-    distances = {
-        name: {f"{chains.frechet}_at_{t}": gc_at(curve, t) for t in range(1, len(curve) + 1)}
+def _mean(column: "pd.Series[float]", skipna: bool = True) -> float:
+    known = column.dropna()
+    return exact_mean(known.to_numpy()) if known.size and (skipna or known.size == column.size) else math.nan
+
+
+def _known(row: "pd.Series[float]") -> dict[str, float]:
+    return {str(key): float(value) for key, value in row.dropna().items()}
+
+
+def _means(measured: Measured, groups: Mapping[str, Sequence[str]], frechet: str, later: tuple[str, ...]) -> Means:
+    """Average everything that was measured.
+
+    Args:
+        frechet: the name of the Fréchet distance.
+        later: ends of the keys of a t at which some categories have ended: no mean over all is made of the others.
+    """
+    import pandas as pd
+
+    weighed = {
+        name: {f"{frechet}_at_{t}": gc_at(curve, t) for t in range(1, len(curve) + 1)}
         for name, curve in measured.distances.items()
     }
-    means = means_of(columns, chains.categories, chains.groups, distances)
-    for t in range(1, chains.iterations + 1):  # GC@t of Algorithm 1, unless it were a mean over fewer categories
-        if all(f"gc_at_{t}" in row for row in means.by_category.values()):
-            column = columns[f"gc_at_{t}"]
-            means.overall[f"gc_images_at_{t}"] = exact_mean(column[np.isfinite(column)])
-    means.overall.update({f"whole_{key}": value for key, value in distances[ALL].items()})
-    later = tuple(f"_at_{t}" for t in range(chains.everywhere + 1, chains.iterations + 1))
-    overall = {key: value for key, value in means.overall.items() if not key.endswith(later)}
+    whole = weighed.pop(ALL)
+    means = means_of(measured.values, groups, pd.DataFrame.from_dict(weighed, orient="index"))
+    overall = dict(means.overall)
+    for key in [key for key in overall if key.startswith("gc_at_")]:  # GC@t of Algorithm 1, over all categories
+        if all(key in row for row in means.by_category.values()):
+            overall[key.replace("gc_", "gc_images_")] = _mean(measured.values[key])
+    overall |= {f"whole_{key}": value for key, value in whole.items()}
+    overall = {key: value for key, value in overall.items() if not key.endswith(later)}
     overall |= {"words": exact_mean(measured.words)} if measured.words else {}
-    overall |= {"images": measured.images} if distances[ALL] else {}
+    overall |= {"images": measured.images} if whole else {}
     return means._replace(overall=overall)
 
 
-_ONCE = (measure.MEAN, measure.TEXT_MEAN, PIXELS)
-
-
-def _intervals(measured: Measured, metrics: Mapping[str, float], chains: _Chains) -> Iterator[Ends]:
-    columns = {f"gc_at_{t}": column for t, column in enumerate(measured.tables[GC].T, 1)}
-    columns |= {key: measured.tables[key][:, 0] for key in (measure.TEXT_MEAN, PIXELS) if key in measured.tables}
-    known = {key: column for key, column in columns.items() if key in metrics}
-    return (interval(key, column, chains.categories, chains.scoring) for key, column in known.items())
-
-
-def _cycles(measured: Measured, chains: _Chains) -> tuple[dict[str, float], list[Ends], dict[str, str]]:
-    """The measures of the Telephone Game over the chains that lack nothing: metrics, intervals, and what is absent."""
-    metrics, ends, absent = dict[str, float](), list[Ends](), dict[str, str]()
-    for key, table in MCD.items():
-        chain = _complete(measured.tables.get(table, np.empty((0, 0)))[:, : chains.everywhere])
-        if chain.size:
-            metrics[key] = mean_cumulative_drift(chain)
-            means = np.array([exact_mean(row) for row in chain.tolist()])
-            ends.append(interval(key, means, [ONE_CATEGORY] * len(means), chains.scoring))
-    images = _complete(measured.tables[SIMILARITY][:, : chains.everywhere])
-    if images.size and chains.everywhere < FEWEST:
-        absent[RATE] = f"a curve of three numbers takes {FEWEST} iterations"
-    elif images.size:
-        try:
-            found = decay([exact_mean(column) for column in images.T.tolist()], GENERATIONS)
-        except NoDecayError as why:
-            absent[RATE] = str(why)
-        else:
-            metrics |= {RATE: found.rate, FLOOR: found.floor}
-            known = rate_interval(images, GENERATIONS, chains.scoring.confidence) if len(images) > 1 else None
-            alone = "a single chain shows no spread"
-            reason = "without some one of the chains, the others tell no rate" if len(images) > 1 else alone
-            ends.append(Ends.between(RATE, known, reason))
-    return metrics, ends, absent
-
-
-def _complete(similarities: Float64) -> Float64:
-    """Return the rows that lack nothing, without columns that hold nothing."""
-    known = similarities[:, np.isfinite(similarities).any(axis=0)]
-    return known[np.isfinite(known).all(axis=1)] if known.shape[1] else known[:0]
-
-
-def _curves(metrics: Mapping[str, float], chains: _Chains) -> dict[str, list[Point]]:
+def _curves(metrics: Mapping[str, float], iterations: int, frechet: str) -> dict[str, list[Point]]:
     """s(t), GC@t with its interval and the Fréchet distance, as far as they go; of repeats with their deviations."""
-    names = {"similarity": "", "gc": "", "gc" + LOW: LOW, "gc" + HIGH: HIGH, chains.frechet: ""}
+    names = {"similarity": "", "gc": "", "gc" + LOW: LOW, "gc" + HIGH: HIGH, frechet: ""}
     names |= {"similarity" + STD: STD, "gc" + STD: STD}
-    names |= {TEXTS: ""} if measure.TEXT_MEAN in metrics else {}
+    names |= {"text_similarity": ""} if TEXT_MEAN in metrics else {}
     curves = {}
     for curve, end in names.items():
-        keys = {t: f"{curve.removesuffix(end)}_at_{t}{end}" for t in range(1, chains.iterations + 1)}
+        keys = {t: f"{curve.removesuffix(end)}_at_{t}{end}" for t in range(1, iterations + 1)}
         points = [Point(step=t, value=metrics[key]) for t, key in keys.items() if key in metrics]
         if points or end != STD:
             curves[curve] = points
     return curves
 
 
-def _absent(by_category: Mapping[str, Mapping[str, float]], end_of: Mapping[str, int], frechet: str) -> dict[str, str]:
+def _absent(means: Means, end_of: Mapping[str, int], frechet: str, reads: bool) -> dict[str, str]:
     """Which values at T, where each category's chains end, have nothing behind them, and why."""
-    reasons = {"gc": "no chain reached T", frechet: "fewer than two chains did"}
+    absent = {}
+    if reads and TEXT_MEAN not in means.overall:
+        absent[TEXT_MEAN] = "no description came after the first"
     sooner, latest = min(end_of.values()), max(end_of.values())
-    whole = {f"gc_at_{latest}": f"some categories end at t={sooner}"} if sooner < latest else {}
-    return whole | {
-        f"{category}: {name}_at_{end_of[category]}": reason
-        for category, row in by_category.items()
-        for name, reason in reasons.items()
-        if f"{name}_at_{end_of[category]}" not in row
-    }
+    if sooner < latest:
+        absent[f"gc_at_{latest}"] = f"some categories end at t={sooner}"
+    for category, row in means.by_category.items():
+        for name, reason in {"gc": "no chain reached T", frechet: "fewer than two chains did"}.items():
+            if (key := f"{name}_at_{end_of[category]}") not in row:
+                absent[f"{category}: {key}"] = reason
+    return absent
 
 
 def _unread(whole: Measured) -> Iterator[str]:
-    if cut := whole.read.count(False):
-        yield f"the text encoder read only the beginning of {cut} of {len(whole.read)} descriptions"
+    if cut := sum(whole.cut):
+        yield f"the text encoder read only the beginning of {cut} of {len(whole.cut)} descriptions"

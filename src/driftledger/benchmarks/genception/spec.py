@@ -28,7 +28,6 @@ from driftledger.benchmarks.traces import Trace
 
 _OVER_CATEGORIES = "averaged over a sample's repeats, over a category's samples, then over categories"
 _PAPER = "Cao et al., GenCeption"
-_TELEPHONE = "Mollah et al., The Telephone Game"
 _metric = partial(Metric, needs=SEEN, digits=3)
 _SAID = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
 
@@ -56,7 +55,7 @@ class GenCeption(ChainBenchmark):
         ),
     )
     scores: ClassVar[Stage] = score_stage(
-        "genception", (*KEYS, "encoder"), "iterations", "iterations_by_group", "text_encoder"
+        "genception", (*KEYS, "encoder"), "iterations", "iterations_by_group", "text_encoder", version=2
     )
     metrics: ClassVar[tuple[Metric, ...]] = (
         _metric(
@@ -123,59 +122,6 @@ class GenCeption(ChainBenchmark):
             "drift.cosine_similarity",
             _SAID | {Input.DRAWN},
             digits=3,
-        ),
-        _metric(
-            "mcd",
-            "MCD",
-            "the mean over iterations of the mean over all chains of s(t), each chain and each iteration alike; of "
-            "chains that reached T. A similarity, in spite of its name: mean cumulative drift",
-            f"drift_rate.mean_cumulative_drift; {_TELEPHONE}",
-        ),
-        _metric(
-            "drift_rate",
-            "SDR",
-            "b of the least-squares curve a·exp(−b·g) + c through MCD's means over chains, g = 2t: semantic drift "
-            "rate. How fast chains come to their end, wherever that is, so that neither direction is better",
-            f"drift_rate.decay; {_TELEPHONE}, version 1",
-            higher_is_better=None,
-        ),
-        _metric(
-            "drift_floor",
-            "SDR's floor",
-            "c of the curve whose b is the semantic drift rate: where s(t) ends",
-            f"drift_rate.decay; {_TELEPHONE}, version 1",
-            higher_is_better=None,
-        ),
-        Metric(
-            "mcd_texts",
-            "MCD of texts",
-            "as MCD, of text s(2) … s(T)",
-            f"drift_rate.mean_cumulative_drift; {_TELEPHONE}",
-            _SAID | {Input.DRAWN},
-            digits=3,
-        ),
-        _metric(
-            "mcd_image_to_text",
-            "MCD image to text",
-            "as MCD, of the cosines between the original and the description of t = 1 … T; where the encoder reads",
-            f"drift_rate.mean_cumulative_drift; {_TELEPHONE}",
-        ),
-        _metric(
-            "mcd_text_to_image",
-            "MCD text to image",
-            "as MCD, of the cosines between the first description and what t = 1 … T drew; where the encoder reads",
-            f"drift_rate.mean_cumulative_drift; {_TELEPHONE}",
-        ),
-        Metric(
-            "pixel_distance",
-            "pixel distance",
-            "the mean absolute difference between the original and its first redrawing at 64 × 64 pixels, as a share "
-            f"of the largest; {_OVER_CATEGORIES}",
-            "pixel_distance.pixel_distance; Cui et al., CAMScore, its level of pixels",
-            frozenset({Input.DRAWN, Input.DESCRIPTIONS, Input.DATA}),
-            higher_is_better=False,
-            digits=3,
-            row="pixel_distance",
         ),
         WORDS,
         IMAGES,

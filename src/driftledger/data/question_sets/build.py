@@ -16,8 +16,8 @@ from driftledger.core.images import png_bytes
 from driftledger.data.datasets.base import MAX_PIXELS, id_problem
 from driftledger.data.datasets.decode import decode
 from driftledger.data.question_sets.base import QuestionFacts, QuestionProvider, QuestionRules, SourceQuestion
-from driftledger.data.question_sets.columns import ColumnQuestions
 from driftledger.data.question_sets.files import CARD, QUESTIONS, QuestionEntry, QuestionSetCard, questions_digest
+from driftledger.data.question_sets.table import ColumnQuestions
 
 
 def build(name: str, provider: QuestionProvider, rules: QuestionRules, target: Path) -> None:

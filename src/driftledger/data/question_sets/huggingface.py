@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from driftledger.data.hub import HubTable, cell_text
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
-from driftledger.data.question_sets.columns import ColumnQuestions, Picture, RowReader
+from driftledger.data.question_sets.table import ColumnQuestions, Picture, RowReader
 
 
 class HuggingFaceQuestions(HubTable, ColumnQuestions):

@@ -72,14 +72,21 @@ STRINGS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("template", "why"), [(USER_ONLY, "leaves out what the system says"), (STRICT, "no system role")]
-)
-def test_a_template_without_a_system_turn_says_so(llava: Path, images: list[ImageFile], template: str, why: str):
-    write_template(llava, template)
+def test_a_template_without_a_system_turn_says_so(llava: Path, images: list[ImageFile]):
     asks = Conversation.ask("Describe it.", images[0])
-    assert why in refused(llava, Conversation((Turn("system", ("Be brief.",)), *asks.turns)))
-    assert model(llava).respond([asks])[0].outcome.goes_on
+    brief = Conversation((Turn("system", ("Be brief.",)), *asks.turns))
+    write_template(llava, USER_ONLY)
+    left_out, reply = model(llava).respond([brief, asks])
+    assert "leaves out a part of its text" in failure(left_out)
+    assert reply.outcome.goes_on
+    write_template(llava, STRICT)
+    assert "no system role" in refused(llava, brief)
+
+
+def test_a_list_that_a_template_writes_out_is_no_text(llava: Path, images: list[ImageFile]):
+    write_template(llava, "{% for message in messages %}{{ message['content'] }}{% endfor %}")
+    asks = says(("system", "Be brief."), ("user", "Describe it."))
+    assert "leaves out a part of its text" in failure(model(llava).respond([asks])[0])
 
 
 def test_a_template_may_want_strings(llava: Path, images: list[ImageFile]):
@@ -185,7 +192,7 @@ ONE_IMAGE = {
 @pytest.mark.parametrize(
     ("kind", "why"),
     [
-        ("the first", "leaves out image 2 of 3"),
+        ("the first", "leaves out image 3 of 3"),
         ("the last", "leaves out image 1 of 3"),
         ("any", "leaves out image 1 of 3"),
         ("one or none", "one image only"),

@@ -1,6 +1,5 @@
 """What vision-language checkpoints answer: the text that the library's own path gives, in any company."""
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from driftledger.components.transformers import Chat, _Watch
 from driftledger.core.errors import OutOfMemoryError
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from tests.extras.chatting import change_json, failure, model, texts
@@ -105,18 +103,24 @@ def test_an_empty_answer_has_failed(llava: Path, asked: list[Conversation], monk
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-def test_scores_that_are_no_numbers_are_told_of_the_row_that_has_them(beams: int):
-    watch = _Watch()
-    assert watch.broken([3, 3]) == [False, False]
-    scores = torch.full((2 * beams, 5), -torch.inf)
-    watch(None, scores)
-    assert watch.broken([1, 1]) == [False, False]
-    scores[-1, 2] = torch.nan
-    watch(None, scores)
-    watch(None, torch.full((2 * beams, 5), torch.inf))
-    assert watch.broken([3, 3]) == [False, True]
-    assert watch.broken([3, 2]) == [False, True]
-    assert watch.broken([3, 1]) == [False, False]
+def test_scores_that_are_no_numbers_are_told_of_the_row_that_has_them(
+    beams: int, llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+):
+    """What is computed for a row after its end is padding."""
+    one = model(llava, beams=beams)
+    said = torch.tensor([[7, 354, 9], [7, 8, 9], [7, 8, 354]])
+
+    def generate(**given: Any) -> Any:
+        for step in range(3):
+            scores = torch.full((3 * beams, 5), -torch.inf)
+            scores[[0, -1], 2] = torch.nan if step == 2 else 0.0
+            given["logits_processor"][0](None, scores)
+        return torch.cat([given["input_ids"], said], dim=1)
+
+    monkeypatch.setattr(one.loaded.model, "generate", generate)
+    first, second, last = one.respond(asked[:3])
+    assert (first.outcome, second.outcome) == (Outcome.OK, Outcome.TRUNCATED)
+    assert "scores are no numbers" in failure(last)
 
 
 def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(
@@ -149,28 +153,3 @@ def test_a_conversation_may_allow_fewer_tokens(checkpoint: Path, asked: list[Con
         assert reply.usage is not None
         assert reply.usage.output_tokens <= most
     assert together[0].outcome is Outcome.TRUNCATED
-
-
-# prepared ahead
-
-
-def test_what_was_prepared_is_used_and_changes_nothing(
-    checkpoint: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
-):
-    one = model(checkpoint)
-    one.prepare(asked[:2])  # before it is loaded: nothing
-    assert "loaded" not in vars(one)
-    expected = one.respond(asked[:2]), one.respond(asked[2:])
-    threads: list[str] = []
-    encode = Chat.encode
-
-    def encoded(*arguments: Any) -> Any:
-        threads.append(threading.current_thread().name)
-        return encode(*arguments)
-
-    monkeypatch.setattr(Chat, "encode", encoded)
-    one.prepare(asked[:2])
-    one.prepare(asked[2:])
-    assert (one.respond(asked[:2]), one.respond(asked[2:])) == expected
-    assert len(threads) == 2
-    assert threading.current_thread().name not in threads
