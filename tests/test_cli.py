@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +20,6 @@ from driftledger.commands import ask, stages
 from driftledger.commands import collect as collecting
 from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
-from driftledger.notebook.opened import OpenedProject
 from driftledger.project import resolve
 from tests.conftest import REPOSITORY, draw
 from tests.support.params import DEFAULT, default_params
@@ -96,20 +94,14 @@ def test_arguments_go_to_the_command_of_that_name(
 def test_audit_asks_for_a_target_or_for_a_version(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked: list[str] = []
-    touched: list[dict[str, object]] = []
-    found = SimpleNamespace(answer="an answer", tree="a tree", json="{}")
-    monkeypatch.setattr(OpenedProject, "audit", lambda project, name, rev: asked.append(name) or found)
-    monkeypatch.setattr(ask, "touched", lambda project, reach, what, **how: touched.append(what) or "a table")
-    assert run(monkeypatch, "audit", "seer · brush · eye") == 0
+    asked: list[tuple[object, ...]] = []
+    monkeypatch.setattr(ask, "audit", lambda project, reach, *what, **how: asked.append((*what, how)) or "an answer")
+    monkeypatch.setattr(ask, "touched", lambda project, reach, what, **how: asked.append((what,)) or "a table")
     assert run(monkeypatch, "audit", "--full", "seer/brush/eye") == 0
-    assert run(monkeypatch, "audit", "--json", "--full", "seer/brush/eye") == 0
     assert run(monkeypatch, "audit", "--generator", "brush@12345678") == 0
-    assert capsys.readouterr().out == "an answer\na tree\n{}\na table\n"
-    assert asked == ["seer · brush · eye", "seer/brush/eye", "seer/brush/eye"]
-    [what] = touched
-    given = {key: value for key, value in what.items() if value}
-    assert given == {"generator": "brush@12345678"}
+    assert capsys.readouterr().out == "an answer\na table\n"
+    assert asked[0] == ("seer/brush/eye", None, {"full": True, "as_json": False})
+    assert {key: value for key, value in asked[1][0].items() if value} == {"generator": "brush@12345678"}  # type: ignore[attr-defined]
 
 
 HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]\r\nall holds"

@@ -53,7 +53,7 @@ app.add_typer(stage, name="stage", hidden=True)
 app.add_typer(people.app, name="people", rich_help_panel=EVALUATE)
 
 TrustOption = Annotated[
-    bool, typer.Option("--trust", help="This checkout is my own: ask the remote and MLflow it names, run its code.")
+    bool, typer.Option("--trust", help="This checkout is my own: follow its links, use its DVC cache, run its code.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 NoWaitOption = Annotated[
@@ -96,13 +96,13 @@ def init(
     folder: Annotated[Path, typer.Argument(help="Made if it is missing.")] = Path(),
     images: Annotated[Path | None, typer.Option(metavar="DIR", help="Your images, which become a dataset.")] = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="What is selected.")] = None,
-    minimal: Annotated[bool, typer.Option("--minimal", help="Select little.")] = False,
+    minimal: Annotated[bool, typer.Option("--minimal", help="As --preset minimal.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Make a folder a project, in your Git repository or a new one."""
     from driftledger.commands import start
 
-    told = start.init(folder, images=images, preset=preset, minimal=minimal, force=force)
+    told = start.init(folder, images=images, preset=preset or ("minimal" if minimal else None), force=force)
     typer.echo(for_terminal("\n".join(told)))
 
 
@@ -274,18 +274,14 @@ def audit(
 
     It goes back to images, versions, dataset and commit.
     """
+    from driftledger.commands import ask
     from driftledger.core.terminal import show
     from driftledger.ledger.objects.reach import Reach
 
     project, reach = trusted(context.obj, trust), Reach(trust=trust)
     if target is not None:
-        from driftledger.notebook.opened import OpenedProject
-
-        answer = OpenedProject(project, reach).audit(target, rev)
-        show(answer.json if as_json else answer.tree if full else answer.answer)
+        show(ask.audit(project, reach, target, rev, full=full, as_json=as_json))
     else:
-        from driftledger.commands import ask
-
         asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
         show(ask.touched(project, reach, asked, as_json=as_json))
 
@@ -305,10 +301,10 @@ def compare(
     """
     from driftledger.core.terminal import show
     from driftledger.ledger.objects.reach import Reach
-    from driftledger.notebook.opened import OpenedProject
+    from driftledger.notebook import OpenedProject
 
     answer = OpenedProject(trusted(context.obj, trust), Reach(trust=trust)).compare(a, b, anyway=anyway)
-    show(answer.json if as_json else answer.tree)
+    show(json.dumps(answer.data, indent=2) if as_json else answer.tree)
 
 
 @app.command(rich_help_panel=ASK)
@@ -318,10 +314,6 @@ def verify(
     regenerate: Annotated[int, typer.Option(min=0, help="How many random calls of each run are made again.")] = 0,
     seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier verification.")] = None,
     ledger: Annotated[bool, typer.Option("--ledger", help="Check the files in ledger/ alone.")] = False,
-    remote: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="A DVC remote to fetch from. Remotes that the checkout names are ignored."),
-    ] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -337,7 +329,7 @@ def verify(
     if ledger:
         verified = ask.verify_ledger(project)
     else:
-        verified = ask.verify(project, run, Reach(remote, trust), regenerated=regenerate, seed=seed)
+        verified = ask.verify(project, run, Reach(trust), regenerated=regenerate, seed=seed)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)
 
@@ -392,7 +384,7 @@ def bundle(
     from driftledger.ledger.audit import find_run
     from driftledger.ledger.bundle import write_bundle
     from driftledger.ledger.objects.reach import Reach
-    from driftledger.notebook.opened import sources
+    from driftledger.notebook import sources
 
     evidence = find_run(sources(context.obj, Reach(trust=True)), run)
     _show_lines(write_bundle(context.obj, evidence, out, images=images))

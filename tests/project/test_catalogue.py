@@ -210,14 +210,6 @@ def test_documented_extras_exist(extra: str) -> None:
     assert re.search(rf"^{extra} = \[", (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_says_first_where_it_comes_from_and_what_it_needs(name: str) -> None:
-    text = presets(REPOSITORY)[name].read_text(encoding="utf-8")
-    comment = re.match(r"(?:# .*\n)+", text)
-    assert comment is not None
-    assert "# Needs: " in comment[0]
-
-
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_preset_selects_what_the_paper_says(project: Path, name: str) -> None:
     apply_preset(project, name)

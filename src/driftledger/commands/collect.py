@@ -37,9 +37,8 @@ from driftledger.core.strict import explain
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line
 from driftledger.project.asking import ask, collector_of, refuse_failures
-from driftledger.project.inputs import stage_inputs
 from driftledger.project.project import Project
-from driftledger.project.resolve import inputs_of, keys_of
+from driftledger.project.resolve import inputs_of
 
 R = TypeVar("R")
 
@@ -90,7 +89,7 @@ class Task:
 
     def collecting(self, earlier: Mapping[str, Any] | None = None) -> Collecting[Any]:
         """What it asks; ``earlier`` as of :meth:`~driftledger.benchmarks.runner.Runner.collecting`."""
-        given = stage_inputs(self.project, self.spec, self.keys)
+        given = self.project.stage_inputs(self.spec, self.keys)
         return runner(self.spec.name).collecting(given, self.stage.name, earlier)
 
 
@@ -105,7 +104,7 @@ def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list
     for spec in settings.benchmarks:
         if not chosen or spec.name in chosen:
             for stage in spec.collects:
-                tasks = [Task(project, spec, stage, keys) for keys in keys_of(settings, spec, stage, model)]
+                tasks = [Task(project, spec, stage, keys) for keys in settings.keys_of(spec, stage, model)]
                 (first if stage is spec.collects[0] else later).extend(tasks)
     order = {name: place for place, name in enumerate(settings.run.generators)}
     first.sort(key=lambda task: order.get(task.keys.get("generator", ""), len(order)))
@@ -141,10 +140,9 @@ def collect(
         raise ConfigError(explain(error, "the command line")) from None
     tasks = {model: tasks_of(project, model, benchmarks) for model in models}
     tops = {model: project.root / RECORDS_OF.format(model=model) for model in models}
-    with project.store() as store, collector_of(project.settings, store, place) as collector, ExitStack() as locks:
+    with project.store() as store, collector_of(project.settings, store, place) as collector:
         for top in tops.values():
             top.mkdir(parents=True, exist_ok=True)
-            locks.enter_context(project.only_one(top))
         work = _Work(project, store, collector, tasks)
         remote = [model for model in models if work.is_remote(model)]
         local = [model for model in models if model not in remote]
@@ -153,8 +151,7 @@ def collect(
             keep_only(tops[model], [task.folder for task in tasks[model]])
         seen = store.observations()
         if any(each.other for each in seen.values()):
-            with project.only_one(project.paths.observations):
-                write_observations(project.paths.observations, seen)
+            write_observations(project.paths.observations, seen)
 
 
 def _chosen(project: Project, models: Sequence[str], benchmarks: Collection[str]) -> Sequence[str]:
@@ -213,7 +210,7 @@ class _Work:
                 task for name, some in self._left.items() for task in some if name == model or self.is_remote(name)
             )
             for role, name in done.asks - {each for task in others for each in task.asks}:
-                component = self._project.made(role, name)
+                component = self._project.components.get((f"{role}s", name))
                 if component is not None:  # else nothing was asked of it, and it may not be on this machine
                     component.release()
                     self._collector.release(component)
@@ -266,7 +263,9 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
             if name in run.models or (name != run.judge and asked):
                 counted[f"models.{name}"] = calls
         counted |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
-        return counted | ({f"judge {settings.judge}": plan.of(project.judge())} if settings.needs_judge else {})
+        return counted | (
+            {f"judge {settings.judge}": plan.of(project.model(settings.judge))} if settings.needs_judge else {}
+        )
 
 
 def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -420,8 +419,7 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
             with CallStore(folder, writes=False) as other:
                 total = total.plus(store.merge(other))
             progress.update()
-        with project.only_one(project.paths.observations):
-            write_observations(project.paths.observations, store.observations())
+        write_observations(project.paths.observations, store.observations())
     parts = [
         f"{total.new} calls are new",
         *([f"{total.same} were made twice, with the same answer"] if total.same else []),

@@ -45,8 +45,7 @@ def data(project: Project) -> None:
                     provider = settings.question_set(name)
                     build_questions(name, provider, question_rules(provider), folder)
 
-            with project.only_one(folder):
-                make(folder, sha256_of([noted["version"], noted[section][name]]), write)
+            make(folder, sha256_of([noted["version"], noted[section][name]]), write)
     for stage in (DATASET, QUESTION_SET):
         top = project.root / stage.out({})
         top.mkdir(parents=True, exist_ok=True)
@@ -60,25 +59,23 @@ def score(project: Project, model: str) -> None:
         CoverageError: too little of a benchmark could be scored; the other scores are written.
     """
     from driftledger.benchmarks.scoring import write_score
-    from driftledger.project.inputs import to_score
-    from driftledger.project.resolve import inputs_of, keys_of
+    from driftledger.project.resolve import inputs_of
 
     folders, refused = list[Path](), list[CoverageError]()
     (project.root / SCORES / model).mkdir(parents=True, exist_ok=True)
-    with project.only_one(project.root / SCORES / model):
-        for spec in project.settings.benchmarks:
-            for keys in keys_of(project.settings, spec, spec.scores, model):
-                folder = project.root / spec.scores.at(keys)
-                folders.append(folder)
+    for spec in project.settings.benchmarks:
+        for keys in project.settings.keys_of(spec, model=model):
+            folder = project.root / spec.scores.at(keys)
+            folders.append(folder)
 
-                def write(spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder) -> None:
-                    write_score(folder, spec, runner(spec.name).score(to_score(project, spec, keys)))
+            def write(spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder) -> None:
+                write_score(folder, spec, runner(spec.name).score(project.to_score(spec, keys)))
 
-                try:
-                    make(folder, inputs_of(project, "score", spec.scores, keys, (spec.data, *spec.collects)), write)
-                except CoverageError as error:
-                    refused.append(error)
-        keep_only(project.root / SCORES / model, folders)
+            try:
+                make(folder, inputs_of(project, "score", spec.scores, keys, (spec.data, *spec.collects)), write)
+            except CoverageError as error:
+                refused.append(error)
+    keep_only(project.root / SCORES / model, folders)
     if refused:
         raise refused[0]
 
@@ -87,9 +84,7 @@ def report(project: Project) -> None:
     """Write the report; errors as in :func:`~driftledger.reports.report.write_report`."""
     from driftledger.reports.report import write_report
 
-    with project.only_one(project.paths.leaderboard):
-        missing = write_report(project)
-    if missing:
+    if missing := write_report(project):
         print(for_terminal(missing), file=sys.stderr, flush=True)
     print(f"the scores side by side: {project.paths.leaderboard.relative_to(project.root)}.md", flush=True)
 
@@ -128,10 +123,9 @@ def pages(project: Project, out: Path | None, *, images: bool, show: bool) -> No
 def correlation(project: Project) -> str:
     """Write the correlations, and say which models are on which leaderboard; errors as in
     :func:`~driftledger.reports.correlation.write_correlation`."""
-    from driftledger.reports.correlation import PAIRS, write_correlation
+    from driftledger.reports.correlation import write_correlation
 
-    with project.only_one(project.paths.reports / PAIRS):
-        return write_correlation(project)
+    return write_correlation(project)
 
 
 def track(project: Project) -> None:

@@ -24,7 +24,7 @@ from driftledger.collect.features import encode_texts
 from driftledger.components.base import Encoder
 from driftledger.core.files import read_jsonl
 from driftledger.core.grouping import grouped
-from driftledger.data.records import ONE_CATEGORY
+from driftledger.data.records import ONE_CATEGORY, read_samples
 from driftledger.metrics.consistency import support
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.repeats import mean_over_repeats
@@ -87,7 +87,7 @@ def _support(
     project: Project, score: Score, own: Descriptions, others: Mapping[str, Mapping[str, str]], encoder: Encoder
 ) -> dict[str, Any]:
     """How far the others support one model's descriptions; empty where no sample could be checked."""
-    samples = project.built_samples(score.on)
+    samples = read_samples(project.paths.dataset(score.on))
     texts = [text for some in (*own.values(), *others.values()) for text in some.values()]
     reader = encoder.fitted(texts) if texts else encoder
     kept = project.features() if reader is encoder else None

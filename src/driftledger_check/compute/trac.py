@@ -130,9 +130,9 @@ class Retrieved(NamedTuple):
 
 def trac(files: ScoreFiles, found: Found) -> None:
     card, settings = files.data.json("dataset.json"), values.settings(files)
-    intervals, sampled = Intervals.of(settings), card["name"] in values.texts(settings.get("sampled_classes", []))
-    asked = values.mapping(values.mapping(files.score["inputs"])["protocol"])
-    lengths, shots = values.sequence(asked["max_tokens"]), [0, *values.sequence(asked["shots"])]
+    intervals, sampled = Intervals.of(settings), card["name"] in settings.get("sampled_classes", [])
+    asked = files.score["inputs"]["protocol"]
+    lengths, shots = asked["max_tokens"], [0, *asked["shots"]]
     if len(lengths) * len(shots) > MOST_CONDITIONS:
         raise ValueError(f"more than {MOST_CONDITIONS} conditions are more than the checker goes through")
     records, encoder = files.collected["describe"].rows("records.jsonl"), Encoder(files, "text_encoder", found)
@@ -141,10 +141,10 @@ def trac(files: ScoreFiles, found: Found) -> None:
         conditions.setdefault((each.get("max_tokens"), each.get("shots", 0)), []).append(each)
     labels, leaks = (
         {sample.id: sample.label for sample in values.samples(files.data)},
-        values.mapping(card.get("leaks", {})),
+        card.get("leaks", {}),
     )
-    others = values.lists(card.get("label_names", {}))
-    names = Names({label: others.get(label, []) for label in values.mapping(card["labels"])})
+    others = card.get("label_names", {})
+    names = Names({label: others.get(label, []) for label in card["labels"]})
     top1: dict[tuple[Any, int], float] = {}
     for place, (length, many) in enumerate(product(lengths, shots)):
         limit, times = None if length is None else values.whole(length, 1, 10**6), values.whole(many, 0, 10**6)
@@ -216,7 +216,7 @@ def _put_headline(
     found.put(["details", "confused"], list(_confused(queries, retrieved.top1)))
     place = {query.sample: at for at, query in enumerate(queries)}
     for each in tested:
-        name = values.text(each, "sample")
+        name = each["sample"]
         extra: dict[str, Any] = {"label": labels[name], "scored": name in place}
         worth: dict[str, list[float]] = {}
         if name in place:
@@ -225,7 +225,7 @@ def _put_headline(
             own, other = retrieved.named[at].tolist()
             extra |= {"nearest": retrieved.nearest[at], "names_own": own, "names_other": other}
             extra |= {"top1": retrieved.top1[at], "class_mean": retrieved.class_mean[at]}
-        found.row(name, (ALL, labels[name] if sampled else name, values.text(each, "outcome")), extra, worth)
+        found.row(name, (ALL, labels[name] if sampled else name, each["outcome"]), extra, worth)
 
 
 def _confused(queries: Sequence[Described], taken: Sequence[str | None]) -> Iterator[Row]:
@@ -246,8 +246,8 @@ def _sides(records: Sequence[Row], labels: Row) -> tuple[list[Described], list[D
     sides: dict[str, list[Described]] = {"support": [], "test": []}
     for each in records:
         if (said := values.description(each)) is not None:
-            sample = values.text(each, "sample")
-            sides[values.text(each, "split")].append(Described(sample, labels[sample], said))
+            sample = each["sample"]
+            sides[each["split"]].append(Described(sample, labels[sample], said))
     support, there = sorted(sides["support"], key=_order), {each.label for each in sides["support"]}
     return support, [each for each in sides["test"] if each.label in there]
 

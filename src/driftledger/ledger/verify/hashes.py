@@ -9,7 +9,7 @@ from driftledger.core.text import for_line
 from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder
 from driftledger.ledger.lock import LOCK, LockEntry, locked_now
-from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.ledger.objects.files import listing_md5
 
 
@@ -26,12 +26,10 @@ def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResu
 
 
 def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult:
-    """Hash every file of these folders, fetching what is not here."""
-    distinct = list(dict.fromkeys(folders))
-    contents.fetch(distinct)
+    """Hash every file of these folders."""
     now = {(out.path, out.md5) for entry in locked_now(contents.root).values() for out in entry.outs}
     result = VerifyResult()
-    for folder in distinct:
+    for folder in dict.fromkeys(folders):
         result.findings += _check_folder(folder, contents, is_here=(folder.out, folder.md5) in now)
         try:
             result.checked["files"] += len(contents.manifest(folder))
@@ -47,8 +45,7 @@ def _check_folder(folder: Folder, contents: Contents, *, is_here: bool) -> Itera
     except LedgerError:
         found = listing_md5(contents.listing_here(folder.out)) if here else None
         if found is None:
-            what = f"no such folder of md5 {folder.md5} is here or in DVC's cache; {_unfetched(contents)}"
-            yield Finding("missing", folder.path, what)
+            yield Finding("missing", folder.path, f"no such folder of md5 {folder.md5} is here; {FETCH}")
         else:
             what = f"{folder.out} has md5 {found}, and {LOCK} has {folder.md5}; run 'git status' or 'dvc status'"
             yield Finding("bytes", folder.out, what)
@@ -65,13 +62,12 @@ def _check_folder(folder: Folder, contents: Contents, *, is_here: bool) -> Itera
                 yield Finding("bytes", place.as_posix(), what)
         there = contents.path(md5, path) is not None
         if here.get(name, md5) != md5:
-            more = "" if there else f", which is nowhere here; {_unfetched(contents)}"
+            more = "" if there else f", which is nowhere here; {FETCH}"
             yield Finding("bytes", path, f"it has md5 {here[name]}, and was written with {md5}{more}")
         elif here and there and name not in here:
             yield Finding("missing", path, f"it is not in its folder; 'dvc checkout {folder.out}' restores it")
         elif not there:
-            what = f"no file with md5 {md5} is here or in DVC's cache; {_unfetched(contents)}"
-            yield Finding("missing", path, what)
+            yield Finding("missing", path, f"no file with md5 {md5} is here; {FETCH}")
     for name in sorted(here.keys() - files.keys()):
         yield Finding("bytes", f"{folder.path}/{name}", "the folder was written without this file; delete it")
     yield from _check_made(folder, files, contents)
@@ -112,9 +108,3 @@ def _check_lock(stages: Mapping[str, LockEntry]) -> VerifyResult:
                 what = f"it read {dep.path} with md5 {dep.md5}, and {by} wrote it with {md5}; run 'dvc repro'"
                 result.findings.append(Finding("bytes", for_line(f"{LOCK}: {name}"), for_line(what)))
     return result
-
-
-def _unfetched(contents: Contents) -> str:
-    if contents.unfetched:
-        return f"the remote was not asked: {for_line(contents.unfetched)}"
-    return "the remote does not have it either"
