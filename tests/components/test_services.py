@@ -26,8 +26,6 @@ from tests.support.openai_server import ChatAnswer, Faults, OpenAIServer
 from tests.support.openai_server.asking import KEY, attempt
 from tests.support.virtual_time import STARTED, run
 
-pytest.importorskip("openai")
-
 HELLO = Conversation((Turn("user", ("Hello",)),))
 RAISED = {"TransientError": TransientError, "ServiceError": ServiceError}
 

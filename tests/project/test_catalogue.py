@@ -191,14 +191,6 @@ def test_a_judge_is_asked_as_mm_vets_own_evaluator_asks(name: str, model: str) -
     assert (judge.base_url, judge.api_key_env) == (None, "OPENAI_API_KEY")
 
 
-@pytest.mark.neural
-def test_transformers_knows_the_checkpoints() -> None:
-    auto = pytest.importorskip("transformers.models.auto.modeling_auto")
-    entries = catalogue("models").items()
-    assert {name for name, entry in entries if getattr(entry, "provider", None) == "transformers"} == set(MODEL_TYPES)
-    assert set(MODEL_TYPES.values()) <= set(auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES)
-
-
 def test_every_component_is_documented() -> None:
     cells = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", COMPONENTS, re.MULTILINE)
     rows = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}

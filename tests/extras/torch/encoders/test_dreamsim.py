@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+import transformers
 from PIL import Image
-
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
 
 from driftledger.components.encoders import COLOURS, DreamSim
 from driftledger.core.errors import ConfigError
@@ -16,8 +15,6 @@ from driftledger.core.types import Float32
 from tests.extras.encoding import closest, relative, tiny
 from tests.support.checkpoints.encoders import IMAGE, SIDE
 from tests.support.checkpoints.weights import randomise, seeded
-
-pytestmark = pytest.mark.neural
 
 
 @pytest.fixture
@@ -35,7 +32,8 @@ def folder(tmp_path: Path) -> Path:
 
 def as_published(folder: Path, image: Image.Image) -> Float32:
     """``PerceptualModel.embed`` with ``normalize_embedding`` behind it."""
-    transforms = pytest.importorskip("torchvision").transforms
+    from torchvision import transforms
+
     bicubic = transforms.InterpolationMode.BICUBIC
     whole = transforms.Compose([transforms.Resize((SIDE, SIDE), interpolation=bicubic), transforms.ToTensor()])(image)
     parts = []
