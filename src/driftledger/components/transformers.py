@@ -17,11 +17,12 @@ from PIL import Image
 from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.base import Model, Operational
-from driftledger.components.checkpoints import REPORTING, CheckpointComponent, Source, memory_guard, refuse_random
+from driftledger.components.checkpoints import REPORTING, CheckpointComponent, memory_guard, refuse_random
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
+from driftledger.data.hub import Source
 
 
 class UnfitError(Exception):

@@ -13,12 +13,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from driftledger.components.base import Operational
-from driftledger.components.checkpoints import FULL, DType, Source, memory_guard
+from driftledger.components.checkpoints import FULL, DType, memory_guard
 from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, failed, reply_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Reply, Usage
+from driftledger.data.hub import Source
 
 SWITCH = "VLLM_BATCH_INVARIANT"
 """vLLM reads it once in a process, and in those that it starts."""
