@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -21,7 +20,6 @@ from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import (
     ConfigError,
     DriftledgerError,
-    MissingExtraError,
     OutOfMemoryError,
     first_few,
 )
@@ -178,7 +176,7 @@ class CheckpointComponent(Component):
         return {
             "weights": self.weights(),
             "device": self.torch_device.partition(":")[0],
-            "libraries": self.versions_of(*self.libraries),
+            "libraries": library_versions(*self.libraries, extra=self.extra),
         }
 
     @property
@@ -186,19 +184,6 @@ class CheckpointComponent(Component):
         if self.dtype == "float32" or self.batch_size == 1:
             return None
         return f"in {self.dtype}, the company in its batches of {self.batch_size} changes what comes out"
-
-    def versions_of(self, *libraries: str) -> dict[str, str]:
-        """Distribution name → installed version.
-
-        Raises:
-            MissingExtraError: one is not installed.
-        """
-        try:
-            return library_versions(*libraries)
-        except PackageNotFoundError as error:
-            raise MissingExtraError(
-                f"the library {error.name!r} is not installed; run: pip install 'driftledger[{self.extra}]'"
-            ) from None
 
     @cached_property
     def loaded(self) -> Any:
