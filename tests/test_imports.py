@@ -59,7 +59,7 @@ COMPONENTS = (
 )
 READERS = (
     *("ledger.audit", "reports.leaderboard"),
-    *("tracking.content", "notebook.opened"),
+    *("tracking.content", "notebook"),
 )
 """They read stored files, so that a score can be traced without a single component."""
 

@@ -33,9 +33,8 @@ def train(
     made = workshop(project.settings, load_trio(project.root), project.paths.state / FOLDER, folder)
     if not made.lessons.is_dir():
         raise ConfigError(f"{made.lessons} is missing; run 'python -m lab.scenes lessons {FOLDER}/lessons'")
-    with project.only_one(folder):
-        for part in parts or PARTS:
-            PARTS[part](made)
+    for part in parts or PARTS:
+        PARTS[part](made)
 
 
 @app.command()

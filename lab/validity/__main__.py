@@ -95,11 +95,10 @@ def validity() -> None:
     """Write the report."""
     project = here()
     report = project.root / REPORT
-    with project.only_one(report):
-        results = assemble(project.root)
-        draw(results, report.with_suffix(".svg"))
-        write_json(report.with_suffix(".json"), results)
-        write_text(report.with_suffix(".md"), tables(results))
+    results = assemble(project.root)
+    draw(results, report.with_suffix(".svg"))
+    write_json(report.with_suffix(".json"), results)
+    write_text(report.with_suffix(".md"), tables(results))
 
 
 if __name__ == "__main__":

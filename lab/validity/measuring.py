@@ -44,7 +44,7 @@ def measure_trio(project: Project) -> None:
     """Measure every checkpoint, into ``reports/trio.json``."""
     trio, settings = load_trio(project.root), project.settings
     target = project.root / "reports/trio.json"
-    with project.only_one(target), TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         bench = Bench(settings, Path(folder), trio.measured.iterations)
         encoders = {name: settings.encoder(name) for name in trio.measured.encoders}
         painters, describers = {}, {}

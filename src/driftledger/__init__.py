@@ -10,19 +10,19 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from driftledger.components.functions import dataset, encoder, generator, model
-    from driftledger.notebook.first_look import evaluate
-    from driftledger.notebook.opened import open_project as open  # noqa: A004  # as people call it
+    from driftledger.notebook import evaluate
+    from driftledger.notebook import open_project as open  # noqa: A004  # as people call it
 
     __all__ = ["dataset", "encoder", "evaluate", "generator", "model", "open"]
 
 _PLACES = {
     "dataset": "driftledger.components.functions:dataset",
     "encoder": "driftledger.components.functions:encoder",
-    "evaluate": "driftledger.notebook.first_look:evaluate",
+    "evaluate": "driftledger.notebook:evaluate",
     "generator": "driftledger.components.functions:generator",
     "metrics": "driftledger.metrics",
     "model": "driftledger.components.functions:model",
-    "open": "driftledger.notebook.opened:open_project",
+    "open": "driftledger.notebook:open_project",
 }
 
 

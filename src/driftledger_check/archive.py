@@ -15,13 +15,11 @@ from types import TracebackType
 from typing import BinaryIO, NamedTuple, Self
 
 BYTES = 0xFFFF_0000
-"""Of a bundle: what fits a ZIP file without its 64-bit form. A larger run is bundled without its images."""
+"""Of all members: what fits a ZIP file without its 64-bit form. A larger run is bundled without its images."""
 MEMBERS = 65_000
 """For the same reason; a chain of five drawings for 10,000 photographs has 60,000."""
 MEMBER_BYTES = 512_000_000
 """Of one member, which is read as a whole: features of 100,000 images, 1,024 numbers each, have 410 MB."""
-LIST_BYTES = 32_000_000
-"""Of the list of members at a ZIP file's end."""
 
 _LOCAL_SIGNATURE = b"PK\3\4"
 _LOCAL = struct.Struct("<4s5H3I2H")
@@ -30,24 +28,13 @@ _END = struct.Struct("<4s4H2IH")
 _VERSION, _UTF8, _STORED, _MIDNIGHT, _1980 = 20, 0x800, 0, 0, 0x21
 _UNIX = 3 << 8 | _VERSION
 _REGULAR = (stat.S_IFREG | 0o644) << 16
-_LONGEST = 255
-_DRIVE = re.compile(r"[A-Za-z]:")
+_PART = r"(?!\.\.?(?:/|$))[^/\\\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffd]{1,255}"
+_NAME = re.compile(f"(?![A-Za-z]:){_PART}(?:/{_PART})*")
+"""A relative path without control characters that stays in its folder, also where backslashes and drives count."""
 
 
-class ArchiveError(ValueError):
-    """Not a file that :func:`write` wrote; its text says why, as a phrase after the file's name."""
-
-
-def name_problem(name: str) -> str:
-    """Why a relative path is not one that a bundle may name; empty where it is."""
-    parts = name.split("/")
-    if "\\" in name or any(ord(letter) < 32 or 0x7F <= ord(letter) < 0xA0 for letter in name):
-        return "has control characters or backslashes"
-    if "" in parts or "." in parts or ".." in parts or _DRIVE.match(name):
-        return "leads out of its folder, or says more than where in it"
-    if any(len(part.encode("utf-8", "surrogatepass")) > _LONGEST for part in parts):
-        return f"has a part of more than {_LONGEST} bytes"
-    return ""
+class BundleError(ValueError):
+    """Not a bundle; its text says why, as a phrase after the file's name."""
 
 
 class _Member(NamedTuple):
@@ -67,64 +54,69 @@ class _Member(NamedTuple):
         return _CENTRAL.pack(b"PK\1\2", *fields, 0, 0, 0, 0, _REGULAR, self.offset) + self.name
 
 
+def check_name(name: str) -> None:
+    """Raise BundleError for a path that a bundle must not hold."""
+    if not _NAME.fullmatch(name):
+        raise BundleError(f"names a file {name[:80]!r}, which is not a plain path in a folder")
+
+
 def write(file: BinaryIO, members: Mapping[str, Callable[[], bytes]]) -> None:
     """Write members, each made when its turn comes.
 
     Raises:
-        ArchiveError: a name is none that a bundle may have, or they are too many or too large.
+        BundleError: a name is none that a bundle may have, or they are too many or too large.
     """
-    if len(members) > MEMBERS:
-        raise ArchiveError(f"has {len(members):,} members, and no more than {MEMBERS:,} fit")
     written, offset = list[_Member](), 0
     for name in sorted(members, key=str.encode):
-        if problem := name_problem(name):
-            raise ArchiveError(f"cannot hold {name[:80]!r}, which {problem}")
+        check_name(name)
         data = members[name]()
-        if len(data) > MEMBER_BYTES or offset + len(data) > BYTES:
-            raise ArchiveError(f"cannot hold {name}: members have up to {MEMBER_BYTES:,} bytes, and all {BYTES:,}")
+        if len(data) > MEMBER_BYTES or offset + len(data) > BYTES or len(members) > MEMBERS:
+            raise BundleError(
+                f"cannot hold {name}: {MEMBERS:,} members fit, of {MEMBER_BYTES:,} bytes, {BYTES:,} in all"
+            )
         member = _Member(name.encode(), zlib.crc32(data), len(data), offset)
         offset += file.write(member.local) + file.write(data)
         written.append(member)
-    central = b"".join(member.central for member in written)
-    file.write(central + _end(len(written), len(central), offset))
+    file.write(_end(written, offset))
 
 
-def _end(members: int, size: int, offset: int) -> bytes:
-    return _END.pack(b"PK\5\6", 0, 0, members, members, size, offset, 0)
+def _end(members: list[_Member], offset: int) -> bytes:
+    """The list of members at a ZIP file's end."""
+    central = b"".join(member.central for member in members)
+    return central + _END.pack(b"PK\5\6", 0, 0, len(members), len(members), len(central), offset, 0)
 
 
 class Archive:
     """A bundle's file, of which nothing is believed: it must be what :func:`write` makes of its members.
 
     Raises:
-        ArchiveError: it is not in the one form.
+        BundleError: it is not in the one form.
     """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._members: dict[str, _Member] = {}
+        self.sizes: dict[str, int] = {}
+        """Name → bytes of every member, in their order."""
         length, offset, last = file.seek(0, 2), 0, b""
-        if length > BYTES + LIST_BYTES or self._at(0, 4) != _LOCAL_SIGNATURE:
-            raise ArchiveError("is not a bundle: it does not begin as one, or is larger than any")
+        if self._at(0, 4) != _LOCAL_SIGNATURE:
+            raise BundleError("is not a bundle: it does not begin as one")
         while self._at(offset, 4) == _LOCAL_SIGNATURE:
-            header = self._at(offset, _LOCAL.size)
-            _, _, _, _, _, _, crc, _, size, name_length, _ = _LOCAL.unpack(header)
+            *_, crc, _, size, name_length, _ = _LOCAL.unpack(self._at(offset, _LOCAL.size))
             member = _Member(self._at(offset + _LOCAL.size, name_length), crc, size, offset)
-            name = _decoded(member.name)
-            if problem := name_problem(name):
-                raise ArchiveError(f"holds a member {name[:80]!r}, which {problem}")
+            name = member.name.decode(errors="replace")
+            check_name(name)
             if self._at(offset, len(member.local)) != member.local:
-                raise ArchiveError(f"holds {name} encrypted, compressed or otherwise than a bundle stores it")
+                raise BundleError(f"holds {name} encrypted, compressed or otherwise than a bundle stores it")
             if member.name <= last:
-                raise ArchiveError(f"holds {name} twice, or out of its order")
-            if size > MEMBER_BYTES or len(self._members) == MEMBERS:
-                raise ArchiveError(f"holds {name} with {size:,} bytes, or more members than are read")
-            self._members[name] = member
+                raise BundleError(f"holds {name} twice, or out of its order")
+            if size > MEMBER_BYTES or offset + size > BYTES or len(self._members) == MEMBERS:
+                raise BundleError(f"holds {name} with {size:,} bytes, or more members than are read")
+            self._members[name], self.sizes[name] = member, size
             offset, last = offset + len(member.local) + size, member.name
-        central = b"".join(member.central for member in self._members.values())
-        rest = central + _end(len(self._members), len(central), offset)
+        rest = _end([*self._members.values()], offset)
         if length != offset + len(rest) or self._at(offset, len(rest)) != rest:
-            raise ArchiveError("does not end as a bundle: its list of members differs, or something is beside it")
+            raise BundleError("does not end as a bundle: its list of members differs, or something is beside it")
 
     def __enter__(self) -> Self:
         return self
@@ -132,37 +124,21 @@ class Archive:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._file.close()
 
-    @property
-    def names(self) -> list[str]:
-        """Of all members, in their order."""
-        return list(self._members)
-
-    def size(self, name: str) -> int:
-        """How many bytes a member has; KeyError where there is none of that name."""
-        return self._members[name].size
-
     def read(self, name: str) -> bytes:
         """A member's bytes; KeyError where there is none of that name.
 
         Raises:
-            ArchiveError: they are not those of its checksum.
+            BundleError: they are not those of its checksum.
         """
         member = self._members[name]
         data = self._at(member.offset + len(member.local), member.size)
         if zlib.crc32(data) != member.crc:
-            raise ArchiveError(f"holds {name} with other bytes than its checksum is of")
+            raise BundleError(f"holds {name} with other bytes than its checksum is of")
         return data
 
     def _at(self, offset: int, size: int) -> bytes:
         self._file.seek(offset)
         data = self._file.read(size)
         if len(data) != size:
-            raise ArchiveError("ends before its members do")
+            raise BundleError("ends before its members do")
         return data
-
-
-def _decoded(name: bytes) -> str:
-    try:
-        return name.decode()
-    except UnicodeDecodeError:
-        raise ArchiveError(f"holds a member {name[:80]!r}, whose name is not UTF-8") from None

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from driftledger_check import compute
-from driftledger_check.archive import Archive, ArchiveError
-from driftledger_check.bundle import DATA_KEYS, Bundle, BundleError
+from driftledger_check.archive import Archive, BundleError
+from driftledger_check.bundle import Bundle
 from driftledger_check.links import check_files, check_fingerprints, check_ledger, check_links, guarded
 from driftledger_check.report import Line, Report, plain
 
@@ -19,7 +19,7 @@ def check(path: Path) -> Report:
     """Check all of a bundle.
 
     Raises:
-        ArchiveError, BundleError: it is none.
+        BundleError: it is none.
         OSError: it cannot be read.
     """
     with Archive(path.open("rb")) as archive:
@@ -31,20 +31,14 @@ def check(path: Path) -> Report:
             "ledger": guarded("ledger", check_ledger, bundle),
         }
         for lineage in bundle.lineages:
-            keys = lineage["score"]["keys"]
-            more = sorted(key for key in keys if key not in (*DATA_KEYS, "model", "generator", "encoder"))
-            place = [lineage["score"]["benchmark"], *(keys[key] for key in (*DATA_KEYS, *more) if key in keys)]
-            where = f"{lineage['folder']['path']}/score.json"
-            groups[f"numbers of {'/'.join(place)}"] = guarded(where, check_numbers, bundle, lineage)
+            place = str(lineage["folder"]["path"])
+            name = f"numbers of {place.removeprefix('reports/scores/')}"
+            groups[name] = guarded(f"{place}/score.json", check_numbers, bundle, lineage)
     return Report(path.name, groups)
 
 
 def check_numbers(bundle: Bundle, lineage: Mapping[str, Any]) -> Iterator[Line]:
-    """Compare every number of a score and its rows with the one that the records give.
-
-    Raises:
-        KeyError, TypeError, ValueError: the records make no score.
-    """
+    """Compare every number of a score and its rows with the one that the records give."""
     where, files = f"{lineage['folder']['path']}/score.json", bundle.score_files(lineage)
     made, stored = compute.recompute(files), compute.stored(files)
     for place in dict.fromkeys((*stored, *made.numbers, *made.not_checkable)):
@@ -66,7 +60,7 @@ def run(path: Path, *, as_json: bool = False) -> int:
     """Check a bundle and print what came of it; the exit code."""
     try:
         report = check(path)
-    except (ArchiveError, BundleError) as error:
+    except BundleError as error:
         return _fail(f"{path} {error}")
     except OSError as error:
         return _fail(f"{path} cannot be read: {error.strerror}")

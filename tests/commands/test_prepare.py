@@ -12,6 +12,7 @@ from driftledger.commands.collect import collect, plan
 from driftledger.core.errors import StoreError
 from driftledger.core.registry import OURS
 from driftledger.data.question_sets.files import read_questions
+from driftledger.data.records import read_samples
 from driftledger.project.catalogue import catalogue
 from driftledger.project.project import Project
 from tests.conftest import draw
@@ -34,7 +35,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     params["run"] |= {"models": ["blind"], "generators": ["size"]}
     params["datasets"] = {"my_images": {"provider": "image_folder", "path": str(root / "my_images")}}
     params["generators"] = {"size": {"provider": "size"}}
-    params["models"]["gpt_4o"] = dict(catalogue("models")["gpt_4o"]) | {"understood_by": ["layout"]}
+    for name in ("gpt_4o", "gpt_4_1"):
+        vouched = catalogue("models")[name].model_dump(exclude_none=True) | {"understood_by": ["layout", "rubric"]}
+        params["models"][name] = vouched
     params["genception"] |= {"iterations": 2, "generate_prompt": "draw {description}"}
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     return Project(root)
@@ -49,8 +52,7 @@ def select(project: Project, **run: Any) -> Project:
 
 
 def test_a_plan_needs_the_dataset_and_neither_key_nor_network(project: Project) -> None:
-    selected = {"models": ["regions_coarse", "gpt_4o"], "generators": ["size", "dall_e_3"]}
-    project = select(project, **selected)
+    project = select(project, models=["regions_coarse", "gpt_4o"], generators=["size", "dall_e_3"])
     with pytest.raises(StoreError, match="run 'dvc repro data', which asks no model"):
         plan(project)
     build(project)
@@ -97,8 +99,8 @@ def test_a_plan_counts_what_examples_depend_on_at_most(project: Project) -> None
     names = {"datasets": ["digits"], "genception": [], "trac": ["digits"], "descriptions": ["shown"]}
     project = select(project, models=["gpt_4o", "gpt_4_1"], **names)
     build(project)
-    samples = len(project.built_samples("digits"))
+    samples = len(read_samples(project.paths.dataset("digits")))
     planned = {name: calls.to_dict() for name, calls in plan(project).items()}
     assert planned["models.gpt_4o"]["to_make"] == samples * (1 + 2)
-    support = sum(sample.split == "support" for sample in project.built_samples("digits"))
+    support = sum(sample.split == "support" for sample in read_samples(project.paths.dataset("digits")))
     assert planned["models.gpt_4_1"]["to_make"] == samples * (1 + 2) + 2 * support, "its own, and both models' examples"

@@ -26,8 +26,6 @@ from tests.support.cases import cases
 from tests.support.openai_server import KEY, ChatAnswer, Faults, OpenAIServer, attempt
 from tests.support.virtual_time import STARTED, run
 
-pytest.importorskip("openai")
-
 HELLO = Conversation((Turn("user", ("Hello",)),))
 RAISED = {"TransientError": TransientError, "ServiceError": ServiceError}
 

@@ -18,7 +18,7 @@ from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.bundle import is_bundle, write_bundle
 from driftledger_check import archive
-from driftledger_check.archive import Archive, ArchiveError
+from driftledger_check.archive import Archive, BundleError
 from driftledger_check.bundle import EVIDENCE, FEATURES, FILES, LEDGER, LISTINGS, MANIFEST
 from driftledger_check.cli import check, run
 from tests.conftest import REPOSITORY
@@ -230,7 +230,7 @@ def zipped(name: str, data: bytes = b"", method: int = zipfile.ZIP_STORED, **fie
 def named(name: bytes, size: int = 0) -> bytes:
     """One member of this name, in the form of a bundle but for it."""
     member = archive._Member(name, 0, size, 0)
-    return member.local + member.central + archive._end(1, len(member.central), len(member.local))
+    return member.local + archive._end([member], len(member.local))
 
 
 PLAIN = ours(a=b"first", b=b"second")
@@ -254,7 +254,7 @@ NOT_ARCHIVES = [
 
 @pytest.mark.parametrize("data", NOT_ARCHIVES, ids=range(len(NOT_ARCHIVES)))
 def test_a_file_of_another_form_is_refused(data: bytes, tmp_path: Path) -> None:
-    with pytest.raises(ArchiveError):
+    with pytest.raises(BundleError):
         Archive(io.BytesIO(data))
     (tmp_path / "x.zip").write_bytes(data)
     assert run(tmp_path / "x.zip") == 2
@@ -264,7 +264,7 @@ def test_a_file_of_another_form_is_refused(data: bytes, tmp_path: Path) -> None:
 def test_every_bit_of_the_form_counts() -> None:
     for place in range(len(PLAIN)):
         changed = PLAIN[:place] + bytes([PLAIN[place] ^ 1 << place % 8]) + PLAIN[place + 1 :]
-        with pytest.raises(ArchiveError):
+        with pytest.raises(BundleError):
             b"".join(map(Archive(io.BytesIO(changed)).read, "ab"))
 
 
@@ -274,15 +274,15 @@ MANIFESTS: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda data: data[:-1] + b',"schema":2}', "the key 'schema' is there twice"),
     (lambda data: data.replace(b'"schema":2', b'"schema":NaN'), "NaN, which is no number"),
     (lambda data: data.replace(b'"schema":2', b'"schema":1e999'), "1e999, which is no finite number"),
-    (lambda data: data.replace(b'"schema":2', b'"schema":' + b"[" * 99_999 + b"]" * 99_999), "nests deeper than"),
-    (lambda data: data.replace(b'"schema":2', b'"schema":true'), "schema is not a int"),
+    (lambda data: data.replace(b'"schema":2', b'"schema":' + b"[" * 99_999 + b"]" * 99_999), "nests too deep"),
+    (lambda data: data.replace(b'"schema":2', b'"schema":true'), "schema True; this checker knows schema 2"),
     (lambda data: data.replace(b'"schema":2', b'"schema":1'), "knows schema 2"),
     (lambda data: data.replace(b'"name":', b'"name":"\\ud800","x":', 1), "cannot be read"),
     (
         lambda data: data.replace(b'"left_out":{', b'"left_out":{"../x":{"bytes":0,"md5":"","sha256":""}'),
         "names a file",
     ),
-    (lambda data: b"[]", "it is not a dict"),
+    (lambda data: b"[]", "does not hold what it must"),
     (lambda data: b"", "cannot be read"),
 ]
 

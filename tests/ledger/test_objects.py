@@ -9,7 +9,7 @@ import pytest
 from driftledger.core.canonical import md5_file
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lineage import Folder
-from driftledger.ledger.objects.contents import Contents, recorded
+from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5, parse_listing
 from driftledger.ledger.objects.git import Git
 from driftledger.ledger.objects.reach import Reach
@@ -27,13 +27,16 @@ def lose(ledger: Ledger, *paths: str) -> None:
 
 
 @pytest.mark.parametrize("lost", [(CHAINS,), (".dvc/cache",)])
-def test_bytes_come_from_the_cache_or_from_their_place(ledger: Ledger, lost: tuple[str, ...], tmp_path: Path) -> None:
+def test_bytes_come_from_the_cache_or_from_their_place(ledger: Ledger, lost: tuple[str, ...]) -> None:
     folder, before = chains(ledger), Workspace(ledger.root).listing(CHAINS)
     lose(ledger, *lost)
     contents = Contents(ledger.root)
     assert contents.has(folder)
-    contents.materialise(folder, tmp_path / "again")
-    assert {name: md5_file(tmp_path / "again" / name) for name in before} == before
+    with contents.recorded() as place_of:
+        place = place_of(folder)
+        assert {name: md5_file(place / name) for name in before} == before
+        assert place_of(folder) == place
+    assert not place.exists()
 
 
 def test_scores_of_a_former_commit_come_from_git(ledger: Ledger) -> None:
@@ -41,7 +44,8 @@ def test_scores_of_a_former_commit_come_from_git(ledger: Ledger) -> None:
     data = (ledger.root / lineage.rows_path).read_bytes()
     lose(ledger, SCORES)
     ledger.commit("no scores")
-    path = Contents(ledger.root).within(lineage.folder, "rows.jsonl")
+    contents = Contents(ledger.root)
+    path = contents.within(lineage.folder, "rows.jsonl")
     assert path is not None
     assert path.read_bytes() == data
     assert not path.is_relative_to(ledger.root)
@@ -62,37 +66,8 @@ def test_damaged_objects_are_not_handed_out(ledger: Ledger) -> None:
 def test_a_folder_that_is_nowhere_is_one_sentence(ledger: Ledger) -> None:
     folder = chains(ledger)
     lose(ledger, "data/records", ".dvc/cache")
-    with recorded(Contents(ledger.root), [folder]) as folders, pytest.raises(LedgerError, match="--remote URL"):
-        folders(folder)
-
-
-@pytest.fixture
-def remote(ledger: Ledger, tmp_path: Path) -> Path:
-    """A remote that the checkout names and that alone has the data."""
-    ledger.run("dvc", "remote", "add", "--default", "store", str(tmp_path / "remote"))
-    ledger.run("dvc", "push", "-q", "score@regions_medium", "--with-deps")
-    return tmp_path / "remote"
-
-
-@pytest.mark.parametrize("reach", ["named", "trusted"])
-def test_the_readers_remote_is_asked(
-    ledger: Ledger, remote: Path, reach: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("DVC_GLOBAL_CONFIG_DIR", str(tmp_path / "global"))
-    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "site"))
-    folder = chains(ledger)
-    lose(ledger, "data/records", ".dvc/cache")
-    contents = Contents(ledger.root, Reach(str(remote)) if reach == "named" else Reach(trust=True))
-    assert contents.fetch([folder]) == []
-    assert contents.has(folder)
-    assert not (ledger.root / ".dvc/cache").exists()
-
-
-def test_a_remote_that_is_not_there_is_told(ledger: Ledger, tmp_path: Path) -> None:
-    folder = chains(ledger)
-    lose(ledger, "data/records", ".dvc/cache")
-    contents = Contents(ledger.root, Reach(str(tmp_path / "nothing")))
-    assert contents.fetch([folder]) == [folder]
+    with Contents(ledger.root).recorded() as place_of, pytest.raises(LedgerError, match="run 'dvc fetch'; --trust"):
+        place_of(folder)
 
 
 def link(path: str) -> Callable[[Ledger], None]:
@@ -117,14 +92,6 @@ def test_a_strangers_cache_elsewhere_is_not_read(ledger: Ledger, change: Callabl
     change(ledger)
     assert not Contents(ledger.root).has(folder)
     assert Contents(ledger.root, Reach(trust=True)).has(folder)
-
-
-def test_a_strangers_remote_is_not_asked(ledger: Ledger, remote: Path) -> None:
-    folder = chains(ledger)
-    lose(ledger, "data/records", ".dvc/cache")
-    contents = Contents(ledger.root)
-    assert contents.fetch([folder]) == [folder]
-    assert contents.unfetched == "pass --remote URL, or --trust if this is your own checkout"
 
 
 def test_a_strangers_git_runs_nothing(ledger: Ledger) -> None:

@@ -21,7 +21,7 @@ from driftledger.core.errors import ConfigError, CoverageError, DataError, Drift
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.datasets.image_folder import ImageFolder
-from driftledger.notebook.first_look import FirstLook, evaluate
+from driftledger.notebook import FirstLook, evaluate
 from tests.conftest import Checkout, draw
 from tests.support.params import default_params
 
@@ -97,7 +97,7 @@ def test_a_table_a_mean_and_pictures(tmp_path: Path) -> None:
     assert page.count('src="data:image/webp;base64,') == 3
     worst = table.loc[table["GC@2"].idxmin(), "sample"]
     assert look.chains() == look.chains(worst)
-    assert str(look.chains("1")).startswith("1\n  regions_medium · painter: GC@2 ")
+    assert str(look.chains("1")).startswith("1\n  regions_medium · painter · layout: GC@2 ")
     with pytest.raises(LedgerError, match=r"sample 'cat' is unknown; valid: 0, 1, 2"):
         look.chains("cat")
 
@@ -186,15 +186,15 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
         ({"model": "regions_fin"}, ConfigError, "models: 'regions_fin' is unknown; did you mean 'regions_fine'"),
         ({"encoder": "tfidf"}, ConfigError, "the encoder tfidf has no image tower"),
         ({"generator": Saying()}, ConfigError, "generator is the model tests:Saying"),
-        ({"model": 3}, ConfigError, "model is int; name a model"),
-        ({"iterations": 0}, ConfigError, "iterations is 0; set it to 1 to 100"),
+        ({"model": 3}, ConfigError, "model is int; give a model"),
+        ({"iterations": 0}, ConfigError, "evaluate: iterations: .* equal to 1"),
         ({"name": "My images"}, ConfigError, "name is 'My images'"),
         ({"images": "/nowhere"}, ConfigError, "'/nowhere' is missing"),
         ({"images": []}, ConfigError, "images is an empty list"),
         ({"images": ["/nowhere.png"]}, ConfigError, "'/nowhere.png' is missing"),
         ({"images": [3]}, ConfigError, "images holds int"),
-        ({"images": [__file__]}, ConfigError, r"is no image of a format that is read|holds no images"),
-        ({"model": Saying(outcome=Outcome.FAILED)}, CoverageError, r"no chain reached t=2 \(0: failed at t=1"),
+        ({"images": [__file__]}, ConfigError, r"unsupported format|holds no images"),
+        ({"model": Saying(outcome=Outcome.FAILED)}, CoverageError, r"only 0 of 3 .+0: failed at t=1"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(

@@ -125,7 +125,7 @@ def test_own_photographs_are_evaluated_audited_and_after_an_upgrade_asked_nothin
 
     install(theirs.programs, build_wheel(next_version(tmp_path / "source"), tmp_path / "next"))
     assert NEXT in theirs.run("driftledger", "--version")
-    assert "in other words" in theirs.run("driftledger", "upgrade")
+    assert "dvc.yaml: written again" in theirs.run("driftledger", "upgrade")
     pipeline = (theirs.root / "dvc.yaml").read_text(encoding="utf-8")
     assert "in other words" in pipeline
     theirs.run("driftledger", "upgrade", "--check")

@@ -35,14 +35,12 @@ def choose(root: Path, store: str) -> None:
     (root / "params.yaml").write_text(yaml.safe_dump(params | {"store": store}), encoding="utf-8")
 
 
-def test_a_worktree_shares_calls_and_features_and_locks_its_own_outputs(root: Path) -> None:
+def test_a_worktree_shares_calls_and_features(root: Path) -> None:
     main, further = Project(root), Project(root.parent / "further")
     with main.store() as one, further.store() as other:
         assert isinstance(one, CallStore)
         assert one.folder == other.folder == root / ".driftledger"
     assert main.paths.shared == further.paths.shared
-    with main.only_one(root / "data"), further.only_one(further.root / "data"):
-        assert (further.root / ".driftledger" / "locks" / "data.lock").is_file()
 
 
 def test_params_name_another_folder_from_the_main_checkout_on(root: Path) -> None:

@@ -220,8 +220,8 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
                 },
             ),
         ),
-        "descriptions.shown: similar_image needs an encoder with an image tower",
-        "'tfidf' has none",
+        "descriptions.shown: 'tfidf' has no image tower",
+        "similar_image needs one",
     ),
     "shots that fall": (
         put("descriptions.elements.demonstrations", {"choose": "random", "shots": [2, 1]}),

@@ -9,7 +9,7 @@ from typing import Any
 
 from driftledger_check import archive
 from driftledger_check.archive import Archive
-from driftledger_check.bundle import EVIDENCE, FILES, LEDGER, LISTINGS, MANIFEST, Bundle, Digests
+from driftledger_check.bundle import EVIDENCE, FILES, LEDGER, LISTINGS, MANIFEST, Bundle, digests
 from driftledger_check.cli import check
 from driftledger_check.links import folders_of, run_fingerprint, sha256_of
 from driftledger_check.report import Report
@@ -21,7 +21,7 @@ class Forger:
 
     def __init__(self, path: Path) -> None:
         with Archive(path.open("rb")) as opened:
-            self.members = {name: opened.read(name) for name in opened.names}
+            self.members = {name: opened.read(name) for name in opened.sizes}
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -46,9 +46,9 @@ class Forger:
 
         def change(manifest: dict[str, Any]) -> None:
             paths = {name.removeprefix(FILES): data for name, data in self.members.items() if name.startswith(FILES)}
-            manifest["files"] = {path: Digests.of(data).to_dict() for path, data in paths.items()}
+            manifest["files"] = {path: digests(data) for path, data in paths.items()}
             others = {name: data for name, data in self.members.items() if not name.startswith((FILES, MANIFEST))}
-            manifest["members"] = {name: Digests.of(data).sha256 for name, data in others.items()}
+            manifest["members"] = {name: digests(data)["sha256"] for name, data in others.items()}
 
         self.json(MANIFEST, change)
 
@@ -95,8 +95,8 @@ class Forger:
             for score in published["scores"]:
                 files = {end: self.members[f"{FILES}{score['path']}/{end}"] for end in ("score.json", "rows.jsonl")}
                 inputs = sha256_of(json.loads(files["score.json"])["inputs"])
-                digests = {end[:5].strip(".j"): Digests.of(data).sha256 for end, data in files.items()}
-                score |= {"score": digests["score"], "rows": digests["rows"], "inputs": inputs}
+                hashes = {end[:5].strip(".j"): digests(data)["sha256"] for end, data in files.items()}
+                score |= {"score": hashes["score"], "rows": hashes["rows"], "inputs": inputs}
             self.members[f"{LEDGER}{sha256_of(published)}.json"] = canonical(published)
         self.rehash()
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.console import Group, RenderableType
 
 from driftledger.components.checkpoints import hashed_anew
-from driftledger.core.errors import DriftledgerError
+from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
-from driftledger.ledger.answers import inert_json, touched_table
-from driftledger.ledger.audit import find_run
+from driftledger.ledger.answers import as_answer, as_tree, data_of, inert_json, offers_table, touched_table
+from driftledger.ledger.audit import find_run, meant, resolve_target
 from driftledger.ledger.audit import touched as find_touched
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Folder, read_all_evidence
@@ -22,7 +22,7 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import why_unread
 from driftledger.ledger.objects.reach import HERE, Reach
 from driftledger.ledger.published import FOLDER, check_published
-from driftledger.notebook.opened import sources
+from driftledger.notebook import sources
 from driftledger.project.project import Project
 
 if TYPE_CHECKING:
@@ -39,6 +39,22 @@ _SHOWN = 5
 """Most lines about what cannot be checked here; JSON has all."""
 _HASHES = "files"
 _UNSIGNED = "nothing here shows who published the files, and when: docs/trust.md says how to sign"
+
+
+def audit(project: Project, reach: Reach, target: str, rev: str | None, *, full: bool, as_json: bool) -> RenderableType:
+    """Show where a run, a score, an image or a number comes from; or what a value or a name could mean.
+
+    Raises:
+        LedgerError: nothing has that name.
+    """
+    known = sources(project, reach, rev)
+    try:
+        found = resolve_target(known, target)
+    except LedgerError:
+        if as_json or not (offers := meant(known, target)):
+            raise
+        return offers_table(target, list(offers))
+    return inert_json(data_of(found)) if as_json else as_tree(found) if full else as_answer(found)
 
 
 def touched(project: Project, reach: Reach, asked: Mapping[str, str | None], *, as_json: bool) -> RenderableType:
@@ -159,12 +175,6 @@ def verify(
         checks["calls made again"] = again.result
     checks[FOLDER] = check_published(project.root, evidence)
     return Verified([each.name for each in evidence], checks, again)
-
-
-def verify_ledger(project: Project) -> Verified:
-    """Check the files of published runs, and that the selected runs are among them."""
-    evidence = read_all_evidence(project.root, project.selected, project.combinations)
-    return Verified([FOLDER], {FOLDER: check_published(project.root, evidence)})
 
 
 def _damaged(project: Project, chosen: list[Combination], contents: Contents, error: DriftledgerError) -> Verified:

@@ -22,14 +22,13 @@ def descriptions(
     from driftledger.benchmarks.genception.human import write_human_sheet  # a stage starts without it
     from driftledger.benchmarks.registry import benchmark
     from driftledger.data.datasets.build import build
-    from driftledger.project.inputs import stage_inputs
 
     project = context.obj
     keys = {"dataset": dataset, "model": model, "generator": generator or project.settings.run.generators[0]}
     folder = project.paths.dataset(dataset)
     if not folder.is_dir():  # 'dvc repro data' needs the sheet, since a person's version is what is written there
         build(dataset, project.settings.dataset(dataset), folder)
-    given = replace(stage_inputs(project, benchmark("genception"), keys), model=project.settings.model)
+    given = replace(project.stage_inputs(benchmark("genception"), keys), model=project.settings.model)
     with project.store(writes=False) as store:  # a person who has no sheet yet has no fingerprint to be resolved
         typer.echo(for_terminal(write_human_sheet(given, store)))
 
@@ -54,10 +53,11 @@ def ratings(
         name: project.root / spec.collects[0].at({"dataset": dataset, "model": name, "generator": run.generators[0]})
         for name in run.models
     }
-    summary = write_sheet(project.root / section.ratings, to_rate(dataset, folders, run.seed, samples), rater)
+    rows = to_rate(dataset, folders, run.seed, samples)
+    waiting, rated = write_sheet(project.root / section.ratings, rows, rater)
     images = f"{spec.data.at({'dataset': dataset})}/images"
     meaning = "\n".join(f"  {rating}  {what}" for rating, what in RUBRIC.items())
-    counts = f"{section.ratings}: {summary.to_rate} descriptions to rate, {summary.rated} rated"
+    counts = f"{section.ratings}: {waiting} descriptions to rate, {rated} rated"
     typer.echo(for_terminal(f"{counts}; the images are {images}/<sample>.png\n{meaning}"))
 
 

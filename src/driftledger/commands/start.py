@@ -7,37 +7,35 @@
 import keyword
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from difflib import unified_diff
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
 import pygit2
-from rich.console import Group
 from rich.table import Table
-from rich.text import Text
 
 from driftledger.benchmarks.descriptions import Description
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import write_bytes, write_text
-from driftledger.core.paths import leads_out
 from driftledger.core.strict import is_relative_path
-from driftledger.core.terminal import HEAD, QUIET, line, table
+from driftledger.core.terminal import HEAD, line, table
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.ledger.lock import LOCK
 from driftledger.project.catalogue import SECTIONS, catalogue
-from driftledger.project.presets import Images, first_params, name_of, presets_in_words
+from driftledger.project.presets import OWN, first_params, name_of, presets_in_words
 from driftledger.project.project import Project
-from driftledger.project.scaffold import PIPELINE, RULES, generated, is_ours, rules, with_rules
 from driftledger.project.settings import PARAMS
 
+PIPELINE = "dvc.yaml"
+RULES = (".gitignore", ".dvcignore", ".gitattributes")
+"""Files that are the user's, and must hold some lines of ours."""
+_HEADER = "# Written by driftledger"
+_TEMPLATES = OWN / "templates"
 _DVC = {".dvc/config": "", ".dvc/.gitignore": "/config.local\n/tmp\n/cache\n"}
 """What makes a folder a DVC project, also below another one, as 'dvc init --subdir' does."""
 _MODULE = re.compile(r"[a-z][a-z0-9_]{0,29}")
@@ -52,20 +50,12 @@ KINDS: Mapping[str, str] = {
 """What ``new`` can write, and where ``params.yaml`` selects an entry of it."""
 
 
-def init(
-    folder: Path,
-    *,
-    images: Path | None = None,
-    preset: str | None = None,
-    minimal: bool = False,
-    force: bool = False,
-) -> list[str]:
+def init(folder: Path, *, images: Path | None = None, preset: str | None = None, force: bool = False) -> list[str]:
     """Make a folder a project, and say what was done and what comes next.
 
     Args:
         images: a folder of images that becomes a dataset.
         preset: what is selected.
-        minimal: whether little is selected.
         force: whether existing files are overwritten.
 
     Raises:
@@ -74,115 +64,103 @@ def init(
     """
     root = folder.resolve()
     place = _shown(root)
-    if root.exists() and not root.is_dir():
-        raise ConfigError(f"{place} is a file; name a folder for the project")
-    if images is not None and preset is not None:
-        raise ConfigError("--images and --preset each say what is evaluated; take one, and change run in params.yaml")
-    is_project = is_ours(_text(root / PIPELINE)) and (root / PARAMS).exists()
-    if (images is not None or preset is not None or minimal) and is_project and not force:
-        raise ConfigError(
-            f"{place} is a project already; change what run selects in its {PARAMS}, or --force writes that again"
-        )
-    top = next((each for each in (root, *root.parents) if os.path.lexists(each / ".git")), None)
-    if top not in (None, root) and _git(top).path_is_ignored(f"{root.relative_to(top).as_posix()}/"):
-        raise ConfigError(
-            f"{place} is ignored by the Git repository {_shown(top)}, and DVC runs nothing there; 'git init' in it "
-            "gives the project a repository of its own, or name another folder"
-        )
-    data, keeps, told = (None, False, "") if images is None else _dataset(root, top or root, images)
-    params = first_params(root, preset or ("minimal" if minimal else "start"), data, minimal=minimal)
-    texts = {path: text for path, text in _DVC.items() if not os.path.lexists(root / path)}
-    texts |= _with_our_rules(root)
-    new = generated() | {PARAMS: params}
-    _refuse_others(root, new, force=force)
-    for path, text in new.items():
-        if _text(root / path) != text and (force or not os.path.lexists(root / path)):
-            texts[path] = text
-    if not texts and top is not None:
+    if is_ours(_text(root / PIPELINE)) and (root / PARAMS).exists() and not force:
+        if images is not None or preset is not None:
+            raise ConfigError(
+                f"{place} is a project already; change what run selects in its {PARAMS}, or --force writes that again"
+            )
         return [f"{place} is a project already; 'driftledger upgrade' brings its files up to date", *_next(root)]
-    for path in (path for path in (*_DVC, *RULES) if path in texts):
-        _write(root / path, texts.pop(path))
-    try:
-        if top is None:
-            root.mkdir(parents=True, exist_ok=True)
-            _run("git", "init", "--quiet", cwd=root)
-        if data is not None and keeps:
-            _run(sys.executable, "-m", "dvc", "add", "--", data.path, cwd=root)
-        for path, text in texts.items():
-            _write(root / path, text)
-    except BaseException:
-        if top is None:
-            shutil.rmtree(root / ".git", ignore_errors=True)
-        raise
-    sentences = [f"{place} is a project now", *([] if top else ["with a Git repository of its own"])]
-    return [*sentences, *([] if data is None else [f"the dataset {data.name}: {told}"]), *_next(root)]
-
-
-def _with_our_rules(root: Path) -> dict[str, str]:
-    """The files of rules for Git and DVC that lack some of ours, with these added."""
-    texts = {name: with_rules(_text(root / name), wanted) for name, wanted in rules().items()}
-    return {name: text for name, text in texts.items() if text != _text(root / name)}
-
-
-def _refuse_others(root: Path, new: Mapping[str, str], *, force: bool) -> None:
-    """Refuse a folder that holds something else where our files are to be, and links that lead out of it."""
-    others = [
-        path
-        for path, text in new.items()
-        if path != PARAMS and os.path.lexists(root / path) and not is_ours(own := _text(root / path)) and own != text
-    ]
+    top = next((each for each in (root, *root.parents) if os.path.lexists(each / ".git")), None)
+    path, is_kept, told = ("", False, "") if images is None else _images(root, top or root, images)
+    selected = {} if images is None else {name_of(Path(path).name): path}
+    texts = generated() | {PARAMS: first_params(root, preset or "start", selected)}
+    others = [name for name, text in texts.items() if name != PARAMS and _is_others(root / name, text)]
     if not is_ours(_text(root / PIPELINE)):
         others += [name for name in (PARAMS, LOCK) if os.path.lexists(root / name)]
     if others and not force:
         raise ConfigError(
-            f"{_shown(root)} holds {', '.join(others)} of something else; give the project a folder of its own, as in "
+            f"{place} holds {', '.join(others)} of something else; give the project a folder of its own, as in "
             "'driftledger init evaluation', or --force overwrites them"
         )
-    for path in (*_DVC, *RULES, *new):
-        if leads_out(root / path, root) or (root / path).is_dir():
-            raise ConfigError(
-                f"{_shown(root / path)} is a folder or leads elsewhere; move it away, or name another folder"
-            )
+    first = {name: text for name, text in _DVC.items() if not os.path.lexists(root / name)}
+    for name, text in (first | _with_our_rules(root)).items():
+        _write(root / name, text)
+    if top is None:
+        _run("git", "init", "--quiet", cwd=root)
+    if is_kept:
+        _run(sys.executable, "-m", "dvc", "add", "--", path, cwd=root)
+    for name, text in texts.items():
+        _write(root / name, text)
+    sentences = [f"{place} is a project now", *([] if top else ["with a Git repository of its own"])]
+    return [*sentences, *(f"the dataset {name}: {told}" for name in selected), *_next(root)]
 
 
-def _dataset(root: Path, top: Path, given: Path) -> tuple[Images, bool, str]:
-    """Return the dataset that a folder becomes, whether DVC is to keep it, and who keeps it in words.
+def generated() -> dict[str, str]:
+    """Every file that the package writes for a project: its path and its text."""
+    head = f"{_HEADER}: 'driftledger upgrade' writes it again, and 'git diff' shows what that changes.\n"
+    texts = {name: head + (_TEMPLATES / name).read_text(encoding="utf-8") for name in (PIPELINE, "MLproject")}
+    plots = sorted((_TEMPLATES / "plots").iterdir())
+    return texts | {f".dvc/plots/{file.name}": file.read_text(encoding="utf-8") for file in plots}
+
+
+def is_ours(text: str) -> bool:
+    """Whether some version of the package wrote the file."""
+    return text.startswith(_HEADER)
+
+
+def _is_others(file: Path, text: str) -> bool:
+    """Whether a file is there that neither some version of the package nor the text is."""
+    return os.path.lexists(file) and not is_ours(old := _text(file)) and old != text
+
+
+def with_rules(text: str, wanted: str) -> str:
+    """Add the rules that a file lacks behind its own.
+
+    >>> with_rules("*.log", "# made by a stage\\n/build/\\n*.log\\n")
+    '*.log\\n/build/\\n'
+    """
+    own = {each.strip() for each in text.splitlines()}
+    missing = [each for each in wanted.splitlines() if each not in own and not each.startswith("#")]
+    if not text or not missing:
+        return text or wanted
+    return "\n".join([text.removesuffix("\n"), *missing, ""])
+
+
+def _with_our_rules(root: Path) -> dict[str, str]:
+    """The files of rules for Git and DVC that lack some of ours, with these added."""
+    wanted = {name: (_TEMPLATES / name.removeprefix(".")).read_text(encoding="utf-8") for name in RULES}
+    texts = {name: with_rules(_text(root / name), rules) for name, rules in wanted.items()}
+    return {name: text for name, text in texts.items() if text != _text(root / name)}
+
+
+def _images(root: Path, top: Path, given: Path) -> tuple[str, bool, str]:
+    """Return the path of images as settings have it, whether DVC is to keep them, and who keeps them in words.
 
     Raises:
-        ConfigError: it is no folder, holds the project, or has a name that settings cannot hold.
+        ConfigError: it is not a folder, holds the project, or has a name that settings cannot hold.
         DataError: it holds no images.
     """
-    place = Path(os.path.normpath(given.absolute()))
-    place = place.parent.resolve() / place.name
-    shown = for_line(str(given))
+    place, shown = given.resolve(), for_line(str(given))
     if not place.is_dir():
         raise ConfigError(f"--images: {shown} is not a folder; name one with images")
     if root.is_relative_to(place):
         raise ConfigError(f"--images: {shown} would hold the project itself; put the images into a folder below it")
     next(ImageFolder(path=place).items())
-    inside = place.is_relative_to(root) and not leads_out(place, root)
-    is_near = place.is_relative_to(top) and not leads_out(place, top)
-    path = Path(os.path.relpath(place, root) if inside or is_near else place).as_posix()
+    path = Path(os.path.relpath(place, root) if place.is_relative_to(top) else place).as_posix()
     if not is_relative_path(path.replace("../", "").lstrip("/")):
         raise ConfigError(f"--images: {shown} has characters in its name that settings cannot hold; rename it")
-    images = Images(name_of(place.name), path)
-    if not inside:
-        return (
-            images,
-            False,
-            f"{path} lies outside the {'project' if is_near else 'repository'}, and DVC does not keep it",
-        )
+    if not place.is_relative_to(root):
+        return path, False, f"{path} lies outside the project, and DVC does not keep it"
     start = f"{place.relative_to(top).as_posix()}/"
     if os.path.lexists(top / ".git") and any(entry.path.startswith(start) for entry in _git(top).index):
-        return images, False, f"Git keeps {path}"
-    around = [each for each in (place, *place.parents) if each.is_relative_to(root)]
-    if any(os.path.lexists(each.with_name(f"{each.name}.dvc")) for each in around):
-        return images, False, f"DVC keeps {path} already"
-    return images, True, f"DVC keeps {path} now; commit {path}.dvc"
+        return path, False, f"Git keeps {path}"
+    if any(Path(f"{each}.dvc").is_file() for each in (place, *place.parents)):
+        return path, False, f"DVC keeps {path} already"
+    return path, True, f"DVC keeps {path} now; commit {path}.dvc"
 
 
 def upgrade(project: Project, *, check: bool = False) -> list[str]:
-    """Write the package's files again where they differ, and say what changed, or which would with ``check``.
+    """Write the package's files again where they differ, and say which these are, or would be with ``check``.
 
     Raises:
         ConfigError: this is no project, or a file has changes that are not committed; nothing is written.
@@ -190,35 +168,27 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
     root = project.root
     if not ((root / PARAMS).is_file() and (root / ".dvc").is_dir()):
         raise ConfigError("this folder is not a project; run this in its top folder, or 'driftledger init' first")
-    texts = {path: text for path, text in generated().items() if _text(root / path) != text} | _with_our_rules(root)
+    texts = {path: text for path, text in generated().items() if _text(root / path) != text}
+    if changed := [] if check else [path for path in texts if _is_uncommitted(root / path)]:
+        raise ConfigError(f"{changed[0]} has changes that are not committed; commit them, since it is written again")
+    texts |= _with_our_rules(root)
     if check:
         return [f"{path} differs from what driftledger writes" for path in texts]
-    changed = _uncommitted(root)
-    for path in texts:
-        if leads_out(root / path, root):
-            raise ConfigError(f"{path} leads out of the project; put a file there instead of a link")
-        if path in changed and path not in RULES:
-            raise ConfigError(f"{path} has changes that are not committed; commit them, since it is written again")
-    told = list[str]()
     for path, text in texts.items():
-        old = _text(root / path)
-        told += unified_diff(old.splitlines(), text.splitlines(), f"a/{path}", f"b/{path}", lineterm="") if old else []
         _write(root / path, text)
-    told += [f"{path}: written again" for path in texts]
-    return told or ["every file is as driftledger writes it"]
+    return [f"{path}: written again; 'git diff' shows the changes" for path in texts] or [
+        "every file is as driftledger writes it"
+    ]
 
 
-def _uncommitted(root: Path) -> set[str]:
-    """Paths of tracked files that differ from the last commit; none without a repository."""
-    repository = pygit2.discover_repository(str(root))
-    if repository is None:
-        return set()
-    git = pygit2.Repository(repository)
-    below = root.resolve().relative_to(Path(git.workdir).resolve())
-    status = {Path(path): flags for path, flags in git.status(untracked_files="no").items()}
-    return {
-        path.relative_to(below).as_posix() for path, flags in status.items() if flags and path.is_relative_to(below)
-    }
+def _is_uncommitted(file: Path) -> bool:
+    """Whether a tracked file differs from the last commit."""
+    top = pygit2.discover_repository(str(file.parent)) if file.exists() else None
+    if top is None:
+        return False
+    git = _git(Path(top))
+    flags = git.status_file(file.resolve().relative_to(Path(git.workdir).resolve()).as_posix())
+    return flags not in (pygit2.GIT_STATUS_CURRENT, pygit2.GIT_STATUS_WT_NEW, pygit2.GIT_STATUS_IGNORED)
 
 
 def presets_table(root: Path) -> Table:
@@ -226,9 +196,8 @@ def presets_table(root: Path) -> Table:
     shown = Table.grid(padding=(0, 2, 0, 0))
     shown.add_column(style=HEAD, no_wrap=True)
     shown.add_column(overflow="fold")
-    for each in presets_in_words(root):
-        needs = [Text.assemble(("needs ", QUIET), line(each.needs))] if each.needs else []
-        shown.add_row(line(each.name), Group(line(each.what), *needs))
+    for name, words in presets_in_words(root).items():
+        shown.add_row(line(name), line(words))
     return shown
 
 
@@ -285,8 +254,7 @@ def new(folder: Path, kind: str, name: str, *, package: bool = False) -> list[st
     for file in (top, *templates) if package else templates:
         if os.path.lexists(file):
             raise ConfigError(f"{file.relative_to(folder)} is there already; choose another name, or move it away")
-    source = files("driftledger") / "templates" / "new"
-    texts = {file: (source / f"{name}.txt").read_text(encoding="utf-8") for file, name in templates.items()}
+    texts = {file: (_TEMPLATES / "new" / f"{name}.txt").read_text(encoding="utf-8") for file, name in templates.items()}
     own = texts[module]
     title = "".join(word[:1].upper() + word[1:] for word in name.split("_"))
     words = {

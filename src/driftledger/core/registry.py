@@ -65,6 +65,7 @@ EXTRAS = {
     "safetensors": "torch",
     "openai": "openai",
     "openpyxl": "xlsx",
+    "ray": "ray",
     "torch": "torch",
     "torchvision": "torch",
     "transformers": "torch",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +19,14 @@ from numpy.typing import NDArray
 from driftledger.collect.features import FeatureStore, Modality, Number
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError, first_few
-from driftledger.core.text import for_line
-from driftledger.ledger.lineage import Evidence, Lineage
+from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.reach import Reach
 from driftledger.ledger.published import read_published
 from driftledger.ledger.verify.recompute import recompute
 from driftledger.project.project import Project
 from driftledger_check import archive, bundle
-from driftledger_check.archive import ArchiveError
-from driftledger_check.bundle import Bundle, BundleError, Digests
+from driftledger_check.archive import BundleError
 
 
 class KeptFeatures(FeatureStore):
@@ -72,14 +71,13 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
             ``out`` is not a bundle.
     """
     if not out.parent.is_dir():
-        raise LedgerError(f"there is no folder {for_line(str(out.parent))} to write {out.name} into; make it first")
+        raise LedgerError(f"there is no folder {out.parent} to write {out.name} into; make it first")
     if out.exists() and not (out.is_file() and is_bundle(out)):
-        raise LedgerError(f"{for_line(str(out))} is not a bundle; move it away, or name another file with -o")
+        raise LedgerError(f"{out} is not a bundle; move it away, or name another file with -o")
     contents = Contents(project.root, Reach(trust=True))
     folders = list(dict.fromkeys(each for lineage in evidence.lineages for each in lineage.folders.values()))
-    if absent := contents.fetch(folders):
-        why = f" ({for_line(contents.unfetched)})" if contents.unfetched else ""
-        raise LedgerError(f"{first_few([each.path for each in absent])} cannot be had{why}; run 'dvc pull' first")
+    if absent := [each.path for each in folders if not contents.has(each)]:
+        raise LedgerError(f"{first_few(absent)} is not here; run 'dvc pull' first")
     features = KeptFeatures(project.state / "features")
     made = recompute(project, evidence.lineages, contents, features=features)
     if made.findings:
@@ -87,7 +85,7 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
         raise LedgerError(f"nothing is bundled: {first.where}: {first.what}; run 'driftledger verify' to see all of it")
     published = next((each for each in read_published(project.root) if each.fingerprint == evidence.fingerprint), None)
     if published is None:
-        raise LedgerError(f"{for_line(evidence.name)} is not published; run 'driftledger track' first")
+        raise LedgerError(f"{evidence.name} is not published; run 'driftledger track' first")
     said = {"name": evidence.name, "combination": [*evidence.combination], "fingerprint": evidence.fingerprint}
     lineages = [each.model_dump(mode="json", by_alias=True, exclude={"score"}) for each in evidence.lineages]
     here = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
@@ -102,14 +100,12 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
     for folder in folders:
         rows = [{"md5": md5, "relpath": path} for path, md5 in sorted(contents.output(folder.out, folder.md5).items())]
         small[bundle.LISTINGS + folder.md5] = json.dumps(rows, sort_keys=True).encode()
-    for lineage in evidence.lineages:
-        small |= _beside(project, lineage)
-    held, left_out, members = dict[str, Digests](), dict[str, Digests](), dict[str, Callable[[], bytes]]()
+    held, left_out, members = dict[str, Any](), dict[str, Any](), dict[str, Callable[[], bytes]]()
     for folder in folders:
         for name, md5 in contents.manifest(folder).items():
             path, file = f"{folder.path}/{name}", contents.path(md5, f"{folder.path}/{name}")
             assert file is not None  # it was fetched
-            digests = Digests.of(file.read_bytes())
+            digests = bundle.digests(file.read_bytes())
             if images or path.endswith((".json", ".jsonl")):
                 held[path], members[bundle.FILES + path] = digests, partial(_unchanged, file, path, digests)
             else:
@@ -118,8 +114,8 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
         "schema": bundle.SCHEMA,
         "kind": bundle.KIND,
         "run": said,
-        "files": {path: each.to_dict() for path, each in held.items()},
-        "left_out": {path: each.to_dict() for path, each in left_out.items()},
+        "files": held,
+        "left_out": left_out,
         "members": {name: sha256_bytes(data) for name, data in small.items()},
     }
     members |= {name: partial(bytes, data) for name, data in small.items()}
@@ -138,24 +134,15 @@ def is_bundle(path: Path) -> bool:
     """Whether a file has the form of a bundle."""
     try:
         with archive.Archive(path.open("rb")) as opened:
-            Bundle(opened)
-    except (ArchiveError, BundleError, OSError):
+            bundle.Bundle(opened)
+    except (BundleError, OSError):
         return False
     return True
 
 
-def _beside(project: Project, lineage: Lineage) -> dict[str, bytes]:
-    """The user's files that went into a score, as far as they are where the settings say."""
-    noted = canonical_json([entry.params for entry in lineage.stages.values()])
-    section = project.settings.section(lineage.spec.name)
-    given = (getattr(section, setting, None) for setting in lineage.spec.beside)
-    data = [(project.root / each).read_bytes() for each in given if each and (project.root / each).is_file()]
-    return {bundle.BESIDE + sha256_bytes(each): each for each in data if sha256_bytes(each) in noted}
-
-
-def _unchanged(file: Path, path: str, digests: Digests) -> bytes:
+def _unchanged(file: Path, path: str, digests: dict[str, Any]) -> bytes:
     data = file.read_bytes()
-    if Digests.of(data) != digests:
+    if bundle.digests(data) != digests:
         raise LedgerError(f"{path} was changed while it was bundled; bundle again when nothing writes to it")
     return data
 
@@ -166,7 +153,7 @@ def _write(out: Path, members: dict[str, Callable[[], bytes]]) -> None:
         with partial_file.open("wb") as file:
             archive.write(file, members)
         partial_file.replace(out)
-    except ArchiveError as error:
-        raise LedgerError(f"{for_line(str(out))} {error}; try --without-images") from None
+    except BundleError as error:
+        raise LedgerError(f"{out} {error}; try --without-images") from None
     finally:
         partial_file.unlink(missing_ok=True)

@@ -1,25 +1,23 @@
-"""A checkout: its settings, its folders, and its components as DVC has seen them."""
+"""A checkout: its settings, its folders, its components as DVC has seen them, and what runners get of it."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from filelock import FileLock, Timeout
-
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmarks
+from driftledger.benchmarks.runner import StageInputs
+from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.selection import Selected
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Encoder, Generator, Model
-from driftledger.core.errors import MissingExtraError, MissingSourceError, StoreError
+from driftledger.core.errors import ConfigError, MissingExtraError, MissingSourceError, StoreError, nothing_at
 from driftledger.core.files import load_json
 from driftledger.core.paths import Combination, Paths, main_checkout
-from driftledger.core.types import Sample
-from driftledger.data.records import read_samples
 from driftledger.project.settings import PARAMS, Settings, load_settings
 
 STORE = "DRIFTLEDGER_STORE"
@@ -67,10 +65,6 @@ class Project:
         """
         return cast(Model, self._as_resolved("models", name))
 
-    def judge(self) -> Model:
-        """Return the judge; errors as in :meth:`model`."""
-        return self.model(self.settings.judge)
-
     def generator(self, name: str) -> Generator:
         """Return the generator of that name; errors as in :meth:`model`."""
         return cast(Generator, self._as_resolved("generators", name))
@@ -79,27 +73,10 @@ class Project:
         """Return the encoder of that name; errors as in :meth:`model`."""
         return cast(Encoder, self._as_resolved("encoders", name))
 
-    def built_samples(self, dataset: str) -> list[Sample]:
-        """Return the samples of a dataset.
-
-        Raises:
-            StoreError: its stage has not run.
-        """
-        folder = self.paths.dataset(dataset)
-        if not folder.is_dir():
-            raise StoreError(
-                f"dataset {dataset} is not built yet; run 'dvc repro data', which asks no model, or 'dvc pull'"
-            )
-        return read_samples(folder)
-
-    def made(self, kind: str, name: str) -> Component | None:
-        """Return a ``model`` or a ``generator`` that was made here before; None if nothing has needed it."""
-        return self._components.get((f"{kind}s", name))
-
     def _as_resolved(self, section: str, name: str) -> Component:
         """Return a component, each made once so that a checkpoint is loaded once: also where two entries say the same,
         as of a unified model that describes and draws."""
-        if (section, name) not in self._components:
+        if (section, name) not in self.components:
             component = cast(Component, self.settings.build(section, name))
             noted = self.noted().get(section, {}).get(name)
             try:
@@ -112,13 +89,63 @@ class Project:
                     raise MissingSourceError(f"{section}.{name} is needed: {error}", error.place) from None
                 else:
                     raise MissingExtraError(f"{section}.{name} is needed: {error}") from None
-            same = (each for each in self._components.values() if each == component)
-            self._components[section, name] = next(same, component)
-        return self._components[section, name]
+            same = (each for each in self.components.values() if each == component)
+            self.components[section, name] = next(same, component)
+        return self.components[section, name]
 
     @cached_property
-    def _components(self) -> dict[tuple[str, str], Component]:
+    def components(self) -> dict[tuple[str, str], Component]:
+        """Section and name → each component that something has needed so far."""
         return {}
+
+    def stage_inputs(self, spec: Benchmark, keys: Mapping[str, str]) -> StageInputs:
+        """Return what the collect stages of a benchmark are made from."""
+        return StageInputs(
+            keys=keys,
+            section=self.settings.section(spec.name),
+            seed=self.settings.run.seed,
+            folders=self._folders(spec, keys),
+            model=self.model,
+            generator=self.generator,
+            encoder=self.encoder,
+            description=self.settings.description,
+            judge=self.settings.judge if spec.judged else None,
+        )
+
+    def to_score(self, spec: Benchmark, keys: Mapping[str, str]) -> ToScore:
+        """Return what a score is computed from; errors as of :meth:`encoder`."""
+        section = self.settings.section(spec.name)
+        scoring = spec.scoring_of(section, self.settings.run.seed)
+        named = {role: keys.get(role) or getattr(scoring, role, None) for role in ("encoder", "text_encoder")}
+        files = {setting: self.file_beside(spec, setting) for setting in spec.beside}
+        return ToScore(
+            keys=keys,
+            folders=self._folders(spec, keys),
+            scoring=scoring,
+            min_coverage=section.min_coverage,
+            encoders={role: self.encoder(name) for role, name in named.items() if name is not None},
+            beside={setting: file for setting, file in files.items() if file is not None},
+            features=self.features(),
+        )
+
+    def file_beside(self, spec: Benchmark, setting: str) -> Path | None:
+        """Return the file that a setting of a benchmark names; None where it names none.
+
+        Raises:
+            MissingSourceError: it is missing.
+        """
+        path = getattr(self.settings.section(spec.name), setting)
+        if path is None:
+            return None
+        file: Path = self.root / path
+        if not file.is_file():
+            sentence = f"{spec.name}.{setting} in params.yaml is {path}, which is missing; correct it or set null"
+            raise MissingSourceError(sentence, str(path)) if nothing_at(file) else ConfigError(sentence)
+        return file
+
+    def _folders(self, spec: Benchmark, keys: Mapping[str, str]) -> dict[str, Path]:
+        stages = (spec.data, *spec.collects)
+        return {stage.name: self.root / stage.at(keys) for stage in stages if {*stage.keys} <= keys.keys()}
 
     @cached_property
     def state(self) -> Path:
@@ -141,18 +168,3 @@ class Project:
 
     def features(self) -> FeatureStore:
         return FeatureStore(self.state / "features")
-
-    @contextmanager
-    def only_one(self, target: Path) -> Iterator[None]:
-        """Hold the lock on an output: a killed ``dvc`` may have left a child that is still writing it."""
-        name = str(target.relative_to(self.root)).replace("/", "+")
-        locks = self.paths.state / "locks"
-        locks.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(locks / f"{name}.lock")
-        try:
-            held = lock.acquire(timeout=0)
-        except Timeout:
-            print(f"another process is writing {target.relative_to(self.root)}; waiting for it", flush=True)
-            held = lock.acquire()
-        with held:
-            yield

@@ -5,9 +5,8 @@ a new version of a component runs what depends on it, and nothing else.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import product
 from typing import Any
 
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
@@ -19,18 +18,17 @@ from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.errors import MissingExtraError, MissingSourceError, StoreError
 from driftledger.core.files import files_digest, keep_only, made_from, write_json
-from driftledger.core.registry import provider_place
+from driftledger.core.registry import PROVIDED_SECTIONS, provider_place
 from driftledger.core.text import for_terminal
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
-from driftledger.project.inputs import file_beside
 from driftledger.project.project import Project
-from driftledger.project.settings import Settings
+from driftledger.project.settings import Settings, marked
 
 NOTHING = "none"
 """Noted where there is no file or component, since DVC wants every parameter to be there."""
 
-DATA_VERSION, REPORT_VERSION, CORRELATION_VERSION = 1, 2, 2
+DATA_VERSION, REPORT_VERSION = 1, 3
 """Raised by whoever changes what these stages write; those of benchmarks have theirs in their tables."""
 
 _SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoders", "text_encoder": "encoders"}
@@ -39,8 +37,7 @@ _SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoder
 
 def resolve(project: Project) -> None:
     """Write ``data/resolved.json``, and remove the scores of models that are no longer selected."""
-    with project.only_one(project.paths.resolved):
-        write_json(project.paths.resolved, resolved(project))
+    write_json(project.paths.resolved, resolved(project))
     scores = project.root / SCORES
     keep_only(scores, [scores / model for model in project.settings.run.models])
 
@@ -52,20 +49,17 @@ def resolved(project: Project) -> dict[str, Any]:
     as it was then: whatever needs no new call still runs. Standard error lists it.
     """
     settings, known = project.settings, _Noted(project.noted())
-    data: dict[str, dict[str, Any]] = {
+    named: dict[str, dict[str, Any]] = {
         section: {name: settings.build(section, name) for name in settings.named(section)}
-        for section in ("datasets", "question_sets")
+        for section in PROVIDED_SECTIONS
     }
-    components: dict[str, dict[str, Any]] = {
-        section: {name: settings.build(section, name) for name in settings.named(section)}
-        for section in ("models", "generators", "encoders")
-    }
+    data = {section: named.pop(section) for section in ("datasets", "question_sets")}
     noted: dict[str, Any] = {
         section: {
             name: known.digest(f"{section}.{name}", _as_written(each), partial(getattr, each, "fingerprint"))
             for name, each in some.items()
         }
-        for section, some in components.items()
+        for section, some in named.items()
     }
     noted["descriptions"] = {name: _description(settings, name, known) for name in settings.named("descriptions")}
     noted["judge"] = noted["models"][settings.judge] if settings.needs_judge else NOTHING
@@ -83,21 +77,18 @@ def resolved(project: Project) -> dict[str, Any]:
         for spec in settings.benchmarks:
             for stage in spec.collects if kind == "collect" else (spec.scores,):
                 for model in settings.run.models:
-                    for keys in keys_of(settings, spec, stage, model):
+                    for keys in settings.keys_of(spec, stage, model):
                         noted[kind][model][folder_in(stage, keys)] = _shaped_by(settings, noted, spec, stage, keys)
     seen = read_observations(project.paths.observations)
     noted["report"] = {
         "version": REPORT_VERSION,
         "cross_check": _cross_check(settings, noted),
         "observations": {name: each.to_dict() for name, each in seen.items()},
-    }
-    noted["correlation"] = {
-        "version": CORRELATION_VERSION,
-        "settings": settings.correlation.model_dump(mode="json"),
+        "correlation": settings.correlation.model_dump(mode="json"),
         "leaderboards": leaderboard_digests(leaderboard_folders(project.root)),
     }
     noted["settings"] = {
-        section: {name: _in_words(each) for name, each in some.items()} for section, some in components.items()
+        section: {name: _in_words(each) for name, each in some.items()} for section, some in named.items()
     }
     noted["entries"] = known.entries
     for key, why in known.missing.items():
@@ -109,12 +100,6 @@ def resolved(project: Project) -> dict[str, Any]:
 def folder_in(stage: Stage, keys: Mapping[str, str]) -> str:
     """Return a folder's path below its stage's output."""
     return stage.at(keys).removeprefix(f"{stage.out(keys)}/")
-
-
-def keys_of(settings: Settings, spec: Benchmark, stage: Stage, model: str) -> Iterator[dict[str, str]]:
-    """Yield the keys of each folder that a stage writes for a model."""
-    names = [[model] if key == "model" else settings.run.names(spec.name, key) for key in stage.keys]
-    return (dict(zip(stage.keys, each, strict=True)) for each in product(*names))
 
 
 def inputs_of(project: Project, kind: str, stage: Stage, keys: Mapping[str, str], before: Sequence[Stage]) -> str:
@@ -137,16 +122,6 @@ def inputs_of(project: Project, kind: str, stage: Stage, keys: Mapping[str, str]
     return sha256_of([noted, digests])
 
 
-def _beside(project: Project, spec: Benchmark, setting: str, known: "_Noted") -> str:
-    written = sha256_of(str(getattr(project.settings.section(spec.name), setting)))
-
-    def digest() -> str:
-        file = file_beside(project, spec, setting)
-        return NOTHING if file is None else sha256_file(file)
-
-    return known.digest(f"beside.{spec.name}.{setting}", written, digest)
-
-
 def _cross_check(settings: Settings, noted: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the report's cross-check depends on beside the scores."""
     if not settings.run.over("genception"):
@@ -167,17 +142,24 @@ def _shaped_by(
             inputs[key] = noted[_SECTION_OF[key]][name]
         elif key == "description":
             inputs[key] = noted["descriptions"][name]
-    for setting in stage.settings:
-        for mark in section.__class__.model_fields[setting].metadata:
-            if isinstance(mark, EntryOf):
-                given = getattr(section, setting)
-                names = given if isinstance(given, tuple) else () if given is None else (given,)
-                inputs[setting] = {name: noted[mark.section][name] for name in names}
+    for where, mark, names in marked(spec.name, section):
+        setting = where.removeprefix(f"{spec.name}.")
+        if isinstance(mark, EntryOf) and setting in stage.settings:
+            inputs[setting] = {name: noted[mark.section][name] for name in names}
     if stage.judged:
         inputs["judge"] = noted["judge"]
     if stage is spec.scores:
         inputs |= noted["beside"].get(spec.name, {})
     return inputs
+
+
+def _beside(project: Project, spec: Benchmark, setting: str, known: "_Noted") -> str:
+    def digest() -> str:
+        file = project.file_beside(spec, setting)
+        return NOTHING if file is None else sha256_file(file)
+
+    written = sha256_of(str(getattr(project.settings.section(spec.name), setting)))
+    return known.digest(f"beside.{spec.name}.{setting}", written, digest)
 
 
 def _description(settings: Settings, name: str, known: "_Noted") -> dict[str, Any]:
@@ -186,9 +168,13 @@ def _description(settings: Settings, name: str, known: "_Noted") -> dict[str, An
     shown = description.demonstrations
     encoder = settings.encoder(shown.encoder) if shown and shown.encoder else None
     by = settings.model(shown.by) if shown and shown.by else None
+
+    def digest() -> str:
+        behind = [None if each is None else each.fingerprint for each in (encoder, by)]
+        return NOTHING if shown is None else sha256_of(behind)
+
     written = sha256_of([None if each is None else _as_written(each) for each in (encoder, by)])
-    examples = known.digest(f"examples.{name}", written, lambda: settings.examples_fingerprint(name))
-    return {**_in_words(description), "examples_by": examples}
+    return {**_in_words(description), "examples_by": known.digest(f"examples.{name}", written, digest)}
 
 
 def _source(section: str, name: str, provider: Provider, known: "_Noted") -> dict[str, str]:

@@ -3,6 +3,8 @@
 Each registered benchmark has a list in ``run``, and a section of its own.
 """
 
+import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -11,16 +13,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import yaml
-from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, create_model, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, create_model
 
-from driftledger.benchmarks.base import DATASET, Benchmark
+from driftledger.benchmarks.base import DATASET, Benchmark, Stage
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.registry import benchmark, benchmark_names, question_rules
 from driftledger.benchmarks.settings import EntryOf, OfSelected, Section
 from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.components.card import CONTROLS
-from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, MissingExtraError, UntrustedCodeError, unknown_name
 from driftledger.core.files import load_yaml
 from driftledger.core.registry import PROVIDED_SECTIONS, Provided, is_place, is_provider, providers
@@ -40,7 +41,7 @@ from driftledger.project.catalogue import (
 PARAMS = "params.yaml"
 WITH_WORKERS = ("models", "generators")
 """The sections whose entries are asked for calls, which may be made by replicas."""
-DVC_IGNORES = ("size", "nfiles")
+_DVC_IGNORES = re.compile(r'"(size|nfiles)":')
 """DVC 3.67 leaves keys of these names out when it looks a stage up among past runs, at any depth, so that a changed
 value would bring back the outputs of the old one. Components are safe: stages depend on their fingerprints."""
 
@@ -75,8 +76,8 @@ class Run(Strict):
     seed: int = Field(ge=0, lt=2**32)
 
     def names(self, benchmark_name: str, key: str) -> tuple[str, ...]:
-        """Return what a benchmark goes over, by a word of ``dvc.yaml``'s matrix: ``dataset`` or ``question_set`` is its
-        own list, ``model``, ``generator``, … what is selected for all."""
+        """Return what a benchmark goes over, by a key of its stages: ``dataset`` or ``question_set`` is its own list,
+        ``model``, ``generator``, … what is selected for all."""
         if key in benchmark(benchmark_name).data.keys:
             return self.over(benchmark_name)
         names: tuple[str, ...] = getattr(self, f"{key}s")
@@ -86,17 +87,6 @@ class Run(Strict):
         """Return the datasets or question sets that a benchmark goes over."""
         names: tuple[str, ...] = getattr(self, benchmark_name)
         return names
-
-    @model_validator(mode="after")
-    def _are_built(self) -> "Run":
-        for name in benchmark_names():
-            built = "datasets" if benchmark(name).data is DATASET else "question_sets"
-            for each in self.over(name):
-                if each not in getattr(self, built):
-                    raise ValueError(f"{name} goes over {each!r}, which is not in {built}; add it there")
-        if both := sorted(set(self.datasets) & set(self.question_sets)):
-            raise ValueError(f"{both[0]!r} is a dataset and a question set, which MLflow cannot tell apart; rename one")
-        return self
 
 
 class Tracking(Strict):
@@ -109,15 +99,6 @@ class Tracking(Strict):
     experiment: str = Field(min_length=1, max_length=200)
     traces: Literal["all", "none"] | Annotated[int, Field(ge=1)]
     """Of each score, how many units a run shows step by step."""
-
-
-def _keys(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from (str(key), *_keys(inner))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _keys(inner)
 
 
 class Settings(Strict):
@@ -151,10 +132,32 @@ class Settings(Strict):
         """Those that go over something."""
         return tuple(benchmark(name) for name in benchmark_names() if self.run.over(name))
 
-    def keys_of(self, spec: Benchmark) -> Iterator[dict[str, str]]:
-        """Yield the keys of every selected score of a benchmark, in the order of ``run:``."""
-        names = [self.run.names(spec.name, key) for key in spec.scores.keys]
-        return (dict(zip(spec.scores.keys, each, strict=True)) for each in product(*names))
+    @property
+    def needs_judge(self) -> bool:
+        """Whether the judge has a part in what is selected."""
+        return any(spec.judged for spec in self.benchmarks)
+
+    @property
+    def judge(self) -> str:
+        """The name of the judge.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        if self.run.judge is None:
+            raise ConfigError(f"{PARAMS}: run.judge names no model; name the one that grades open answers")
+        return self.run.judge
+
+    def keys_of(self, spec: Benchmark, stage: Stage | None = None, model: str | None = None) -> list[dict[str, str]]:
+        """Return the keys of every folder that a stage writes, in the order of ``run:``.
+
+        Args:
+            stage: of the benchmark; without it the one that scores.
+            model: only its folders.
+        """
+        keys = (stage or spec.scores).keys
+        names = [[model] if model and key == "model" else self.run.names(spec.name, key) for key in keys]
+        return [dict(zip(keys, each, strict=True)) for each in product(*names)]
 
     def section(self, benchmark_name: str) -> Section:
         """Return how a benchmark goes.
@@ -194,139 +197,33 @@ class Settings(Strict):
     def references(self) -> Iterator[tuple[str, EntryOf, str]]:
         """Yield where a benchmark's section names entries of a catalogue: the setting, its mark, the name."""
         for spec in self.benchmarks:
-            for key, mark, names in self._marked(spec):
+            for where, mark, names in marked(spec.name, self.section(spec.name)):
                 if isinstance(mark, EntryOf):
-                    yield from ((f"{spec.name}.{key}", mark, name) for name in names)
-
-    def _marked(self, spec: Benchmark) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
-        """Yield the marks of a section's settings, and the names that each setting holds."""
-        for key, field in spec.settings.model_fields.items():
-            for mark in field.metadata:
-                given = getattr(self.section(spec.name), key)
-                yield key, mark, given if isinstance(given, tuple) else () if given is None else (given,)
-
-    @property
-    def needs_judge(self) -> bool:
-        """Whether the judge has a part in what is selected."""
-        return any(spec.judged for spec in self.benchmarks)
-
-    @property
-    def judge(self) -> str:
-        """The name of the judge.
-
-        Raises:
-            ConfigError: there is none.
-        """
-        if self.run.judge is None:
-            raise ConfigError(f"{PARAMS}: run.judge names no model; name the one that grades open answers")
-        return self.run.judge
-
-    @model_validator(mode="after")
-    def _is_consistent(self) -> "Settings":
-        for spec in self.benchmarks:
-            if getattr(self, spec.name) is None:
-                raise ValueError(_no_section(spec.name))
-        for section in PROVIDED_SECTIONS:
-            self._check_entries(section, getattr(self, section))
-            self._check_known(f"run.{section}", section, getattr(self.run, section))
-        if self.run.judge is not None:
-            self._check_known("run.judge", "models", [self.run.judge])
-        elif judged := [spec.name for spec in self.benchmarks if spec.judged]:
-            raise ValueError(f"run.{judged[0]} selects something that a judge grades; name a model as run.judge")
-        self._check_known("run.text_encoders", "encoders", self.run.text_encoders)
-        self._check_known("run.descriptions", DESCRIPTIONS, self.run.descriptions)
-        for name, description in self.descriptions.items():
-            if shown := description.demonstrations:
-                self._check_known(f"descriptions.{name}: encoder", "encoders", [shown.encoder] if shown.encoder else [])
-                self._check_known(f"descriptions.{name}: by", "models", [shown.by] if shown.by else [])
-        for where, mark, name in self.references():
-            self._check_known(where, mark.section, [name])
-        for leaderboard, names in self.correlation.models.items():
-            self._check_known(f"correlation.models.{leaderboard}:", "models", names)
-        self._check_questions()
-        self._check_benchmarks()
-        return self
-
-    def _check_entries(self, section: str, entries: Entries) -> None:
-        for name, entry in entries.items():
-            if not is_place(entry.provider) and not is_provider(section, entry.provider):
-                raise ValueError(unknown_name(f"{section}.{name}: provider", entry.provider, providers(section)))
-            if entry.workers is not None and section not in WITH_WORKERS:
-                raise ValueError(f"{section}.{name}: workers are for {', '.join(WITH_WORKERS)} alone; remove it")
-            ignored = [key for key in _keys(entry.settings()) if key in DVC_IGNORES]
-            if ignored and section in ("datasets", "question_sets"):
-                raise ValueError(
-                    f"{section}.{name}: a setting must not be called {ignored[0]!r}: DVC would not see its changes"
-                )
-
-    def _check_known(self, where: str, section: str, names: Iterable[str]) -> None:
-        for name in names:
-            if name not in (entries := self.entries(section)):
-                raise ValueError(unknown_name(f"{where}:", name, entries))
-
-    def _check_questions(self) -> None:
-        protocols = {}
-        for name in self.run.question_sets:
-            with suppress(UntrustedCodeError):
-                provider = self.question_set(name)
-                try:
-                    question_rules(provider)
-                except ConfigError as error:
-                    raise ValueError(f"question_sets.{name}: {error}") from None
-                protocols[name] = provider.protocol
-        for spec in self.benchmarks:
-            for name in self.run.over(spec.name):
-                if (other := protocols.get(name, spec.name)) != spec.name:
-                    raise ValueError(
-                        f"run.{spec.name} goes over {name!r}, whose questions are for {other}; name it in run.{other}"
-                    )
-
-    def _check_benchmarks(self) -> None:
-        for spec in self.benchmarks:
-            if empty := [f"run.{key}s" for key in spec.scores.keys if not self.run.names(spec.name, key)]:
-                needed = " and ".join(empty)
-                raise ValueError(f"{spec.name} needs {needed}; select some, or nothing in run.{spec.name}")
-            for key, mark, names in self._marked(spec):
-                other = [name for name in names if name not in self.run.over(spec.name)]
-                if isinstance(mark, OfSelected) and other:
-                    raise ValueError(
-                        f"{spec.name}.{key}: {other[0]!r} is not in run.{spec.name}; select it, or remove it"
-                    )
-        for where, mark, name in self.references():
-            with suppress(UntrustedCodeError):
-                if mark.must == "read" and not self.encoder(name).reads:
-                    raise ValueError(f"{where}: {name!r} has no text tower; name another, or set null")
-            if mark.must == "ask once":
-                asked = self.description(name)
-                if asked.demonstrations or len(asked.lengths) > 1:
-                    raise ValueError(
-                        f"{where}: {name!r} has demonstrations or several lengths; name a description that asks once "
-                        "an image"
-                    )
+                    yield from ((where, mark, name) for name in names)
 
     def dataset(self, name: str) -> DatasetProvider:
-        """Return the dataset provider behind a catalogue name.
-
-        Raises:
-            ConfigError: no such name, or its settings are wrong.
-        """
+        """Return the dataset provider behind a catalogue name; errors as in :meth:`build`."""
         return cast(DatasetProvider, self.build("datasets", name))
 
     def question_set(self, name: str) -> QuestionProvider:
-        """Return the question set provider behind a catalogue name; errors as in :meth:`dataset`."""
+        """Return the question set provider behind a catalogue name; errors as in :meth:`build`."""
         return cast(QuestionProvider, self.build("question_sets", name))
 
     def model(self, name: str) -> Model:
-        """Return the model behind a catalogue name; errors as in :meth:`dataset`."""
+        """Return the model behind a catalogue name; errors as in :meth:`build`."""
         return cast(Model, self.build("models", name))
 
     def generator(self, name: str) -> Generator:
-        """Return the generator behind a catalogue name; errors as in :meth:`dataset`."""
+        """Return the generator behind a catalogue name; errors as in :meth:`build`."""
         return cast(Generator, self.build("generators", name))
 
     def encoder(self, name: str) -> Encoder:
-        """Return the encoder behind a catalogue name; errors as in :meth:`dataset`."""
+        """Return the encoder behind a catalogue name; errors as in :meth:`build`."""
         return cast(Encoder, self.build("encoders", name))
+
+    def description(self, name: str) -> Description:
+        """Return how a catalogue name asks for a description; errors as in :meth:`entry`."""
+        return cast(Description, self.entry(DESCRIPTIONS, name))
 
     def workers(self, component: Component) -> WorkerSettings | None:
         """Return the workers of the first entry that gives this component."""
@@ -335,22 +232,6 @@ class Settings(Strict):
             if cast(CatalogueEntry, entry).workers and self.build(section, name) == component:
                 return cast(CatalogueEntry, entry).workers
         return None
-
-    def description(self, name: str) -> Description:
-        """Return how a catalogue name asks for a description.
-
-        Raises:
-            ConfigError: no such name.
-        """
-        return cast(Description, self.entry(DESCRIPTIONS, name))
-
-    def examples_fingerprint(self, description: str) -> str:
-        """Name what is behind a description's in-context examples: its encoder, and the model that describes them."""
-        shown = self.description(description).demonstrations
-        if shown is None:
-            return "none"
-        encoder = self.encoder(shown.encoder).fingerprint if shown.encoder else None
-        return sha256_of([encoder, self.model(shown.by).fingerprint if shown.by else None])
 
     def provider_class(self, section: str, name: str) -> type[Provided]:
         """Return the class behind an entry, without looking at the entry's settings.
@@ -368,16 +249,25 @@ class Settings(Strict):
             raise type(error)(f"{PARAMS}: {section}.{name}: {error}") from None
 
     def build(self, section: str, name: str) -> Provided:
-        """Make what an entry of a section says; errors as in :meth:`dataset`."""
-        entry, cls = cast(CatalogueEntry, self.entry(section, name)), self.provider_class(section, name)
-        if entry.workers is not None and "limits" in cls.model_fields:  # of a service
-            raise ConfigError(
-                f"{PARAMS}: {section}.{name}: a service has no workers here; remove them, and set limits.concurrency"
-            )
+        """Make what an entry of a section says.
+
+        Raises:
+            ConfigError: there is no such name, or its settings are wrong.
+            UntrustedCodeError: it is the project's own code, which may not be run.
+        """
+        settings = cast(CatalogueEntry, self.entry(section, name)).settings()
         try:
-            return cls.model_validate(entry.settings())
+            return self.provider_class(section, name).model_validate(settings)
         except ValidationError as error:
             raise ConfigError(explain(error, f"{PARAMS}: {section}.{name}")) from None
+
+
+def marked(name: str, section: Section) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
+    """Yield the marks of the settings of a benchmark's section, and the names that each setting holds."""
+    for key, field in type(section).model_fields.items():
+        given = getattr(section, key)
+        for mark in field.metadata:
+            yield f"{name}.{key}", mark, given if isinstance(given, tuple) else () if given is None else (given,)
 
 
 def _no_section(benchmark_name: str) -> str:
@@ -436,56 +326,126 @@ def parse_settings(raw: Any, where: str, own_code: Path | None = None) -> Settin
         settings = _settings_class(benchmark_names()).model_validate(raw, context=own_code)
     except ValidationError as error:
         raise ConfigError(explain(error, where)) from None
-    for section in PROVIDED_SECTIONS:
-        for name in getattr(settings.run, section):
-            with suppress(UntrustedCodeError):
-                settings.build(section, name)
-    for kind, name, wrong in _towers(settings):
-        with suppress(UntrustedCodeError):
-            encoder = settings.encoder(name)
-            if not (encoder.sees if kind == "image" else encoder.reads):
-                raise ConfigError(f"{where}: {wrong}")
-    for sentence in _not_understood(settings):
-        raise ConfigError(f"{where}: {sentence}")
+    for check in (_names, _selection, _components):
+        for sentence in check(settings):
+            raise ConfigError(f"{where}: {sentence}")
     return settings
+
+
+def _names(settings: Settings) -> Iterator[str]:
+    """Say which sections are missing, which entries are wrong, and which names are unknown."""
+    run = settings.run
+    yield from (_no_section(spec.name) for spec in settings.benchmarks if getattr(settings, spec.name) is None)
+    for section in PROVIDED_SECTIONS:
+        for name, entry in getattr(settings, section).items():
+            if not is_place(entry.provider) and not is_provider(section, entry.provider):
+                yield unknown_name(f"{section}.{name}: provider", entry.provider, providers(section))
+            if entry.workers is not None and section not in WITH_WORKERS:
+                yield f"{section}.{name}: workers are for {', '.join(WITH_WORKERS)} alone; remove it"
+            ignored = _DVC_IGNORES.search(json.dumps(entry.settings(), default=str))
+            if ignored and section in ("datasets", "question_sets"):
+                yield f"{section}.{name}: a setting must not be called {ignored[1]!r}: DVC would not see its changes"
+    named: list[tuple[str, str, Iterable[str | None]]] = [
+        *((f"run.{section}", section, getattr(run, section)) for section in PROVIDED_SECTIONS),
+        ("run.judge", "models", [run.judge]),
+        ("run.text_encoders", "encoders", run.text_encoders),
+        ("run.descriptions", DESCRIPTIONS, run.descriptions),
+        *((f"correlation.models.{board}:", "models", names) for board, names in settings.correlation.models.items()),
+    ]
+    for name, description in settings.descriptions.items():
+        if shown := description.demonstrations:
+            named.append((f"descriptions.{name}: encoder", "encoders", [shown.encoder]))
+            named.append((f"descriptions.{name}: by", "models", [shown.by]))
+    named += [(where, mark.section, [name]) for where, mark, name in settings.references()]
+    for where, section, names in named:
+        entries = settings.entries(section)
+        yield from (unknown_name(f"{where}:", name, entries) for name in names if name and name not in entries)
+
+
+def _selection(settings: Settings) -> Iterator[str]:
+    """Say what a benchmark goes over in vain, or lacks."""
+    run, protocols = settings.run, dict[str, str]()
+    if both := sorted({*run.datasets} & {*run.question_sets}):
+        yield f"run: {both[0]!r} is a dataset and a question set, which MLflow cannot tell apart; rename one"
+    for name in run.question_sets:
+        if isinstance(provider := _built(settings, "question_sets", name), QuestionProvider):
+            try:
+                question_rules(provider)
+            except ConfigError as error:
+                yield f"question_sets.{name}: {error}"
+            protocols[name] = provider.protocol
+    for spec in settings.benchmarks:
+        built = "datasets" if spec.data is DATASET else "question_sets"
+        for name in run.over(spec.name):
+            if name not in getattr(run, built):
+                yield f"run: {spec.name} goes over {name!r}, which is not in {built}; add it there"
+            if (other := protocols.get(name, spec.name)) != spec.name:
+                yield f"run.{spec.name} goes over {name!r}, whose questions are for {other}; name it in run.{other}"
+        if empty := [f"run.{key}s" for key in spec.scores.keys if not run.names(spec.name, key)]:
+            yield f"{spec.name} needs {' and '.join(empty)}; select some, or nothing in run.{spec.name}"
+        if spec.judged and run.judge is None:
+            yield f"run.{spec.name} selects something that a judge grades; name a model as run.judge"
+        for where, mark, names in marked(spec.name, settings.section(spec.name)):
+            other_names = [name for name in names if name not in run.over(spec.name)]
+            if isinstance(mark, OfSelected) and other_names:
+                yield f"{where}: {other_names[0]!r} is not in run.{spec.name}; select it, or remove it"
+    for where, mark, name in settings.references():
+        if mark.must == "ask once":
+            asked = settings.description(name)
+            if asked.demonstrations or len(asked.lengths) > 1:
+                yield (
+                    f"{where}: {name!r} has demonstrations or several lengths; name a description that asks once an "
+                    "image"
+                )
 
 
 _ANY_MODEL = {"generators": "gpt_image_2 or sdxl", "encoders": "vit or dinov2", "models": "gpt_4_1_judge"}
 """Section → entries of the catalogue that work for every model."""
 
 
-def _not_understood(settings: Settings) -> Iterator[str]:
-    """Say which selected components can't do their work for a selected model: they only understand certain others."""
+def _components(settings: Settings) -> Iterator[str]:
+    """Say which selected components can't do their work: they lack a tower, or only understand certain others."""
+    run = settings.run
+    for section in PROVIDED_SECTIONS:
+        for name in getattr(run, section):
+            made = _built(settings, section, name)
+            if cast(CatalogueEntry, settings.entry(section, name)).workers and hasattr(made, "limits"):
+                yield f"{section}.{name}: a service has no workers here; remove them, and set limits.concurrency"
+    towers = [("image", name, "run.encoders", "name it in run.text_encoders") for name in run.encoders]
+    towers += [("text", name, "run.text_encoders", "name it in run.encoders") for name in run.text_encoders]
+    for where, mark, name in settings.references():
+        towers += [("text", name, where, "name another, or set null")] * (mark.must == "read")
+    for name in run.descriptions:
+        shown = settings.description(name).demonstrations
+        if shown and shown.encoder:
+            kind = "image" if shown.choose == "similar_image" else "text"
+            towers.append((kind, shown.encoder, f"descriptions.{name}", f"{shown.choose} needs one; name another"))
+    for kind, name, where, remedy in towers:
+        encoder = cast(Encoder | None, _built(settings, "encoders", name))
+        if encoder is not None and not (encoder.sees if kind == "image" else encoder.reads):
+            yield f"{where}: {name!r} has no {kind} tower; {remedy}"
     used = dict[tuple[str, str, str], None]()
     for spec in settings.benchmarks:
         for stage in (*spec.collects, spec.scores):
             for key in {"generator", "encoder"} & {*stage.keys}:
-                used |= dict.fromkeys((f"{key}s", f"run.{key}s", name) for name in getattr(settings.run, f"{key}s"))
+                used |= dict.fromkeys((f"{key}s", f"run.{key}s", name) for name in getattr(run, f"{key}s"))
         if spec.judged:
             used["models", "run.judge", settings.judge] = None
-    for (section, place, name), model in product(used, settings.run.models):
-        with suppress(UntrustedCodeError):
-            reader, speaker = settings.provider_class(section, name), settings.model(model)
-            if not issubclass(reader, Component) or reader.understands is None:
-                continue
-            spoken = {each.provider for each in type(speaker).__mro__ if issubclass(each, Model)}
-            if spoken.isdisjoint(reader.understands | CONTROLS) and reader.provider not in speaker.understood_by:
-                yield (
-                    f"{place}: {name!r} only works for models of {', '.join(sorted(reader.understands))}, and "
-                    f"run.models has {model!r}, of {speaker.provider}; select {_ANY_MODEL[section]}, or another entry "
-                    f"for every model; or set understood_by: [{reader.provider}] in models.{model} if it does"
-                )
+    for (section, place, name), model in product(used, run.models):
+        reader, speaker = _built(settings, section, name), cast(Model | None, _built(settings, "models", model))
+        if speaker is None or not isinstance(reader, Component) or reader.understands is None:
+            continue
+        spoken = {each.provider for each in type(speaker).__mro__ if issubclass(each, Model)}
+        if spoken.isdisjoint(reader.understands | CONTROLS) and reader.provider not in speaker.understood_by:
+            yield (
+                f"{place}: {name!r} only works for models of {', '.join(sorted(reader.understands))}, and "
+                f"run.models has {model!r}, of {speaker.provider}; select {_ANY_MODEL[section]}, or another entry "
+                f"for every model; or set understood_by: [{reader.provider}] in models.{model} if it does"
+            )
 
 
-def _towers(settings: Settings) -> Iterator[tuple[str, str, str]]:
-    """Yield which tower each selected encoder needs, the encoder, and what to say where it has none."""
-    for name in settings.run.encoders:
-        yield "image", name, f"run.encoders: {name!r} has no image tower; name it in run.text_encoders"
-    for name in settings.run.text_encoders:
-        yield "text", name, f"run.text_encoders: {name!r} has no text tower; name it in run.encoders"
-    for name in settings.run.descriptions:
-        shown = settings.description(name).demonstrations
-        if shown and shown.encoder:
-            kind = "image" if shown.choose == "similar_image" else "text"
-            needed = f"{shown.choose} needs an encoder with {'an' if kind == 'image' else 'a'} {kind} tower"
-            yield kind, shown.encoder, f"descriptions.{name}: {needed}, and {shown.encoder!r} has none"
+def _built(settings: Settings, section: str, name: str) -> Provided | None:
+    """Make what an entry says; None where that is the project's own code, which may not be run."""
+    with suppress(UntrustedCodeError):
+        return settings.build(section, name)
+    return None

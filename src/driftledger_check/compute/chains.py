@@ -45,23 +45,23 @@ class Chains:
 
     def __init__(self, folder: Folder, records: Sequence[Row]) -> None:
         self.records = records
-        self.last = {values.text(each, "sample"): each for each in records}
+        self.last = {each["sample"]: each for each in records}
         """Sample → its last record; of one repeat."""
         drawn = [each for each in records if each["image"] is not None]
-        self.drawn = {place_of(each): Picture.of(folder, values.text(each, "image")) for each in drawn}
+        self.drawn = {place_of(each): Picture(folder, each["image"]) for each in drawn}
         """(Sample, t) → what was drawn; of one repeat."""
 
     @property
     def words(self) -> dict[str, float]:
         """The mean length of the descriptions."""
-        said = [values.text_or_none(each, "description") for each in self.records]
+        said = [each.get("description") for each in self.records]
         words = [float(len(each.split())) for each in said if each is not None]
         return {"words": mean(words)} if words else {}
 
 
 def read_chains(folder: Folder, found: Found) -> list[Chains]:
     """Those of each repeat; what is true of all of them is put among what is found."""
-    every, protocol = folder.rows("records.jsonl"), values.mapping(folder.json("components.json")["protocol"])
+    every, protocol = folder.rows("records.jsonl"), folder.json("components.json")["protocol"]
     repeats = values.whole(protocol.get("repeats", 1), 1, MOST_REPEATS)
     found.put(["metrics"], Chains(folder, every).words)
     found.served("model", every, "served_model", "system_fingerprint")
@@ -73,7 +73,7 @@ def read_chains(folder: Folder, found: Found) -> list[Chains]:
 
 def place_of(record: Row) -> tuple[str, int]:
     """Sample and t."""
-    return values.text(record, "sample"), values.whole(record["t"], 1, 10**6)
+    return record["sample"], values.whole(record["t"], 1, 10**6)
 
 
 def ended(outcomes: Sequence[str]) -> str:
@@ -110,10 +110,10 @@ def genception(files: ScoreFiles, found: Found) -> None:
     settings, samples = values.settings(files), values.samples(files.data)
     repeats, groups = (
         read_chains(files.collected["chain"], found),
-        values.lists(files.data.json("dataset.json")["groups"]),
+        files.data.json("dataset.json")["groups"],
     )
     most = values.whole(settings["iterations"], 1, MOST_ITERATIONS)
-    sooner = values.mapping(settings.get("iterations_by_group") or {})
+    sooner = settings.get("iterations_by_group") or {}
     stops = {each: values.whole(t, 1, most) for name, t in [*sooner.items()][::-1] for each in groups.get(name, ())}
     categories = [sample.category for sample in samples]
     until = [stops.get(category, most) for category in categories]
@@ -132,10 +132,10 @@ def genception(files: ScoreFiles, found: Found) -> None:
     kinds = {"category": by_category, "group": by_groups}
     found.put([], {"metrics": metrics, "groups": kinds, "details": {"groups": groups}})
     put_repeats(found, [means(part, None)[0] | dict(part.words) for part in parts])
-    every = {place[1]: values.number(value) for place, value in found.numbers.items() if place[0] == "metrics"}
+    every = {place[1]: value for place, value in found.numbers.items() if place[0] == "metrics"}
     _put_curves(found, every, encoder.frechet_name, most)
     for place, sample in enumerate(samples):
-        ends = [values.text(chains.last[sample.id], "outcome") for chains in repeats]
+        ends = [chains.last[sample.id]["outcome"] for chains in repeats]
         worth = [{name: side[place].tolist() for name, side in part.rows.items()} for part in (whole, *parts)]
         names = (sample.category, sample.id, ended(ends))
         found.row(sample.id, names, {}, worth[0], list(zip(ends, worth[1:], strict=True)))
@@ -222,7 +222,7 @@ def _put_curves(found: Found, metrics: Mapping[str, float], frechet_name: str, m
     for place in found.numbers:
         if place[0] in ("metrics", "groups", "curves") and any(frechet_name in part for part in place[1:]):
             rounded = (*place[:-1], place[-1].removesuffix("_std"))  # a deviation is as far off as what it is of
-            found.tolerances[place] = SIX_DIGITS * abs(values.number(found.numbers[rounded]))
+            found.tolerances[place] = SIX_DIGITS * abs(found.numbers[rounded])
 
 
 def _seen(
@@ -233,7 +233,7 @@ def _seen(
         {at: chains.drawn[sample.id, t] for at, sample in enumerate(samples) if (sample.id, t) in chains.drawn}
         for t in range(1, most + 1)
     )
-    first = encoder.images([Picture.of(files.data, sample.file) for sample in samples])
+    first = encoder.images([Picture(files.data, sample.file) for sample in samples])
     similarity, categories = np.full((len(samples), most), np.nan), [sample.category for sample in samples]
     frechet: dict[str, list[float]] = {"": [], **{name: [] for name in categories}}
     images = 0
@@ -281,7 +281,7 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
     parts = [_redrawn(files, samples, chains, encoder, side, found) for chains in repeats]
     whole = parts[0] if len(parts) == 1 else _mean_of(parts)
     intervals, columns = Intervals.of(settings), dict(whole.columns)
-    if "ratings" in files.beside:
+    if "ratings" in files.score["inputs"].get("beside", {}):
         why = "people's ratings are no part of the checker; 'driftledger verify' reads them"
         found.withhold(["human"], why)
         found.not_checkable |= {("details", "ratings"): why, ("groups", "agreement"): why}
@@ -299,7 +299,7 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
     put_repeats(found, [means(part, part.columns) | dict(part.words) for part in parts])
     found.put(["groups", "category"], by_group(columns, [sample.category for sample in samples]))
     for place, sample in enumerate(samples):
-        ends = [values.text(chains.last[sample.id], "outcome") for chains in repeats]
+        ends = [chains.last[sample.id]["outcome"] for chains in repeats]
         worth = [
             {key: [float(column[place])] for key, column in each.items() if not math.isnan(column[place])}
             for each in (columns, *(part.columns for part in parts))
@@ -312,7 +312,7 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
         if any(re.fullmatch("ssim(_low|_high|_std)?", part) for part in at[-2:]):
             found.tolerances[at] = PERCENT * SIX_DECIMALS
         elif rounded[-1] == encoder.frechet_name:
-            found.tolerances[at] = SIX_DIGITS * abs(values.number(found.numbers[rounded]))
+            found.tolerances[at] = SIX_DIGITS * abs(found.numbers[rounded])
     found.outcomes(each for chains in repeats for each in chains.records)
     redrawn = sum((sample.id, 1) in chains.drawn for chains in repeats for sample in samples)
     found.counts(redrawn, redrawn, len(samples) * len(repeats))
@@ -321,10 +321,10 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
 def _redrawn(
     files: ScoreFiles, samples: Sequence[Sample], chains: Chains, encoder: Encoder, side: int, found: Found
 ) -> Part:
-    originals = {sample.id: Picture.of(files.data, sample.file) for sample in samples}
+    originals = {sample.id: Picture(files.data, sample.file) for sample in samples}
     pairs = {name: (first, chains.drawn[name, 1]) for name, first in originals.items() if (name, 1) in chains.drawn}
     last = {sample.id: chains.last.get(sample.id, {}) for sample in samples}  # drawn or not
-    said = {name: text for name, each in last.items() if (text := values.text_or_none(each, "description"))}
+    said = {name: text for name, each in last.items() if (text := each.get("description"))}
     columns, frechet = dict[str, Array](), list[float]()
     name, distance = "clip_s_i" if encoder.reads else "image_similarity", encoder.frechet_name
 

@@ -9,11 +9,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,17 +28,17 @@ _WORD = re.compile(r"\w+(?:(?<=\d)[.,]\d+)*(?:(?<=\d)%)?")
 _EXACTLY = Context(prec=30)
 
 
-@dataclass(frozen=True)
-class Picture:
-    """An image, known by the SHA-256 of its file."""
+class Picture(NamedTuple):
+    """An image in a folder."""
 
-    sha256: str
-    folder: Folder = field(compare=False)
-    name: str = field(compare=False)
+    folder: Folder
+    name: str
 
-    @classmethod
-    def of(cls, folder: Folder, name: str) -> "Picture":
-        return cls(folder.sha256(name), folder, name)
+    @property
+    def sha256(self) -> str:
+        """Of its file."""
+        found: str = self.folder.digests(self.name)["sha256"]
+        return found
 
     def open(self) -> Image.Image:
         try:
@@ -52,12 +51,10 @@ class Encoder:
     """What plays a role in a score, going by its card."""
 
     def __init__(self, files: ScoreFiles, role: str, found: Found) -> None:
-        card = values.mapping(values.mapping(files.score["components"])[role])
-        self.provider, self.name, self.fingerprint = (
-            values.text(card, key) for key in ("provider", "name", "fingerprint")
-        )
-        self._settings, self._features, self._found = values.mapping(card["settings"]), files.features, found
-        self._portable, metrics = card["version"] == "1", values.mapping(files.score["metrics"])
+        card = files.score["components"][role]
+        self.provider, self.name, self.fingerprint = (card[key] for key in ("provider", "name", "fingerprint"))
+        self._settings, self._features, self._found = card["settings"], files.features, found
+        self._portable, metrics = card["version"] == "1", files.score["metrics"]
         shipped = ("frechet_layout", "frechet_clip", "frechet_open_clip", "frechet_vit", "frechet_dinov2")
         own = re.search(r"\b(?:whole_)?(frechet_\w+?)(?:_at_\d+)?\b", " ".join(sorted(metrics)))
         name = f"frechet_{self.provider}"
@@ -86,16 +83,14 @@ class Encoder:
         return dict(zip(unique, rows, strict=True))
 
     def _given(self, digests: Sequence[str], why: str = "") -> Vector:
-        rows = self._features.of(self.fingerprint, digests)
-        if rows is None:
+        places, table = self._features(self.fingerprint) or ({}, np.empty((0, 0), np.float32))
+        if not places.keys() >= {*digests}:
             raise MissingError(why or f"the bundle lacks features of {self.name}, which is no part of the checker")
-        if rows.ndim != 2 or len(rows) != len(digests) or rows.dtype != np.float32 or not np.isfinite(rows).all():
-            raise ValueError(f"the features of {self.name} are no finite float32, a row for each image or text")
         self._found.not_checkable["features", self.fingerprint] = (
             f"the encoder {self.name} is no part of the checker: what it gave is taken as it stands; driftledger "
             "verify computes it again"
         )
-        return rows
+        return table[[places[each] for each in digests]]
 
 
 def digest(some: str) -> str:

@@ -44,14 +44,12 @@ class Graded:
         self.answers, self.grades = (files.collected[stage].rows("records.jsonl") for stage in ("answer", "grade"))
         grades: dict[str, list[Row]] = {}
         for each in sorted(self.grades, key=lambda each: (each["variant"], each.get("repeat", 0))):
-            grades.setdefault(values.text(each, "question"), []).append(each)
-        self.by_question = [grades[values.text(question, "id")] for question in self.questions]
+            grades.setdefault(each["question"], []).append(each)
+        self.by_question = [grades[question["id"]] for question in self.questions]
         if len({len(row) for row in self.by_question}) != 1 or sum(map(len, self.by_question)) != len(self.grades):
             raise ValueError("not every question has been answered equally often")
-        self.images = [values.text(question, "image_sha256") for question in self.questions]
-        self._called = np.array(
-            [[values.text(each, "outcome") != "failed" for each in row] for row in self.by_question]
-        )
+        self.images = [question["image_sha256"] for question in self.questions]
+        self._called = np.array([[each["outcome"] != "failed" for each in row] for row in self.by_question])
         found.outcomes(self.grades)
         found.served("model", self.answers, "served_model", "system_fingerprint")
 
@@ -82,9 +80,9 @@ class Graded:
 
     def row(self, at: int, worth: Row, **extra: str) -> None:
         """Put the row of one question."""
-        ended = [values.text(each, "outcome") for each in self.by_question[at]]
+        ended = [each["outcome"] for each in self.by_question[at]]
         names = (ALL, self.images[at], _joint(ended))
-        self.found.row(values.text(self.questions[at], "id"), names, extra | {"outcomes": ended}, worth)
+        self.found.row(self.questions[at]["id"], names, extra | {"outcomes": ended}, worth)
 
 
 def _joint(outcomes: list[str]) -> str:
@@ -99,7 +97,7 @@ def mm_sap(files: ScoreFiles, found: Found) -> None:
     refusal = np.array([values.whole(question["refusal"], 0, 25) for question in questions])[:, None]
     right = np.array([_id(question["answer"]) for question in questions])[:, None]
     chosen = np.array([[_id(each["choice"]) for each in row] for row in graded.by_question])
-    declined = np.array([[values.text(each, "outcome") == "refused" for each in row] for row in graded.by_question])
+    declined = np.array([[each["outcome"] == "refused" for each in row] for row in graded.by_question])
     both = {"with": np.where(declined, refusal, chosen), "without": chosen}
     choices = both["with" if graded.settings["count_free_refusals"] else "without"]
 
@@ -140,7 +138,6 @@ def mm_sap(files: ScoreFiles, found: Found) -> None:
             if name.startswith("beyond"):  # where no answer is right
                 measured = {key: value for key, value in measured.items() if not key.startswith("answer_accuracy")}
             found.put(["groups", kind, name], measured)
-    found.put(["groups", "position"], _positions(graded))
     found.put(["details", "subsets"], Counter(subset))
     for at, (above, below) in enumerate(zip(*(side.tolist() for side in mine["score"]), strict=True)):
         worth = [float(hit) if counts else None for hit, counts in zip(above, below, strict=True)]
@@ -161,35 +158,10 @@ def _measured(parts: Mapping[str, tuple[Flags, Flags]]) -> dict[str, float]:
     return measured
 
 
-def _positions(graded: Graded) -> dict[str, dict[str, float]]:
-    """Letter → how often it was chosen, and how often the refusal and the right option were there, in percent."""
-    by_id = {question["id"]: question for question in graded.questions}
-    chosen = {(each["question"], each["variant"]): each["choice"] for each in graded.grades}
-    stood: list[tuple[int, int, int]] = []
-    letters = 1
-    for each in graded.answers:
-        order, choice = list(each["order"]), chosen[each["question"], each["variant"]]
-        if choice is not None:
-            question = by_id[each["question"]]
-            answer = -1 if question["answer"] is None else order.index(question["answer"])
-            stood.append((order.index(choice), answer, order.index(question["refusal"])))
-            letters = len(order)
-    if not stood:
-        return {}
-    chosen_at, right_at, refusal_at = (list(side) for side in zip(*stood, strict=True))
-    stands = {"chosen": chosen_at, "refusal": refusal_at, "correct": [at for at in right_at if at >= 0]}
-    return {
-        chr(ord("A") + at): {name: PERCENT * (some.count(at) / len(some)) for name, some in stands.items() if some}
-        for at in range(values.whole(letters, 1, 26))
-    }
-
-
 def mm_vet(files: ScoreFiles, found: Found) -> None:
     """A judge's grades per capability, per combination of them, and in total. (Section 3.)"""
     graded = Graded(files, found)
-    written = [
-        [None if each["grade"] is None else values.number(each["grade"]) for each in row] for row in graded.by_question
-    ]
+    written = [[None if each["grade"] is None else each["grade"] for each in row] for row in graded.by_question]
     if any(grade is not None and not 0 <= grade <= 1 for row in written for grade in row):
         raise ValueError("a grade is not within 0 and 1")
     grades = [[None if grade is None else Fraction(repr(grade)) for grade in row] for row in written]
@@ -204,7 +176,7 @@ def mm_vet(files: ScoreFiles, found: Found) -> None:
     metrics |= graded.intervals.of_ratio("total", sums, counts, graded.images, PERCENT)
     order = {name: f"{at}" for at, name in enumerate(CAPABILITIES)}
     needed = [
-        sorted({*values.texts(question["capabilities"])}, key=lambda name: order.get(name, f"9{name}"))
+        sorted({*question["capabilities"]}, key=lambda name: order.get(name, f"9{name}"))
         for question in graded.questions
     ]
     names = {"capability": needed, "combination": [["+".join(some)] for some in needed]}
@@ -215,9 +187,9 @@ def mm_vet(files: ScoreFiles, found: Found) -> None:
             found.put(["groups", kind, name], _graded("grade", [grades[at] for at in rows], (read | wrong)[rows]))
     for at, (row, counted) in enumerate(zip(written, (read | wrong).tolist(), strict=True)):
         worth = [(grade or 0.0) if there else None for grade, there in zip(row, counted, strict=True)]
-        graded.row(at, {"total": worth}, combination="+".join(values.texts(graded.questions[at]["capabilities"])))
+        graded.row(at, {"total": worth}, combination="+".join(graded.questions[at]["capabilities"]))
     graded.counts(read)
-    replies = [reply for each in graded.grades for reply in values.sequence(each.get("replies", []))]
+    replies = [reply for each in graded.grades for reply in each.get("replies", [])]
     found.served("judge", replies, "served_model", "")
     if files.collected["grade"].has("calibration.jsonl"):
         known = files.collected["grade"].rows("calibration.jsonl")
@@ -266,14 +238,14 @@ def mme(files: ScoreFiles, found: Found) -> None:
     """Two questions about each image, both of which a model must get right. (Section 2.2.)"""
     graded = Graded(files, found)
     questions, first = graded.questions, [row[0] for row in graded.by_question]
-    declined = np.array([values.text(each, "outcome") == "refused" for each in first])  # is wrong: all can be seen
+    declined = np.array([each["outcome"] == "refused" for each in first])  # is wrong: all can be seen
     read = declined | np.array([each["answer"] is not None for each in first])
     truth = [question["answer"] == "yes" for question in questions]
     right = ~declined & np.array([each["answer"] is true for each, true in zip(first, truth, strict=True)])
     categories = [question["category"] or ALL for question in questions]
     about: dict[str, list[int]] = {}
     for at, (category, question) in enumerate(zip(categories, questions, strict=True)):
-        about.setdefault(f"{category}/{values.text(question, 'image_id')}", []).append(at)
+        about.setdefault(f"{category}/{question['image_id']}", []).append(at)
     pairs = [[one, other] for one, other in about.values()]
 
     def scores(wrong: Flags) -> _MmeScores:
@@ -286,7 +258,7 @@ def mme(files: ScoreFiles, found: Found) -> None:
     metrics["score_sum"] = mine.total(every, mean=False)
     metrics |= graded.both_ways("score", read[:, None], lambda wrong: scores(wrong).total(every, mean=True))
     metrics |= {name: mine.total(some, mean=False) for name, some in ABILITIES.items() if {*some} <= {*every}}
-    groups = values.lists(files.data.json("question_set.json").get("groups", {}))
+    groups = files.data.json("question_set.json").get("groups", {})
     means = {
         name: {"score": value} for name, some in groups.items() if (value := mine.total(some, mean=True)) is not None
     }
@@ -306,7 +278,7 @@ def mme(files: ScoreFiles, found: Found) -> None:
         correct = [float(right[at]) if counted[at] else None for at in pair]
         known = [value for value in correct if value is not None]
         score = PERCENT * (mean(known) + all(known)) if len(known) == 2 else None
-        ended = [values.text(first[at], "outcome") for at in pair]
-        extra = {"questions": [values.text(questions[at], "id") for at in pair], "outcomes": ended}
+        ended = [first[at]["outcome"] for at in pair]
+        extra = {"questions": [questions[at]["id"] for at in pair], "outcomes": ended}
         found.row(image, (categories[pair[0]], image, _joint(ended)), extra, {"score": [score], "correct": correct})
     graded.counts(read[:, None])

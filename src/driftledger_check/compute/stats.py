@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger_check.bundle import Vector
-from driftledger_check.compute.values import MissingError, number
+from driftledger_check.compute.values import MissingError
 
 Array = NDArray[np.float64]
 
@@ -180,7 +180,7 @@ class Intervals(NamedTuple):
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> "Intervals":
-        confidence = number(settings["confidence"])
+        confidence: float = settings["confidence"]
         if not 0 < confidence < 1:
             raise ValueError(f"a confidence of {confidence} is not between 0 and 1")
         return cls(confidence)

@@ -130,9 +130,9 @@ class Retrieved(NamedTuple):
 
 def trac(files: ScoreFiles, found: Found) -> None:
     card, settings = files.data.json("dataset.json"), values.settings(files)
-    intervals, sampled = Intervals.of(settings), card["name"] in values.texts(settings.get("sampled_classes", []))
-    asked = values.mapping(values.mapping(files.score["inputs"])["protocol"])
-    lengths, shots = values.sequence(asked["max_tokens"]), [0, *values.sequence(asked["shots"])]
+    intervals, sampled = Intervals.of(settings), card["name"] in settings.get("sampled_classes", [])
+    asked = files.score["inputs"]["protocol"]
+    lengths, shots = asked["max_tokens"], [0, *asked["shots"]]
     if len(lengths) * len(shots) > MOST_CONDITIONS:
         raise ValueError(f"more than {MOST_CONDITIONS} conditions are more than the checker goes through")
     records, encoder = files.collected["describe"].rows("records.jsonl"), Encoder(files, "text_encoder", found)
@@ -141,10 +141,10 @@ def trac(files: ScoreFiles, found: Found) -> None:
         conditions.setdefault((each.get("max_tokens"), each.get("shots", 0)), []).append(each)
     labels, leaks = (
         {sample.id: sample.label for sample in values.samples(files.data)},
-        values.mapping(card.get("leaks", {})),
+        card.get("leaks", {}),
     )
-    others = values.lists(card.get("label_names", {}))
-    names = Names({label: others.get(label, []) for label in values.mapping(card["labels"])})
+    others = card.get("label_names", {})
+    names = Names({label: others.get(label, []) for label in card["labels"]})
     top1: dict[tuple[Any, int], float] = {}
     for place, (length, many) in enumerate(product(lengths, shots)):
         limit, times = None if length is None else values.whole(length, 1, 10**6), values.whole(many, 0, 10**6)
@@ -213,10 +213,9 @@ def _put_headline(
         shares = _percents(np.stack([top1[here], means[here], retrieved.named[here, 0]], axis=1))
         row = dict(zip(("top1", "class_mean", "leak_rate"), shares, strict=True))
         found.put(["groups", "class", label], row | {"test": len(here), "support": retrieved.support[label]})
-    found.put(["details", "confused"], list(_confused(queries, retrieved.top1)))
     place = {query.sample: at for at, query in enumerate(queries)}
     for each in tested:
-        name = values.text(each, "sample")
+        name = each["sample"]
         extra: dict[str, Any] = {"label": labels[name], "scored": name in place}
         worth: dict[str, list[float]] = {}
         if name in place:
@@ -225,20 +224,7 @@ def _put_headline(
             own, other = retrieved.named[at].tolist()
             extra |= {"nearest": retrieved.nearest[at], "names_own": own, "names_other": other}
             extra |= {"top1": retrieved.top1[at], "class_mean": retrieved.class_mean[at]}
-        found.row(name, (ALL, labels[name] if sampled else name, values.text(each, "outcome")), extra, worth)
-
-
-def _confused(queries: Sequence[Described], taken: Sequence[str | None]) -> Iterator[Row]:
-    """Pairs of classes that were taken for each other, those of the highest rate first."""
-    samples = Counter(query.label for query in queries)
-    wrong = Counter((query.label, label) for query, label in zip(queries, taken, strict=True) if label)
-    pairs = {(min(pair), max(pair)) for pair in wrong if pair[0] != pair[1]}
-    found = [(a, b, wrong[a, b], wrong[b, a], samples[a] + samples[b]) for a, b in pairs]
-    for a, b, there, back, n in sorted(found, key=lambda f: (-(f[2] + f[3]) / f[4], -(f[2] + f[3]), f[:2]))[
-        :MOST_PAIRS
-    ]:
-        rate = PERCENT * ((there + back) / n)
-        yield {"first": a, "second": b, "first_as_second": there, "second_as_first": back, "samples": n, "rate": rate}
+        found.row(name, (ALL, labels[name] if sampled else name, each["outcome"]), extra, worth)
 
 
 def _sides(records: Sequence[Row], labels: Row) -> tuple[list[Described], list[Described]]:
@@ -246,8 +232,8 @@ def _sides(records: Sequence[Row], labels: Row) -> tuple[list[Described], list[D
     sides: dict[str, list[Described]] = {"support": [], "test": []}
     for each in records:
         if (said := values.description(each)) is not None:
-            sample = values.text(each, "sample")
-            sides[values.text(each, "split")].append(Described(sample, labels[sample], said))
+            sample = each["sample"]
+            sides[each["split"]].append(Described(sample, labels[sample], said))
     support, there = sorted(sides["support"], key=_order), {each.label for each in sides["support"]}
     return support, [each for each in sides["test"] if each.label in there]
 

@@ -1,13 +1,9 @@
-"""Values that are read from a stranger's JSON, and values that are found, by their place in a score.
-
-A wrong type or a missing key in what is read is one error, never a surprise.
-"""
+"""What is computed, by its place in a score, and a few things that several benchmarks read."""
 
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from driftledger_check.bundle import Folder, ScoreFiles
@@ -41,52 +37,21 @@ class Sample(NamedTuple):
 
 def samples(data: Folder) -> list[Sample]:
     """All samples, in their order."""
-    rows = data.rows("samples.jsonl")
-    more = ([text_or_none(row, key) for key in ("category", "label", "split")] for row in rows)
     return [
-        Sample(text(row, "id"), text(row, "file"), category or ALL, label or "", split)
-        for row, (category, label, split) in zip(rows, more, strict=True)
+        Sample(row["id"], row["file"], row.get("category") or ALL, row.get("label") or "", row.get("split"))
+        for row in data.rows("samples.jsonl")
     ]
 
 
 def settings(files: ScoreFiles) -> Row:
     """How it was scored."""
-    return mapping(mapping(files.score["inputs"])["settings"])
+    found: Row = files.score["inputs"]["settings"]
+    return found
 
 
 def description(record: Row) -> str | None:
     """The description of a call that left one."""
-    return text_or_none(record, "description") if text(record, "outcome") in ("ok", "truncated") else None
-
-
-def mapping(value: Any) -> Row:
-    if not isinstance(value, dict):
-        raise TypeError(f"{value!r:.60} is not an object")
-    return value
-
-
-def sequence(value: Any) -> Sequence[Any]:
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r:.60} is not a list")
-    return value
-
-
-def text(row: Row, key: str) -> str:
-    if not isinstance(value := row[key], str):
-        raise TypeError(f"{key} is {value!r:.60}, not a text")
-    return value
-
-
-def text_or_none(row: Row, key: str) -> str | None:
-    return None if row.get(key) is None else text(row, key)
-
-
-def texts(value: Any) -> list[str]:
-    return [text({"an entry": each}, "an entry") for each in sequence(value)]
-
-
-def lists(value: Any) -> dict[str, list[str]]:
-    return {name: texts(each) for name, each in mapping(value).items()}
+    return record.get("description") if record["outcome"] in ("ok", "truncated") else None
 
 
 def whole(value: Any, least: int, most: int) -> int:
@@ -94,13 +59,6 @@ def whole(value: Any, least: int, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise ValueError(f"{value!r:.60} is not a whole number from {least} to {most}")
     return value
-
-
-def number(value: Any) -> float:
-    wide = isinstance(value, int) and abs(value) > 2**64
-    if not isinstance(value, int | float) or isinstance(value, bool) or wide or not math.isfinite(value):
-        raise TypeError(f"{value!r:.60} is not a number")
-    return float(value)
 
 
 def leaves(place: Key, value: Any) -> Iterator[tuple[Key, Value]]:
@@ -114,18 +72,20 @@ def leaves(place: Key, value: Any) -> Iterator[tuple[Key, Value]]:
     elif value is None or isinstance(value, str | bool):
         yield place, value
     else:
-        yield place, None if math.isnan(value) else number(value)
+        yield place, None if math.isnan(value) else float(value)
 
 
-@dataclass
 class Found:
     """Values by their place, filled as they are computed."""
 
-    numbers: dict[Key, Value] = field(default_factory=dict)
-    tolerances: dict[Key, float] = field(default_factory=dict)
-    """How far a number may be off that is stored rounded; all others are exact."""
-    not_checkable: dict[Key, str] = field(default_factory=dict)
-    withheld: dict[re.Pattern[str], str] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.numbers: dict[Key, Any] = {}
+        self.tolerances: dict[Key, float] = {}
+        """How far a number may be off that is stored rounded; all others are exact."""
+        self.not_checkable: dict[Key, str] = {}
+        """Place, or the beginning of places → why. Also what numbers are taken from as it is: ``("features",
+        fingerprint)``, ``("reading",)``, ``("grading",)``."""
+        self._withheld: dict[re.Pattern[str], str] = {}
 
     def put(self, place: Sequence[str], value: Any) -> None:
         self.numbers.update(leaves(tuple(place), value))
@@ -147,22 +107,39 @@ class Found:
         self.put(["counts"], {"scored": scored, "counted": counted, "total": total, "coverage": scored / total})
 
     def outcomes(self, records: Iterable[Row]) -> None:
-        self.put(["outcomes"], Counter(text(each, "outcome") for each in records))
+        self.put(["outcomes"], Counter(each["outcome"] for each in records))
 
     def served(self, role: str, records: Iterable[Row], name: str, fingerprint: str) -> None:
         """Put how many calls each version of a service answered; local components have none."""
-        versions = ([text_or_none(each, key) or "" for key in (name, fingerprint)] for each in records)
+        versions = ([each.get(key) or "" for key in (name, fingerprint)] for each in records)
         self.put(["served", role], Counter(" ".join(filter(None, some)) for some in versions if any(some)))
 
     def withhold(self, metrics: Sequence[str], why: str) -> None:
         """Note that these metrics cannot be checked; what is put for them is a placeholder."""
-        self.withheld |= {re.compile(rf"{name}(_at_\d+|_mean)?(_low|_high|_std)?"): why for name in metrics}
+        self._withheld |= {re.compile(rf"{name}(_at_\d+|_mean)?(_low|_high|_std)?"): why for name in metrics}
 
-    def why_not(self, place: Key) -> str | None:
+    def finish(self, stored: Iterable[Key]) -> None:
+        """Take out what cannot be checked of all places, and let ends of intervals be off by their last digit."""
+        for place in [*self.numbers, *stored]:
+            if (reason := self._why_not(place)) is not None:
+                self.numbers.pop(place, None)
+                self.not_checkable[place] = reason
+        for place, value in self.numbers.items():
+            if isinstance(value, float) and any(part.endswith(("_low", "_high")) for part in place):
+                self.tolerances[place] = max(self.tolerances.get(place, 0.0), DIGITS * max(abs(value), 1e-3))
+
+    def agrees(self, place: Key, value: Value) -> bool:
+        """Return True if a stored value is the one that was found."""
+        found = self.numbers.get(place, ...)
+        if isinstance(found, float) and isinstance(value, float):
+            return abs(found - value) <= self.tolerances.get(place, 0.0)
+        return type(found) is type(value) and found == value
+
+    def _why_not(self, place: Key) -> str | None:
         """Why a value cannot be checked; None where it can."""
         if place[0] in ("counts", "outcomes", "served") and place in self.numbers:
             return None
         at = {"rows": 4 if "repeats" in place[2:3] else 2, "curves": 1}.get(
             place[0], 2 if place[1] == "agreement" else -1
         )
-        return next((why for name, why in self.withheld.items() if name.fullmatch(place[at])), None)
+        return next((why for name, why in self._withheld.items() if name.fullmatch(place[at])), None)

@@ -6,20 +6,16 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import open_clip
 import pytest
+import torch
 from PIL import Image
-
-torch = pytest.importorskip("torch")
-open_clip = pytest.importorskip("open_clip")
-
 from safetensors.torch import load_file
 
 from driftledger.components.encoders import OpenCLIP
 from driftledger.core.types import PromptUsage
 from tests.extras.encoding import LONG, TEXTS, change_json, refused, relative, tiny
 from tests.support.checkpoints.text import bert_tokenizer
-
-pytestmark = pytest.mark.neural
 
 WEIGHTS = "open_clip_model.safetensors"
 PICKLE = "open_clip_pytorch_model.bin"

@@ -2,9 +2,7 @@
 
 import json
 import os
-import stat
-from collections.abc import Callable, Iterable
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -35,10 +33,8 @@ class Tree(Protocol):
 class Workspace:
     """The files of a checkout as they are now. No link that leads out of it is followed, unless it is trusted."""
 
-    def __init__(self, root: Path, *, trust: bool = False, caches: Callable[[], Iterable[Path]] = tuple) -> None:
-        """Look below ``root``; links may lead to ``caches`` too."""
-        self.root, self._trust, self._caches = root, trust, caches
-        self._is_within = lru_cache(maxsize=None)(self._leads_within)
+    def __init__(self, root: Path, *, trust: bool = False) -> None:
+        self.root, self._trust = root, trust
 
     def here(self, path: str) -> Path | None:
         """The file at a path; None where there is none."""
@@ -63,20 +59,11 @@ class Workspace:
         )
 
     def is_here(self, file: Path) -> bool:
-        """Whether it is a file below the top folder or a cache, as itself or by a link."""
+        """Whether it is a file below the top folder, as itself or by a link."""
         try:
-            mode = file.lstat().st_mode
-            if stat.S_ISLNK(mode):
-                return file.is_file() and self._is_within(file.resolve().parent)
+            return file.is_file() and (self._trust or file.resolve().is_relative_to(self.root.resolve()))
         except (OSError, ValueError):  # a NUL in its name
             return False
-        return stat.S_ISREG(mode) and self._is_within(file.parent)
-
-    def _leads_within(self, folder: Path) -> bool:
-        target = folder.resolve()
-        if self._trust or target.is_relative_to(self.root.resolve()):
-            return True
-        return any(target.is_relative_to(cache.resolve()) for cache in self._caches())
 
     @cached_property
     def _ignored(self) -> GitIgnoreSpec:

@@ -22,8 +22,8 @@ from driftledger.core.files import Record, read_jsonl
 from driftledger.core.images import strangers_pixels
 from driftledger.core.text import for_line, shortened
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
-from driftledger.ledger.lineage import Lineage
-from driftledger.ledger.objects.contents import Contents, Recorded, recorded
+from driftledger.ledger.lineage import Folder, Lineage
+from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components, Unavailable
 from driftledger.project.project import Project
 
@@ -59,8 +59,7 @@ def recompute(
     distinct = list({each.folder: each for each in lineages}.values())
     components = components or Components(project)
     result = VerifyResult()
-    behind = [folder for each in distinct for folder in each.folders.values()]
-    with recorded(contents, behind) as folders, strangers_pixels():
+    with contents.recorded() as folders, strangers_pixels():
         for each in distinct:
             result += _Check(project, each, folders, components, features).result()
     return result
@@ -73,7 +72,7 @@ class _Check:
         self,
         project: Project,
         lineage: Lineage,
-        folders: Recorded,
+        folders: Callable[[Folder], Path],
         components: Components,
         features: FeatureStore | None,
     ) -> None:

@@ -8,10 +8,11 @@ money, and does not answer twice the same.
 import math
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from io import BytesIO
 from itertools import groupby, takewhile
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
@@ -32,8 +33,8 @@ from driftledger.core.images import strangers_pixels
 from driftledger.core.text import for_line, shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
-from driftledger.ledger.lineage import Evidence, Lineage
-from driftledger.ledger.objects.contents import Contents, Recorded, recorded
+from driftledger.ledger.lineage import Evidence, Folder, Lineage
+from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components, Unavailable
 from driftledger.ledger.verify.recompute import UNFIT
 from driftledger.project.project import Project
@@ -100,9 +101,8 @@ def regenerate(
     result, compared = VerifyResult(), Counter[str]()
     # One score of each set of records: several encoders look at the same ones.
     lineages = {(each.data, *each.collected.values()): each for run in runs for each in run.lineages}
-    inputs = [folder for each in lineages.values() for folder in (each.data, *each.collected.values())]
     pools: dict[str, list[RecordedCall]] = {}
-    with recorded(contents, inputs) as folders, strangers_pixels():
+    with contents.recorded() as folders, strangers_pixels():
         for lineage in lineages.values():
             for call in _calls(lineage, folders, components, result):
                 pools.setdefault(f"{lineage.spec.name}: {call.kind}", []).append(call)
@@ -129,7 +129,9 @@ def draw_lots(pools: Mapping[str, Sequence[RecordedCall]], count: int, seed: int
     return [(kind, call) for _, kind, call in sorted(lots, key=lambda lot: lot[0])[:count]]
 
 
-def _calls(lineage: Lineage, folders: Recorded, components: Components, result: VerifyResult) -> list[RecordedCall]:
+def _calls(
+    lineage: Lineage, folders: Callable[[Folder], Path], components: Components, result: VerifyResult
+) -> list[RecordedCall]:
     """The calls behind a score that can be made again; what cannot be is noted in ``result``."""
     paths = {stage: folder.path for stage, folder in lineage.collected.items()}
     try:
