@@ -61,13 +61,6 @@ class Git:
         order = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE
         return [_dated(commit) for commit in self._walk(self._tips(), order)]
 
-    def commit(self, revision: str) -> Commit | None:
-        """The commit that a revision names, if it names one."""
-        try:
-            return _dated(self._checkout.revparse_single(revision).peel(pygit2.Commit))
-        except _UNREADABLE:
-            return None
-
     def heads(self) -> list[str]:
         """The ids of HEAD and of what is being merged into it."""
         return [str(head) for head in (self._checkout.head.target, *self._checkout.listall_mergeheads())]
