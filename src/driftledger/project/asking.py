@@ -75,7 +75,6 @@ def _run(collector: Collector, progress: Progress, told: set[str], planned: Sequ
     for each in planned:
         most_calls = max(most_calls, len(each.calls))
         for component, call in each.calls:
-            progress.share(called(component)).expected += 1
             if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
                 asked.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
     for model, subjects in asked.values():
