@@ -54,7 +54,7 @@ from driftledger.project.catalogue import CatalogueEntry, catalogue
 from driftledger.project.presets import name_of, section_text
 from driftledger.project.project import Project
 from driftledger.project.settings import PARAMS
-from driftledger.reports.selected import selected_score
+from driftledger.reports.scores import selected_score
 from driftledger.reports.site.thumbnails import inline
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ class OpenedProject:
             LedgerError: nothing has that name.
         """
         found = resolve_target(Sources(self._project), target)
-        return Answer(answers.as_tree(found), json.loads(answers.inert_json(answers.data_of(found))))
+        return Answer(answers.as_answer(found), json.loads(json.dumps(answers.data_of(found))))
 
     def compare(self, a: str, b: str, *, anyway: bool = False) -> Compared:
         """Two runs, metric by metric, with paired intervals over what both were measured on; as ``driftledger

@@ -1,5 +1,6 @@
 """What a user asks of the ledger: which scores a version is behind, and whether everything behind a run still holds."""
 
+import json
 import math
 import os
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from driftledger.components.checkpoints import hashed_anew
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
-from driftledger.ledger.answers import as_answer, as_tree, data_of, inert_json, offers_table, touched_table
+from driftledger.ledger.answers import as_answer, as_yaml, data_of, offers_table, touched_table
 from driftledger.ledger.audit import Sources, find_run, meant, resolve_target
 from driftledger.ledger.audit import touched as find_touched
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
@@ -52,7 +53,7 @@ def audit(project: Project, target: str, *, full: bool, as_json: bool) -> Render
         if as_json or not (offers := meant(known, target)):
             raise
         return offers_table(target, list(offers))
-    return inert_json(data_of(found)) if as_json else as_tree(found) if full else as_answer(found)
+    return json.dumps(data_of(found), indent=2) if as_json else as_yaml(found) if full else as_answer(found)
 
 
 def touched(project: Project, asked: Mapping[str, str | None], *, as_json: bool) -> RenderableType:
@@ -64,7 +65,9 @@ def touched(project: Project, asked: Mapping[str, str | None], *, as_json: bool)
     else:
         shallow = "; the clone is shallow, and older commits are not in it" if known.git.is_shallow else ""
         notes = [f"from Git: {len(known.git.commits())} commits were read{shallow}"]
-    return inert_json({"scores": rows, "said": notes}) if as_json else Group(touched_table(rows), lines(notes))
+    if as_json:
+        return json.dumps({"scores": rows, "said": notes}, indent=2)
+    return Group(touched_table(rows), lines(notes))
 
 
 class Verified(NamedTuple):
@@ -171,12 +174,6 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
         checks["calls made again"] = again.result
     checks[FOLDER] = check_published(project.root, evidence)
     return Verified([each.name for each in evidence], checks, again)
-
-
-def verify_ledger(project: Project) -> Verified:
-    """Check the files of published runs, and that the selected runs are among them."""
-    evidence = read_all_evidence(project.root, project.selected, project.combinations)
-    return Verified([FOLDER], {FOLDER: check_published(project.root, evidence)})
 
 
 def _damaged(project: Project, chosen: list[Combination], contents: Contents, error: DriftledgerError) -> Verified:
