@@ -23,7 +23,6 @@ from driftledger.benchmarks.records import CARD, CollectedCard
 from driftledger.benchmarks.registry import benchmark_names, runner
 from driftledger.benchmarks.runner import Collecting, write_collected
 from driftledger.collect.call import NotStoredError, Planned
-from driftledger.collect.observations import write_observations
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector
 from driftledger.collect.settings import CollectSettings
@@ -149,9 +148,6 @@ def collect(
         collector.side_by_side([partial(work.do, [model]) for model in remote] + [partial(work.do, local)])
         for model in () if benchmarks else models:
             keep_only(tops[model], [task.folder for task in tasks[model]])
-        seen = store.observations()
-        if any(each.other for each in seen.values()):
-            write_observations(project.paths.observations, seen)
 
 
 def _chosen(project: Project, models: Sequence[str], benchmarks: Collection[str]) -> Sequence[str]:
@@ -413,16 +409,15 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
                 "'driftledger collect' as --into"
             )
         folders |= dict.fromkeys(stores)
-    total = Merged()
+    merged = list[Merged]()
     with project.store() as store, Progress("merge", total=len(folders), unit="store") as progress:
         for folder in folders:
             with CallStore(folder, writes=False) as other:
-                total = total.plus(store.merge(other))
+                merged.append(store.merge(other))
             progress.update()
-        write_observations(project.paths.observations, store.observations())
+    total = Merged(*map(sum, zip(*merged, strict=True)))
     parts = [
         f"{total.new} calls are new",
-        *([f"{total.same} were made twice, with the same answer"] if total.same else []),
         *([f"{total.other} were made twice with different answers: the first stays"] if total.other else []),
         *([f"{total.damaged} are left out, because their image is damaged"] if total.damaged else []),
     ]

@@ -11,7 +11,6 @@ from driftledger.benchmarks.base import Cell, Cells, Origin, Table
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.traces import Trace, worth_showing
-from driftledger.collect.observations import read_observations
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import new_folder, read_jsonl, write_bytes, write_text
@@ -164,7 +163,7 @@ def _write_leaderboard(site: Site) -> None:
         apart={score.model for part in parts for block in part.blocks if block.apart for score in block.scores},
         models=len({score.model for score in site.scores}),
         scores=len(site.scores),
-        remarks=list(remarks(parts, read_observations(site.project.paths.observations))),
+        remarks=list(remarks(parts)),
         chains=list(_first_chains(site)),
         cards=[(part.spec, [first for block in part.blocks if (first := _first(block))]) for part in parts],
     )
