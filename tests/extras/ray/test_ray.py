@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("ray")
-
 from driftledger.collect.batches import InThisProcess, Workers
 from driftledger.collect.call import Ask, Context, Draw, Result, Steps
 from driftledger.collect.ray import RayWorkers, WorkersError
