@@ -1,5 +1,6 @@
 """Chains of describe → draw again: how they are collected, and how their calls are made again."""
 
+import shutil
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from driftledger.benchmarks.runner import Caller, Collecting, FailedCalls, Recor
 from driftledger.collect.call import Ask, Call, Context, Draw, NotStoredError, Planned, Result, RunSteps, Steps
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.canonical import derive_seed
-from driftledger.core.files import copy_file, read_json, read_jsonl
+from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Subject
 from driftledger.data.records import DatasetCard, read_samples
 
@@ -176,7 +177,7 @@ class CollectChains(Collecting[Chains]):
             if image is not None and record.image is not None:
                 target = folder / record.image
                 target.parent.mkdir(parents=True, exist_ok=True)
-                copy_file(image.path, target)
+                shutil.copyfile(image.path, target)
         return super().write(folder, collected)
 
     def about(self) -> CollectedCard:
