@@ -26,7 +26,6 @@ from driftledger.benchmarks.registry import benchmark as specification
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.traces import Shot, Shown, Trace
-from driftledger.collect.observations import read_observations
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError, first_few, unknown_name
@@ -319,8 +318,7 @@ class OpenedProject:
             LedgerError: there is no such run, or both have nothing in common.
         """
         known = Sources(self._project)
-        seen = read_observations(self._project.paths.observations)
-        compared = compare(find_run(known, a), find_run(known, b), known.contents, anyway=anyway, seen=seen)
+        compared = compare(find_run(known, a), find_run(known, b), known.contents, anyway=anyway)
         return Compared(as_table(compared), json.loads(json.dumps(compared.to_dict())), compared)
 
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Mapping[str, str]]]:

@@ -22,7 +22,6 @@ from driftledger.benchmarks.collecting import Collecting, write_collected
 from driftledger.benchmarks.records import CARD
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.call import Context, NotStoredError, Planned
-from driftledger.collect.observations import write_observations
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector
 from driftledger.collect.shards import Shard, block_of, part_of, stores_in
@@ -130,9 +129,6 @@ def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)
             keep_only(top, [task.folder for task in tasks[model]])
-        seen = store.observations()
-        if any(each.other for each in seen.values()):
-            write_observations(project.paths.observations, seen)
 
 
 def _chosen(project: Project, models: Sequence[str], benchmarks: Collection[str]) -> Sequence[str]:
@@ -351,16 +347,15 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
                 "'driftledger collect' as --into"
             )
         folders |= dict.fromkeys(stores)
-    total = Merged()
+    merged = list[Merged]()
     with project.store() as store, Progress("merge", total=len(folders), unit="store") as progress:
         for folder in folders:
             with CallStore(folder, writes=False) as other:
-                total = total.plus(store.merge(other))
+                merged.append(store.merge(other))
             progress.update()
-        write_observations(project.paths.observations, store.observations())
+    total = Merged(*map(sum, zip(*merged, strict=True)))
     parts = [
         f"{total.new} calls are new",
-        *([f"{total.same} were made twice, with the same answer"] if total.same else []),
         *([f"{total.other} were made twice with different answers: the first stays"] if total.other else []),
         *([f"{total.damaged} are left out, because their image is damaged"] if total.damaged else []),
     ]
