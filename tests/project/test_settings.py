@@ -297,9 +297,6 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "name with a newline": (named("models", "a\nb"), "models", r"a\nb"),
     "name that ends in a newline": (named("models", "blind\n"), "models", r"blind\n"),
     "group with a newline": (put("datasets.photos.groups", {"a\nb": 3}), "datasets.photos", "list"),
-    "size": (put("datasets.photos.size", 3), "datasets.photos", "must not be called 'size'"),
-    "nfiles": (put("datasets.digits.nfiles", 3), "datasets.digits", "must not be called 'nfiles'"),
-    "size further down": (put("datasets.digits.options", [{"a": {"size": 3}}]), "datasets.digits", "called 'size'"),
     "encoder without an image tower": (
         both(put("encoders.sbert", {"provider": "sentence", "path": "x"}), put("run.encoders", ["sbert"])),
         "run.encoders: 'sbert' has no image tower",

@@ -8,7 +8,6 @@ part of the calls, into a store of its own, for ``driftledger merge``.
 
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,7 @@ from driftledger.collect.observations import write_observations
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector
 from driftledger.collect.shards import Shard, block_of, part_of, stores_in
-from driftledger.collect.store import DATABASE, CallStore, Merged
+from driftledger.collect.store import CallStore, Merged
 from driftledger.components.base import Component
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
@@ -296,42 +295,32 @@ def _count(task: Task, plan: Plan, done: dict[str, Any]) -> None:
 
 
 def collect_shard(
-    project: Project,
-    shard: str | None,
-    into: Path | None,
-    benchmarks: Collection[str] = (),
-    models: Sequence[str] = (),
+    project: Project, shard: str, into: Path, benchmarks: Collection[str] = (), models: Sequence[str] = ()
 ) -> str:
-    """Make a shard's part of the calls that are not stored yet, and say what to do next.
+    """Make a shard's part of the calls that the project's store lacks, and say what to do next.
 
-    They go into a store below ``into``; no other file is written, and encoders are not asked. Calls are looked up in
-    the project's store and in those of the other shards. A stage that needs calls which other shards make is left out.
+    They go into a store below ``into``; no other file is written, and encoders are not asked. A stage that needs calls
+    which other shards make is left out.
 
     Args:
         shard: ``i/n``, counted from 0.
         benchmarks, models: as of :func:`collect`.
 
     Raises:
-        ConfigError: only one of ``shard`` and ``into`` is named, there is no such benchmark, or the model is not
-            selected.
+        ConfigError: it is not a shard, there is no such benchmark, or the model is not selected.
         StoreError: the data are not built yet, a component has changed since it was resolved, or the store cannot be
             written.
     """
-    if shard is None or into is None:
-        raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
     part = Shard.parse(shard)
     tasks = [task for model in _chosen(project, models, benchmarks) for task in tasks_of(project, model, benchmarks)]
     block = block_of(component for task in tasks for component in task.collecting({}).components)
-    folder, waiting = part.store(into), False
-    with ExitStack() as stack:
-        elsewhere = [project.state, *(each for each in stores_in(into) if each != folder)]
-        others = [
-            stack.enter_context(CallStore(each, writes=False)) for each in elsewhere if (each / DATABASE).is_file()
-        ]
-        store = stack.enter_context(CallStore(folder, wait=project.waits, others=others))
+    folder, left_out, done = part.store(into), 0, dict[tuple[str, ...], dict[str, Any]]()
+    with (
+        project.store(writes=False) as known,
+        CallStore(folder, wait=project.waits, others=[known]) as store,
+        collector_of(project.settings, store, shards=part.of) as collector,
+    ):
         before = store.count()
-        collector = stack.enter_context(collector_of(project.settings, store, shards=part.of))
-        done: dict[tuple[str, ...], dict[str, Any]] = {}
         for number, task in enumerate(tasks):
             earlier = done.setdefault((task.spec.name, *task.keys.values()), {})
             if not task.is_made():
@@ -343,18 +332,14 @@ def collect_shard(
                     if collecting.calls:
                         earlier[task.stage.name] = _ask_part(part, block, store, collector, collecting)
                 except NotStoredError:
-                    waiting = True
+                    left_out += 1
             for role, name in task.asks - {each for later in tasks[number + 1 :] for each in later.asks}:
                 collector.release(getattr(project, role)(name))
         new = store.count() - before
     made = f"{new} calls were made, and are in {folder}" if new else "there was nothing to make"
+    rest = f"; {left_out} stages need what other shards make" if left_out else ""
     merging = f"'driftledger merge {shlex.quote(str(into))}'"
-    if waiting:
-        return (
-            f"shard {part}: {made}; some stages need what other shards make: when all have ended, start them again "
-            f"with the same --into, where each looks into all stores, or go on where the call store is, after {merging}"
-        )
-    return f"shard {part}: {made}; all is there: {merging} brings it into the call store, and 'dvc repro' goes on"
+    return f"shard {part}: {made}{rest}; when all shards have ended, {merging} and 'driftledger run' go on"
 
 
 def _ask_part(shard: Shard, block: int, store: CallStore, collector: Collector, collecting: Collecting[R]) -> R:

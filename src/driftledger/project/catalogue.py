@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from driftledger.benchmarks.descriptions import Description
 from driftledger.collect.settings import WorkerSettings
@@ -78,17 +78,6 @@ class CorrelationSettings(Strict):
     """Benchmarks of leaderboards, without what follows a ``/``, where the lowest value has rank 1."""
     confidence: float = Field(gt=0.5, lt=1.0)
     """Of intervals."""
-
-    @model_validator(mode="after")
-    def _one_of_ours_per_name(self) -> "CorrelationSettings":
-        for leaderboard, names in self.models.items():
-            for name in names.values():
-                ours = sorted(own for own, outside in names.items() if outside == name)
-                if len(ours) > 1:
-                    raise ValueError(
-                        f"models.{leaderboard}: {name!r} stands for {' and for '.join(ours)}; leave it with one of them"
-                    )
-        return self
 
 
 def shipped_correlation() -> CorrelationSettings:

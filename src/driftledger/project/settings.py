@@ -3,8 +3,6 @@
 Each registered benchmark has a list in ``run``, and a section of its own.
 """
 
-import json
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -41,9 +39,6 @@ from driftledger.project.catalogue import (
 PARAMS = "params.yaml"
 WITH_WORKERS = ("models", "generators")
 """The sections whose entries are asked for calls, which may be made by replicas."""
-_DVC_IGNORES = re.compile(r'"(size|nfiles)":')
-"""DVC 3.67 leaves keys of these names out when it looks a stage up among past runs, at any depth, so that a changed
-value would bring back the outputs of the old one. Components are safe: stages depend on their fingerprints."""
 
 
 def _no_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -342,9 +337,6 @@ def _names(settings: Settings) -> Iterator[str]:
                 yield unknown_name(f"{section}.{name}: provider", entry.provider, providers(section))
             if entry.workers is not None and section not in WITH_WORKERS:
                 yield f"{section}.{name}: workers are for {', '.join(WITH_WORKERS)} alone; remove it"
-            ignored = _DVC_IGNORES.search(json.dumps(entry.settings(), default=str))
-            if ignored and section in ("datasets", "question_sets"):
-                yield f"{section}.{name}: a setting must not be called {ignored[1]!r}: DVC would not see its changes"
     named: list[tuple[str, str, Iterable[str | None]]] = [
         *((f"run.{section}", section, getattr(run, section)) for section in PROVIDED_SECTIONS),
         ("run.judge", "models", [run.judge]),
