@@ -75,7 +75,6 @@ def test_a_commit_is_taken_at_its_word() -> None:
 
 
 def test_a_branch_is_found_in_the_hubs_cache_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("huggingface_hub")
     kept = tmp_path / "hub" / "models--someone--something"
     (kept / "refs").mkdir(parents=True)
     (kept / "refs" / "main").write_text(COMMIT)
@@ -101,7 +100,6 @@ def test_a_branch_is_found_in_the_hubs_cache_without_a_network(tmp_path: Path, m
 def test_a_name_that_stands_for_nothing_is_one_sentence(
     path: str, revision: str | None, said: str, folder: Path, tmp_path: Path
 ) -> None:
-    pytest.importorskip("huggingface_hub")
     (tmp_path / "empty").mkdir()
     path = path.format(folder=folder, empty=tmp_path / "empty")
     with pytest.raises(ConfigError) as error:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 from PIL import Image
 
@@ -56,7 +57,6 @@ def test_a_letter_in_another_order_of_options(case: dict[str, Any]) -> None:
 
 
 def test_an_excel_sheet(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     rows: list[list[Any]] = [
         ["index", "question", "A", "B", "prediction"],

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from driftledger.collect.features import FeatureStore
     from driftledger.components.base import Encoder
 
+PERCENT = 100.0
+
 R = TypeVar("R", bound=CollectedRecord)
 M = TypeVar("M", bound=BaseModel)
 

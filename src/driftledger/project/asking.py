@@ -50,7 +50,6 @@ def ask(collecting: Collecting[T], store: CallStore, collector: Collector | None
     def run(planned: Sequence[Planned[R]]) -> list[R]:
         asked: dict[str, tuple[Model, list[str]]] = {}
         for component, call in (each for some in planned for each in some.calls):
-            progress.share(called(component)).expected += 1
             if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
                 asked.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
         for note in (model.check_subjects(subjects) for model, subjects in asked.values()):

@@ -13,8 +13,8 @@ from typing import Any, cast
 import numpy as np
 
 from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks._chains.scoring import means_of
 from driftledger.benchmarks.base import Table, cell
-from driftledger.benchmarks.genception.score import means_of
 from driftledger.benchmarks.genception.settings import GenCeptionSettings
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark

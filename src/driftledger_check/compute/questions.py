@@ -138,7 +138,6 @@ def mm_sap(files: ScoreFiles, found: Found) -> None:
             if name.startswith("beyond"):  # where no answer is right
                 measured = {key: value for key, value in measured.items() if not key.startswith("answer_accuracy")}
             found.put(["groups", kind, name], measured)
-    found.put(["groups", "position"], _positions(graded))
     found.put(["details", "subsets"], Counter(subset))
     for at, (above, below) in enumerate(zip(*(side.tolist() for side in mine["score"]), strict=True)):
         worth = [float(hit) if counts else None for hit, counts in zip(above, below, strict=True)]
@@ -157,29 +156,6 @@ def _measured(parts: Mapping[str, tuple[Flags, Flags]]) -> dict[str, float]:
         sums = zip(above.sum(axis=0).tolist(), below.sum(axis=0).tolist(), strict=True)
         measured |= mean_and_std(name, [p / q for p, q in sums if q], PERCENT)
     return measured
-
-
-def _positions(graded: Graded) -> dict[str, dict[str, float]]:
-    """Letter → how often it was chosen, and how often the refusal and the right option were there, in percent."""
-    by_id = {question["id"]: question for question in graded.questions}
-    chosen = {(each["question"], each["variant"]): each["choice"] for each in graded.grades}
-    stood: list[tuple[int, int, int]] = []
-    letters = 1
-    for each in graded.answers:
-        order, choice = list(each["order"]), chosen[each["question"], each["variant"]]
-        if choice is not None:
-            question = by_id[each["question"]]
-            answer = -1 if question["answer"] is None else order.index(question["answer"])
-            stood.append((order.index(choice), answer, order.index(question["refusal"])))
-            letters = len(order)
-    if not stood:
-        return {}
-    chosen_at, right_at, refusal_at = (list(side) for side in zip(*stood, strict=True))
-    stands = {"chosen": chosen_at, "refusal": refusal_at, "correct": [at for at in right_at if at >= 0]}
-    return {
-        chr(ord("A") + at): {name: PERCENT * (some.count(at) / len(some)) for name, some in stands.items() if some}
-        for at in range(values.whole(letters, 1, 26))
-    }
 
 
 def mm_vet(files: ScoreFiles, found: Found) -> None:

@@ -213,7 +213,6 @@ def _put_headline(
         shares = _percents(np.stack([top1[here], means[here], retrieved.named[here, 0]], axis=1))
         row = dict(zip(("top1", "class_mean", "leak_rate"), shares, strict=True))
         found.put(["groups", "class", label], row | {"test": len(here), "support": retrieved.support[label]})
-    found.put(["details", "confused"], list(_confused(queries, retrieved.top1)))
     place = {query.sample: at for at, query in enumerate(queries)}
     for each in tested:
         name = each["sample"]
@@ -226,19 +225,6 @@ def _put_headline(
             extra |= {"nearest": retrieved.nearest[at], "names_own": own, "names_other": other}
             extra |= {"top1": retrieved.top1[at], "class_mean": retrieved.class_mean[at]}
         found.row(name, (ALL, labels[name] if sampled else name, each["outcome"]), extra, worth)
-
-
-def _confused(queries: Sequence[Described], taken: Sequence[str | None]) -> Iterator[Row]:
-    """Pairs of classes that were taken for each other, those of the highest rate first."""
-    samples = Counter(query.label for query in queries)
-    wrong = Counter((query.label, label) for query, label in zip(queries, taken, strict=True) if label)
-    pairs = {(min(pair), max(pair)) for pair in wrong if pair[0] != pair[1]}
-    found = [(a, b, wrong[a, b], wrong[b, a], samples[a] + samples[b]) for a, b in pairs]
-    for a, b, there, back, n in sorted(found, key=lambda f: (-(f[2] + f[3]) / f[4], -(f[2] + f[3]), f[:2]))[
-        :MOST_PAIRS
-    ]:
-        rate = PERCENT * ((there + back) / n)
-        yield {"first": a, "second": b, "first_as_second": there, "second_as_first": back, "samples": n, "rate": rate}
 
 
 def _sides(records: Sequence[Row], labels: Row) -> tuple[list[Described], list[Described]]:

@@ -11,7 +11,7 @@ from skimage.metrics import structural_similarity
 
 from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.fidelity.ratings import COLUMNS, Rating
+from driftledger.benchmarks.fidelity.ratings import RATINGS
 from driftledger.benchmarks.fidelity.runner import FidelityRunner
 from driftledger.benchmarks.fidelity.score import score, to_redraw
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
@@ -59,10 +59,10 @@ def write_case(folder: Path, drawn: Mapping[str, tuple[int, int, int] | None] = 
 
 
 def scored(
-    folder: Path, encoder: Encoder, ratings: Sequence[Rating] = (), min_coverage: float = 0.5
+    folder: Path, encoder: Encoder, ratings: Sequence[Sequence[str]] = (), min_coverage: float = 0.5
 ) -> tuple[Score, dict[str, Row]]:
     sheet = folder / "ratings.csv"
-    sheet.write_text(csv_text(COLUMNS, ratings), encoding="utf-8")
+    sheet.write_text(csv_text(RATINGS.columns, ratings), encoding="utf-8")
     given = ToScore(
         keys={"dataset": "d", "model": "m", "generator": "g", "encoder": "e"},
         folders={"dataset": folder / "d", "redraw": folder / "r"},
@@ -131,22 +131,19 @@ def test_ssim_is_scikit_images_on_luma_at_the_stated_size(tmp_path: Path) -> Non
     assert found.inputs.settings["ssim_side"] == 64
 
 
-def test_ratings_of_these_descriptions_count_and_are_compared_with_the_scores(tmp_path: Path) -> None:
+def test_ratings_of_these_descriptions_count(tmp_path: Path) -> None:
     write_case(tmp_path)
     given = {"a": (5, 4), "b": (3, 3), "c": (1, 2)}
     ratings = [
-        Rating("d", name, "m", f"aab {name}", rater, value)
+        ("d", name, "m", f"aab {name}", rater, str(value))
         for name, values in given.items()
         for rater, value in zip(("one", "two"), values, strict=True)
     ]
-    ratings.append(Rating("d", "a", "m", "an earlier description", "three", 1))
-    ratings.append(Rating("other", "a", "m", "aab a", "three", 1))
+    ratings.append(("d", "a", "m", "an earlier description", "three", "1"))
+    ratings.append(("other", "a", "m", "aab a", "three", "1"))
     found, rows = scored(tmp_path, TableEncoder(), ratings)
     assert values(rows, "human") == {"a": 4.5, "b": 3.0, "c": 1.5, "d": None}
     assert found.metrics["human"] == 3.0
-    assert found.groups["agreement"]["image_similarity"]["spearman"] == 1.0
-    assert found.groups["agreement"]["image_similarity"]["n"] == 3
-    assert "human" not in found.groups["agreement"]
     assert found.details["ratings"] == {"used": 6, "raters": 2, "stale": 1}
     assert "1 human ratings are of other descriptions than these and do not count" in found.flags
 

@@ -13,7 +13,7 @@ import pytest
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
 from driftledger.benchmarks.mm_vet.grade import CollectGrades, Judged, graded_prompt, read_again
-from driftledger.benchmarks.mm_vet.people import COLUMNS, Pair, agreement, write_sheet
+from driftledger.benchmarks.mm_vet.people import GRADES, Pair, agreement, write_sheet
 from driftledger.benchmarks.mm_vet.records import Calibration, JudgedRecord
 from driftledger.benchmarks.mm_vet.score import judge_flags
 from driftledger.benchmarks.records import RECORDS
@@ -290,7 +290,7 @@ class Sheet:
     def fill(self, *changes: dict[str, str]) -> None:
         rows = [row | change for row, change in zip(self.rows(), changes, strict=True)]
         with self.path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS)
+            writer = csv.DictWriter(file, GRADES.columns)
             writer.writeheader()
             writer.writerows(rows)
 

@@ -76,6 +76,7 @@ def flow(
     scored: tuple[str, ...] = (),
     judged: bool = False,
     read: int = 1,
+    version: int = 1,
 ) -> tuple[Stage, Stage, Stage]:
     """The stages that ask the model, read or grade the answers, and score them.
 
@@ -83,11 +84,11 @@ def flow(
         record: what an answer is read or graded as.
         asked: settings of the benchmark's section that the first depends on; ``graded`` and ``scored`` likewise.
         judged: whether a judge grades the answers.
-        read: the version of the stage that reads or grades them.
+        read: the version of the stage that reads or grades them; ``version`` is that of the stage that scores.
     """
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"
     return (
         Stage("answer", KEYS, f"{folder}/answers", record=AnswerRecord, settings=asked),
         Stage("grade", KEYS, f"{folder}/grades", read, record=record, settings=graded, judged=judged),
-        score_stage(name, KEYS, "unread", *scored),
+        score_stage(name, KEYS, "unread", *scored, version=version),
     )

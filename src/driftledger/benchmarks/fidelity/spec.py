@@ -23,14 +23,10 @@ from driftledger.benchmarks._chains.spec import (
 from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
     RECORDS_OF,
-    Cells,
     Input,
     Metric,
-    Origin,
     Rule,
     Stage,
-    Table,
-    cell,
     score_stage,
 )
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
@@ -67,7 +63,7 @@ class Fidelity(ChainBenchmark):
             settings=("description", "repeats", "generate_prompt"),
         ),
     )
-    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", "ratings")
+    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", "ratings", version=2)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _per_sample(
             "ssim",
@@ -134,28 +130,6 @@ class Fidelity(ChainBenchmark):
         Rule("encoder", "values seen through different encoders are on different scales", Input.ENCODER),
         Rule("ssim_side", "SSIM depends on the size at which it looks", concerns=("ssim",)),
     )
-
-    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
-        """How each metric agrees with people's ratings, over samples."""
-        columns = {"spearman": 3, "kendall": 3, "pearson": 3, "n": 0}
-        rated = [(key, score) for score in scores for key in score.groups.get("agreement", {})]
-        known = [(metric, key, score) for key, score in rated if (metric := self.metric(key)) is not None]
-        known.sort(key=lambda each: self.metrics.index(each[0]))
-        rows: list[Cells] = [
-            [
-                f"{metric.named(key)}: {score.model}",
-                *(
-                    cell(self.value_of(score, number), digits=digits, of=Origin(score, number))
-                    for column, digits in columns.items()
-                    if (number := f"agreement/{key}/{column}")
-                ),
-            ]
-            for metric, key, score in known
-        ]
-        if rows:
-            head = ["", "spearman", "kendall", "pearson", "samples"]
-            title, coverages = "agreement with human ratings, over samples", [score.coverage for *_, score in known]
-            yield Table(title, head, rows, coverages=coverages, name="agreement")
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
         """At which size SSIM compares, and how many ratings there are."""

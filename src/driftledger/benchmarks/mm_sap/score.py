@@ -21,7 +21,6 @@ from driftledger.benchmarks.scoring import Ends, Scored, ToScore
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
-from driftledger.metrics.positions import position_bias
 from driftledger.metrics.self_awareness import MEASURES, SelfAwareness, by_group, over_permutations, ratios
 from driftledger.metrics.self_awareness import score as self_awareness
 
@@ -72,8 +71,6 @@ def score(given: ToScore) -> Scored:
             ends.append(interval(name, numerator, denominator, images, scoring))
     subtasks = [f"{question.subset}: {question.subtask}" for question in questions]
     groups = {name: _grouped(choices, key, wrong, of) for name, of in (("subset", key.subset), ("subtask", subtasks))}
-    if positions := _positions(graded):
-        groups["position"] = positions
     accepted = [one["score"] for one in per_variant]
     rows = []
     for index, question in enumerate(questions):
@@ -123,25 +120,3 @@ def _percent(scores: Sequence[SelfAwareness]) -> dict[str, float]:
     over = over_permutations(scores)
     ends = (end for name, each in over.items() for end in ((name, each.mean), (name + STD, each.std)))
     return {name: PERCENT * value for name, value in ends if value is not None}
-
-
-def _positions(graded: GradedAnswers[ChoiceRecord]) -> dict[str, dict[str, float]]:
-    """Letter → how often it was chosen, and how often the refusal and the right option stood there, in percent of the
-    answers read; nothing where no letter could be read."""
-    by_id = {question.id: question for question in graded.questions}
-    chosen = {(grade.question, grade.variant): grade.choice for grade in graded.grades}
-    letters = [-1 if (c := chosen[a.question, a.variant]) is None else a.order.index(c) for a in graded.answers]
-    if all(letter < 0 for letter in letters):
-        return {}
-    asked = [by_id[answer.question] for answer in graded.answers]
-    shares = position_bias(
-        np.array(letters),
-        np.array([answer.order for answer in graded.answers]),
-        np.array([-1 if question.answer is None else int(question.answer) for question in asked]),
-        np.array([question.refusal for question in asked]),
-    )
-    return {
-        share.letter: {"chosen": PERCENT * share.chosen, "refusal": PERCENT * share.refusal}
-        | ({} if share.correct is None else {"correct": PERCENT * share.correct})
-        for share in shares
-    }

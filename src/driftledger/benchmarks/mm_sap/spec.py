@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
-from driftledger.benchmarks.base import Cell, Cells, Matrix, Metric, Origin, Rule, Scatter, Stage, Table, cell
+from driftledger.benchmarks.base import Metric, Rule, Scatter, Stage
 from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
 from driftledger.benchmarks.mm_sap.records import SIZES, ChoiceRecord, check_orders
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring, MMSAPSettings
@@ -21,8 +21,9 @@ from driftledger.data.question_sets.base import QuestionRules
 _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
 _percent = partial(Metric, needs=READ, unit="%")
-_letters = partial(_percent, source="positions.position_bias", higher_is_better=None, digits=1)
-_STAGES = flow("mm_sap", ChoiceRecord, asked=("permutations", "prompt"), scored=("count_free_refusals",), read=2)
+_STAGES = flow(
+    "mm_sap", ChoiceRecord, asked=("permutations", "prompt"), scored=("count_free_refusals",), read=2, version=2
+)
 _SCORE = _percent(
     "score",
     "self-awareness score",
@@ -97,13 +98,6 @@ class MMSAP(QuestionBenchmark):
             "self_awareness.score",
             higher_is_better=None,
         ),
-        _letters("chosen", "chosen", "100 · answers that chose this letter / answers read"),
-        _letters(
-            "correct",
-            "right option",
-            "100 · of the answers read, and with a right option at all, those where it stood at this letter",
-        ),
-        _letters("refusal", "refusal", "100 · answers read in which the refusal stood at this letter / answers read"),
     )
     settings: ClassVar[type[MMSAPSettings]] = MMSAPSettings
     scoring: ClassVar[type[MMSAPScoring]] = MMSAPScoring
@@ -155,32 +149,8 @@ class MMSAP(QuestionBenchmark):
             return [row for row in rows if f"{row.extra.get('subset')}: {row.extra.get('subtask')}" == name]
         return super().rows_in(score, kind, name, rows)
 
-    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
-        """How often each letter was chosen."""
-        read = [score for score in scores if "position" in score.groups]
-        if read:
-            letters = sorted(read[0].groups["position"])
-            rows: list[Cells] = []
-            for score in read:
-                of = {letter: score.groups["position"].get(letter, {}) for letter in letters}
-                shares = [
-                    cell(
-                        values.get("chosen", 0.0),
-                        digits=1,
-                        more=f"{values.get('correct', 0.0):.1f}",
-                        of=Origin(score, f"position/{letter}/chosen"),
-                    )
-                    for letter, values in of.items()
-                ]
-                rows.append([Cell(score.model, more="control" if score.is_control else ""), *shares])
-            title = (
-                "position bias: how often each letter was chosen, and in brackets was right, in % of the answers read"
-            )
-            coverages = [each.coverage for each in read]
-            yield Table(title, ["", *letters], rows, coverages=coverages, name="position", detail=True)
-
-    def figures(self, scores: Sequence[Score]) -> Iterator[Scatter | Matrix]:
-        """The paper's Figure 5, the same of answering, and position bias."""
+    def figures(self, scores: Sequence[Score]) -> Iterator[Scatter]:
+        """The paper's Figure 5."""
         sizes: Mapping[str, int] = scores[0].details.get(SIZES, {})
         basic, know, beyond = (sizes.get(subset, 0) for subset in ("basic", "know", "beyond"))
         knowable, unknowable = basic + know, know + beyond
@@ -194,14 +164,3 @@ class MMSAP(QuestionBenchmark):
                 alike[str(score)] = [inside[0], inside[-1]]
         note = "on a dotted line the self-awareness score is the same" if alike else ""
         yield Scatter("quadrants", "known_knowns", "known_unknowns", alike, note)
-        right = {str(each): [(x, 100 * each / x) for x in range(each, 101)] for each in range(10, 100, 10)}
-        note = "on a dotted line the share of all questions that are answered right is the same, in %"
-        yield Scatter("answering", "answer_rate", "answer_accuracy", right, note)
-        read = [score for score in scores if "position" in score.groups]
-        if read:
-            letters = sorted({letter for score in read for letter in score.groups["position"]})
-            chosen = [[score.groups["position"].get(each, {}).get("chosen") for each in letters] for score in read]
-            chosen.append([read[0].groups["position"].get(each, {}).get("correct") for each in letters])
-            names = [*(score.model for score in read), "where the right option stood"]
-            note = "how often each letter was chosen, in % of the answers read"
-            yield Matrix("positions", "position bias", names, letters, chosen, note, digits=1)

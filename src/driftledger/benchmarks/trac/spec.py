@@ -6,6 +6,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,19 +14,20 @@ from driftledger.benchmarks.base import (
     DATASET,
     RECORDS_OF,
     Benchmark,
+    Cells,
     Input,
-    Matrix,
     Metric,
+    Origin,
     Rule,
     Stage,
     Table,
+    cell,
     score_stage,
 )
 from driftledger.benchmarks.records import CollectedCard, Linked
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
+from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name, length_name
 from driftledger.benchmarks.trac.settings import TracScoring, TracSettings
-from driftledger.benchmarks.trac.tables import conditions, confusions, figures
 from driftledger.benchmarks.trac.traces import traces
 from driftledger.benchmarks.traces import Trace
 
@@ -54,7 +56,7 @@ class Trac(Benchmark):
     collects: ClassVar[tuple[Stage, ...]] = (
         Stage("describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", record=DescriptionRecord),
     )
-    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes")
+    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=2)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _accuracy(
             "top1",
@@ -172,18 +174,47 @@ class Trac(Benchmark):
         return [row for row in rows if row.extra.get("label") == name] if kind == "class" else []
 
     def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
-        yield from conditions(scores)
-        yield from confusions(scores[0])
+        """Yield top-1 with lengths down and examples across, as in Table 3; without examples, with lengths across."""
+        if all(len(score.groups["condition"]) < 2 for score in scores):
+            return
+        shots = sorted({number for score in scores for number in (0, *score.inputs.protocol["shots"])})
+        lengths = list(dict.fromkeys(length for score in scores for length in score.inputs.protocol["max_tokens"]))
+        if len(shots) > 1:
+            title = f"examples ({_choice_of_examples(scores[0])}), as in Table 3"
+            head = [f"{n}-shot" for n in shots]
+            lines = {f" ({length_name(length)})": [condition_name(length, n) for n in shots] for length in lengths}
+        else:
+            title, head = "length", [length_name(length) for length in lengths]
+            lines = {"": [condition_name(length, 0) for length in lengths]}
+        rows: list[Cells] = []
+        coverages = []
+        for score, (label, names) in product(scores, lines.items()):
+            groups = {name: score.groups["condition"].get(name, {}) for name in names}
+            words = {name: f"{of['words']:.0f}" if "words" in of else "" for name, of in groups.items()}
+            cells = (
+                cell(of.get("top1"), more=words[name], of=Origin(score, f"condition/{name}/top1"))
+                for name, of in groups.items()
+            )
+            rows.append([f"{score.model}{' (control)' if score.is_control else ''}{label}", *cells])
+            shares = [of["scored"] / of["total"] for of in groups.values() if of]
+            coverages.append(min(shares, default=score.coverage))
+        title = f"top-1, %, by {title}; in brackets the mean number of words; coverage is the lowest of a row"
+        yield Table(title, ["", *head], rows, (), coverages, name="conditions")
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
         if len(scores[0].groups["condition"]) > 1:
             yield f"Unless a row says otherwise, the values are of {scores[0].details['headline']}."
-
-    def figures(self, scores: Sequence[Score]) -> Iterator[Matrix]:
-        return figures(scores)
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
         return traces(self, folders, score, rows)
 
 
 _EXAMPLES = ("example_encoder", "example_model")
+_ABBREVIATIONS = {"random": "RS", "similar_image": "SIIR", "similar_text": "STTR"}
+
+
+def _choice_of_examples(score: Score) -> str:
+    """How examples were chosen, seen and described, e.g. SIIR through clip, described by gpt_4v."""
+    how: str = _ABBREVIATIONS[score.inputs.protocol["choose"]]
+    encoder, by = (score.components.get(role) for role in _EXAMPLES)
+    return how + (f" through {encoder.name}" if encoder else "") + (f", described by {by.name}" if by else "")

@@ -6,10 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("safetensors")
-
+import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
@@ -18,8 +15,6 @@ from lab.trio import loop
 from lab.trio.loop import Place, train
 from lab.trio.settings import Course
 from lab.trio.stream import Random
-
-pytestmark = pytest.mark.neural
 
 STEPS = 7
 COURSE = Course(steps=STEPS, rate=0.1, memory=0.9)

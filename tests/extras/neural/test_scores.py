@@ -14,10 +14,7 @@ from tests.conftest import REPOSITORY
 from tests.support.evaluation import build, evaluate
 from tests.support.params import DEFAULT
 
-for library in ("torch", "transformers", "diffusers", "open_clip"):
-    pytest.importorskip(library)
-
-pytestmark = [pytest.mark.neural, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 MODELS = ["trio_llava_early", "trio_llava_final"]
 

@@ -10,12 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
-
-for library in ("torch", "transformers", "diffusers", "open_clip"):
-    pytest.importorskip(library)
-
 import torch
+import yaml
 from PIL import Image
 from safetensors import safe_open
 
@@ -35,8 +31,6 @@ from lab.trio.stream import arrangements, images, random_for
 from lab.trio.train import Workshop
 from tests.conftest import REPOSITORY
 from tests.support.params import default_settings
-
-pytestmark = pytest.mark.neural
 
 SETTINGS = default_settings()
 STEPS, SCENES = 2, 20

@@ -53,7 +53,6 @@ def postgres() -> Iterator[Postgres]:
     programs = installed()
     if programs is None:
         pytest.skip("there is no PostgreSQL server: apt-get install postgresql")
-    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'driftledger[postgres]'")
     with running(programs) as server:
         yield server
 

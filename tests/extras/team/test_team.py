@@ -13,8 +13,8 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from tests.conftest import Checkout, stages_run
+from tests.extras.team.postgres import Postgres, postgres
 from tests.support.mlflow_server import mlflow_server
-from tests.support.postgres import Postgres, postgres
 
 __all__ = ["postgres"]
 

@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 from PIL import Image
 
-for library in ("torch", "transformers", "diffusers", "open_clip", "cleanfid"):
-    pytest.importorskip(library)
-
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_json, read_jsonl
@@ -21,7 +18,6 @@ from tests.support.checkpoints.weights import change_one_weight
 from tests.support.small import folders, matching
 
 pytestmark = [
-    pytest.mark.neural,
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:`torch.jit:FutureWarning"),  # what Inception is published in
 ]
