@@ -109,18 +109,11 @@ def _lacking(section: str, provider: str, cls: Any) -> str | None:
         return f"is no class derived from {base.__module__}.{base.__name__}; derive it from that{wrap}"
     if missing := sorted(getattr(cls, "__abstractmethods__", ())):
         return f"does not implement {', '.join(missing)}; write what {base.__name__} asks for"
-    if cls.provider not in (provider, provider_place(section, provider)):
-        if ":" in cls.provider:
-            return f"is written elsewhere; name it {cls.provider}"
-        return f"calls itself {cls.provider!r:.80}; leave its provider out"
     if issubclass(cls, Component) and not isinstance(getattr(cls, "version", None), str):
         return 'has no version; add version: ClassVar[str] = "1" to the class, and change it when its outputs change'
-    if issubclass(cls, Encoder):
-        sees, reads = cls.encode_images is not Encoder.encode_images, cls.encode_texts is not Encoder.encode_texts
-        if not (sees or reads):
-            return "has no tower; write encode_images, encode_texts or both"
-        name = getattr(cls, "frechet_name", None)
-        if sees and provider != "inception" and not re.fullmatch(r"frechet_[a-z0-9_]+", str(name)):
+    if issubclass(cls, Encoder) and cls.encode_images is not Encoder.encode_images and provider != "inception":
+        name = str(getattr(cls, "frechet_name", None))
+        if not re.fullmatch(r"frechet_[a-z0-9_]+", name):
             return f"has the frechet_name {name!r:.80}; give it one of frechet_ and a-z 0-9 _"
     return None
 
