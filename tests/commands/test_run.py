@@ -204,7 +204,7 @@ def test_a_run_with_nothing_to_do_shows_the_scores_and_force_makes_all_again(pub
     before, when = contents(published.root), folders(published.root)
     done = published.run("driftledger", "run", "--force")
     ran = stages_run(log.read_text(encoding="utf-8"))
-    assert ran == ["resolve", "data", f"collect@{MODEL}", f"score@{MODEL}", "correlation", "report", "track"]
+    assert ran == ["resolve", "data", f"collect@{MODEL}", f"score@{MODEL}", "report", "track"]
     assert contents(published.root) == before
     made = {name for name, at in folders(published.root).items() if when[name] != at}
     assert made == matching(when, ["data/records/*", "reports/scores/*"])

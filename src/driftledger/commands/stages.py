@@ -36,10 +36,6 @@ def run_stage(project: Project, name: str, model: str | None) -> None:
             score(project, model)
         case "report", None:
             report(project)
-        case "correlation", None:
-            from driftledger.reports.correlation import write_correlation
-
-            print(for_terminal(write_correlation(project)), flush=True)
         case "track", None:
             track(project)
         case _:
@@ -152,7 +148,7 @@ def show_closing(project: Project, *, mlflow: bool = True) -> None:
     from driftledger.benchmarks.selection import is_of
     from driftledger.core.terminal import show
     from driftledger.reports.glance import best_number, glance
-    from driftledger.reports.selected import rows_beside, selected_scores
+    from driftledger.reports.scores import rows_beside, selected_scores
     from driftledger.tracking.ui import where_to_look
 
     try:
