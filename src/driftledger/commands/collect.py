@@ -129,11 +129,23 @@ def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection
     """
     models = _chosen(project, models, benchmarks)
     tasks = {model: tasks_of(project, model, benchmarks) for model in models}
+    left, lock = [task for some in tasks.values() for task in some], Lock()
+
+    def work(some: Sequence[str]) -> None:
+        for task in (task for model in some for task in tasks[model]):
+            _make(task, store, collector, lock)
+            with lock:
+                left.remove(task)
+                for role, name in task.asks - {each for other in left for each in other.asks}:
+                    component = project.components.get((f"{role}s", name))
+                    if component is not None:  # else nothing was asked of it, and it may not be on this machine
+                        component.release()
+                        collector.release(component)
+
     with project.store() as store, collector_of(project.settings, store) as collector:
-        work = _Work(project, store, collector, tasks)
-        remote = [model for model in models if work.is_remote(model)]
+        remote = [model for model in models if isinstance(project.settings.model(model), RemoteComponent)]
         local = [model for model in models if model not in remote]
-        collector.side_by_side([partial(work.do, [model]) for model in remote] + [partial(work.do, local)])
+        collector.side_by_side([*(partial(work, [model]) for model in remote), partial(work, local)])
         for model in () if benchmarks else models:
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)
@@ -141,6 +153,29 @@ def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection
         seen = store.observations()
         if any(each.other for each in seen.values()):
             write_observations(project.paths.observations, seen)
+
+
+def _make(task: Task, store: CallStore, collector: Collector, lock: Lock) -> None:
+    """Make a folder of records, unless it is made.
+
+    Args:
+        lock: held while calls are planned, so that no component is made twice.
+    """
+    failed = list[str]()
+
+    def write() -> None:
+        with lock:
+            pay_back(task, store)
+            collecting = task.collecting()
+        collected = ask(collecting, store, collector)
+        failures = collecting.failures(collected)
+        refuse_failures(failures, task.spec.name, task.project.settings.section(task.spec.name).min_coverage)
+        failed.extend(failures.failed)
+        write_collected(task.folder, collecting, collected)
+
+    make(task.folder, task.inputs(), write)
+    if failed:  # a folder without its mark is made again by the next run, which tries the failed calls again
+        (task.folder / INPUTS).unlink()
 
 
 def _chosen(project: Project, models: Sequence[str], benchmarks: Collection[str]) -> Sequence[str]:
@@ -151,61 +186,6 @@ def _chosen(project: Project, models: Sequence[str], benchmarks: Collection[str]
             if name not in known:
                 raise ConfigError(unknown_name(what, name, known))
     return models or selected
-
-
-class _Work:
-    """Makes the records of several models, in several threads at once.
-
-    Models behind services are asked side by side, local ones one after another.
-    """
-
-    def __init__(
-        self, project: Project, store: CallStore, collector: Collector, tasks: Mapping[str, Sequence[Task]]
-    ) -> None:
-        self._project, self._store, self._collector = project, store, collector
-        self._left = {model: list(some) for model, some in tasks.items()}
-        self._lock = Lock()
-        """Held while a folder's calls are planned and while components are released: none is made twice."""
-
-    def do(self, models: Sequence[str]) -> None:
-        """Make the records of models, one after another."""
-        for model in models:
-            for task in list(self._left[model]):
-                self._make(task)
-                self._finish(model, task)
-
-    def _make(self, task: Task) -> None:
-        failed = list[str]()
-
-        def write() -> None:
-            with self._lock:
-                pay_back(task, self._store)
-                collecting = task.collecting()
-            collected = ask(collecting, self._store, self._collector)
-            failures = collecting.failures(collected)
-            refuse_failures(failures, task.spec.name, self._project.settings.section(task.spec.name).min_coverage)
-            failed.extend(failures.failed)
-            write_collected(task.folder, collecting, collected)
-
-        make(task.folder, task.inputs(), write)
-        if failed:  # a folder without its mark is made again by the next run, which tries the failed calls again
-            (task.folder / INPUTS).unlink()
-
-    def _finish(self, model: str, done: Task) -> None:
-        """Release components that neither this model nor those asked at the same time need any more."""
-        with self._lock:
-            self._left[model].remove(done)
-            others = (
-                task for name, some in self._left.items() for task in some if name == model or self.is_remote(name)
-            )
-            for role, name in done.asks - {each for task in others for each in task.asks}:
-                component = self._project.components.get((f"{role}s", name))
-                if component is not None:  # else nothing was asked of it, and it may not be on this machine
-                    component.release()
-                    self._collector.release(component)
-
-    def is_remote(self, model: str) -> bool:
-        return isinstance(self._project.settings.model(model), RemoteComponent)  # which may not be on this machine
 
 
 def pay_back(task: Task, store: CallStore) -> None:
@@ -245,16 +225,14 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
             done: dict[tuple[str, ...], dict[str, Any]] = {}
             for task in tasks_of(project, model):
                 _count(task, plan, done.setdefault((task.spec.name, *task.keys.values()), {}))
-        counted = dict[str, PlannedCalls]()
-        for name in settings.named("models"):
-            calls = plan.of(project.model(name))
-            asked = calls.stored or calls.to_make  # others are only named, as the model to compare with
-            if name in run.models or (name != run.judge and asked):
-                counted[f"models.{name}"] = calls
+        models = {name: plan.of(project.model(name)) for name in settings.named("models")}
+        counted = {
+            f"models.{name}": calls
+            for name, calls in models.items()  # some are only named, as the model to compare with
+            if name in run.models or (name != run.judge and (calls.stored or calls.to_make))
+        }
         counted |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
-        return counted | (
-            {f"judge {settings.judge}": plan.of(project.model(settings.judge))} if settings.needs_judge else {}
-        )
+        return counted | ({f"judge {run.judge}": models[settings.judge]} if settings.needs_judge else {})
 
 
 def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -375,10 +353,10 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
                 total = total.plus(store.merge(other))
             progress.update()
         write_observations(project.paths.observations, store.observations())
-    parts = [
-        f"{total.new} calls are new",
-        *([f"{total.same} were made twice, with the same answer"] if total.same else []),
-        *([f"{total.other} were made twice with different answers: the first stays"] if total.other else []),
-        *([f"{total.damaged} are left out, because their image is damaged"] if total.damaged else []),
-    ]
+    more = {
+        "made twice, with the same answer": total.same,
+        "made twice with different answers: the first stays": total.other,
+        "left out, because their image is damaged": total.damaged,
+    }
+    parts = [f"{total.new} calls are new", *(f"{count} were {what}" for what, count in more.items() if count)]
     return f"{'1 store' if len(folders) == 1 else f'{len(folders)} stores'} merged: {', '.join(parts)}"
