@@ -55,7 +55,7 @@ from driftledger.project.catalogue import CatalogueEntry, catalogue
 from driftledger.project.presets import name_of, section_text
 from driftledger.project.project import Project
 from driftledger.project.settings import PARAMS
-from driftledger.reports.selected import selected_score
+from driftledger.reports.scores import selected_score
 from driftledger.reports.site.thumbnails import inline
 
 if TYPE_CHECKING:

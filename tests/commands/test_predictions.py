@@ -24,7 +24,7 @@ from driftledger.data.question_sets.files import QuestionEntry, read_questions
 from driftledger.project.project import Project
 from driftledger.project.settings import parse_settings
 from driftledger.reports.leaderboard import write_leaderboard
-from driftledger.reports.standing import by_benchmark
+from driftledger.reports.scores import by_benchmark
 from tests.conftest import REPOSITORY
 from tests.support.evaluation import build, evaluate
 from tests.support.params import default_params

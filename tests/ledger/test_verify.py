@@ -270,10 +270,10 @@ def test_without_any_bytes_the_files_are_missing(ledger: Ledger) -> None:
 
 
 def test_verify_ends_with_1_and_its_json_names_the_findings(ledger: Ledger) -> None:
-    found = json.loads(ledger.run("driftledger", "verify", "--ledger", "--json"))
+    found = json.loads(ledger.run("driftledger", "verify", "--json"))
     assert found["holds"] is True
     (ledger.root / read_published(ledger.root)[0].file).unlink()
-    said = json.loads(ledger.run("driftledger", "verify", "--ledger", "--json", check=False))
+    said = json.loads(ledger.run("driftledger", "verify", "--json", check=False))
     assert set(said) == {"runs", "holds", "checked", "findings", "skipped", "told"}
     assert set(said["findings"][0]) == {"kind", "where", "what"}
     assert said["holds"] is False

@@ -94,4 +94,4 @@ def test_an_edit_makes_exactly_its_stages_run_again(made: Checkout, tmp_path: Pa
         ran = set(copied.repro())
     finally:
         path.write_text(text, encoding="utf-8")
-    assert ran == {"resolve"} | stages | ({"report", "correlation"} if stages else set[str]())
+    assert ran == {"resolve"} | stages | ({"report"} if stages else set[str]())

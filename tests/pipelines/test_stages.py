@@ -13,7 +13,7 @@ import pytest
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import collect
-from driftledger.commands.stages import correlation, report, score
+from driftledger.commands.stages import report, score
 from driftledger.core.errors import CoverageError, MissingSourceError
 from driftledger.project.project import Project
 from driftledger_demo.generators.painter import Painter
@@ -289,7 +289,6 @@ def test_cross_check_is_what_comes_out_by_hand(root: Path, monkeypatch: pytest.M
     said = {"a": "A cat. A dog.", "b": "A cat.", "c": "A dog. A fish and a dog.", "d": "A tree."}
     project = changed(root, lambda params: own_models(params, **said))
     update(project)
-    correlation(project)
     report(project)
     rows = {row["model"]: row for row in json.loads((root / "reports/cross_check.json").read_bytes())}
     assert rows["a"]["checked_by"] == ["b", "c", "d"]
@@ -343,9 +342,7 @@ def test_an_experiment_and_a_worktree_use_the_store_of_the_main_checkout(evaluat
 def test_dvc_compares_metrics_of_another_number_of_iterations(evaluated: Checkout) -> None:
     evaluated.commit("two iterations")
     evaluated.params(lambda params: params["genception"].update(iterations=3))
-    assert evaluated.repro() == [
-        *("resolve", "collect@regions_medium", "score@regions_medium", "correlation", "report")
-    ]
+    assert evaluated.repro() == [*("resolve", "collect@regions_medium", "score@regions_medium", "report")]
     [changes] = json.loads(evaluated.run("dvc", "metrics", "diff", "--json").stdout).values()
     assert all(changes[name]["old"] != changes[name]["new"] for name in ("gc", "similarity"))
     assert changes["iterations"] == {"old": 2, "new": 3, "diff": 1}

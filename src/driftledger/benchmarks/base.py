@@ -332,9 +332,9 @@ class Table(NamedTuple):
     across: bool = False
     """Scores are columns, from the second on, instead of rows."""
     name: str = "models"
-    """Its file's name; no other table of the same data and components has it."""
+    """Its place on the site; no other table of the same data and components has it."""
     detail: bool = False
-    """It is in ``tables.md`` and folded on the site, since few readers want it."""
+    """It is last in its section and folded on the site, since few readers want it."""
 
 
 class Tracked(NamedTuple):
@@ -414,7 +414,7 @@ class Benchmark(ABC):
     pictures: ClassVar[tuple[str, ...]] = ()
     """Names of the pictures that :meth:`picture` draws into ``reports/``."""
     drawn_groups: ClassVar[Mapping[str, str]] = {}
-    """Kind of groups → the metric that a figure shows as bars for each group, by its key in the table."""
+    """Kind of groups → the metric that a figure shows as shades for each group, by its key in the table."""
     drawn_scores: ClassVar[tuple[str, ...]] = ()
     """Keys of the metrics whose bars stand in one figure; the first headline where none is named."""
     drawn_curves: ClassVar[Mapping[str, tuple[str, str]]] = {}

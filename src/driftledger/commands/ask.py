@@ -177,12 +177,6 @@ def verify(
     return Verified([each.name for each in evidence], checks, again)
 
 
-def verify_ledger(project: Project) -> Verified:
-    """Check the files of published runs, and that the selected runs are among them."""
-    evidence = read_all_evidence(project.root, project.selected, project.combinations)
-    return Verified([FOLDER], {FOLDER: check_published(project.root, evidence)})
-
-
 def _damaged(project: Project, chosen: list[Combination], contents: Contents, error: DriftledgerError) -> Verified:
     """Return what is wrong with the folders behind selected runs, for runs whose evidence cannot be read."""
     from driftledger.ledger.verify.hashes import check_folders

@@ -15,7 +15,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
 from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
@@ -26,14 +25,12 @@ from driftledger.collect.call import NotStoredError, Planned
 from driftledger.collect.observations import write_observations
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector
-from driftledger.collect.settings import CollectSettings
 from driftledger.collect.shards import Shard, block_of, part_of, stores_in
 from driftledger.collect.store import DATABASE, CallStore, Merged
 from driftledger.components.base import Component
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
 from driftledger.core.files import INPUTS, files_digest, is_made, keep_only, made_from, make, read_json
-from driftledger.core.strict import explain
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line
 from driftledger.project.asking import ask, collector_of, refuse_failures
@@ -42,8 +39,16 @@ from driftledger.project.resolve import inputs_of
 
 R = TypeVar("R")
 
-_PLANNED = ("", "stored", "to make", "tokens in, at most", "out, at most", "cost, likely", "cost, at most", "spent")
-_NO_NUMBER = "–"
+_COLUMNS = {
+    "stored": "stored",
+    "to make": "to_make",
+    "tokens in, at most": "most_input_tokens",
+    "out, at most": "most_output_tokens",
+    "cost, likely": "likely_cost",
+    "cost, at most": "most_cost",
+    "spent": "spent",
+}
+"""Heads of the columns of a plan, and what each shows."""
 
 
 @dataclass(frozen=True)
@@ -111,19 +116,12 @@ def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list
     return first + later
 
 
-def collect(
-    project: Project,
-    models: Sequence[str] = (),
-    benchmarks: Collection[str] = (),
-    on: str | None = None,
-    address: str | None = None,
-) -> None:
+def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection[str] = ()) -> None:
     """Bring the records of these models up to date.
 
     Args:
         models: by name; all that are selected if it is empty.
         benchmarks: by name; all if it is empty.
-        on: where batches are made, ``here`` or ``ray``, and at which address; None: as ``params.yaml`` says.
 
     Raises:
         ConfigError: there is no such benchmark, or a model is not selected.
@@ -131,24 +129,16 @@ def collect(
         CoverageError: too many calls failed.
     """
     models = _chosen(project, models, benchmarks)
-    given = project.settings.collect
-    try:
-        place = CollectSettings.model_validate(
-            {"where": on or given.where, "address": address if address is not None or on == "here" else given.address}
-        )
-    except ValidationError as error:
-        raise ConfigError(explain(error, "the command line")) from None
     tasks = {model: tasks_of(project, model, benchmarks) for model in models}
-    tops = {model: project.root / RECORDS_OF.format(model=model) for model in models}
-    with project.store() as store, collector_of(project.settings, store, place) as collector:
-        for top in tops.values():
-            top.mkdir(parents=True, exist_ok=True)
+    with project.store() as store, collector_of(project.settings, store) as collector:
         work = _Work(project, store, collector, tasks)
         remote = [model for model in models if work.is_remote(model)]
         local = [model for model in models if model not in remote]
         collector.side_by_side([partial(work.do, [model]) for model in remote] + [partial(work.do, local)])
         for model in () if benchmarks else models:
-            keep_only(tops[model], [task.folder for task in tasks[model]])
+            top = project.root / RECORDS_OF.format(model=model)
+            top.mkdir(parents=True, exist_ok=True)
+            keep_only(top, [task.folder for task in tasks[model]])
         seen = store.observations()
         if any(each.other for each in seen.values()):
             write_observations(project.paths.observations, seen)
@@ -270,36 +260,16 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
 
 def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
     """One line per component, and the sum of what costs money; without columns that say nothing."""
-    rows: list[tuple[str, ...]] = [
-        (
-            name,
-            f"{calls['stored']:,}",
-            f"{calls['to_make']:,}",
-            _tokens(calls["most_input_tokens"]),
-            _tokens(calls["most_output_tokens"]),
-            _money(calls["likely_cost"]),
-            _money(calls["most_cost"]),
-            _money(calls["spent"] if calls["attempts_so_far"] else None),
-        )
-        for name, calls in plan.items()
-    ]
-    shown = [number for number, cells in enumerate(zip(*rows, strict=True)) if set(cells) != {_NO_NUMBER}]
-    sums = {key: sum(calls[key] or 0.0 for calls in plan.values()) for key in ("most_cost", "spent")}
+    rows = dict(plan)
     if any(calls["most_cost"] is not None for calls in plan.values()):
-        rows.append(("all", *[""] * 5, _money(sums["most_cost"]), _money(sums["spent"])))
-    columns = [_PLANNED[number] for number in shown]
-    planned = table(*columns, numbers=columns[1:])
-    for row in rows:
-        planned.add_row(*(line(row[number]) for number in shown))
+        rows["all"] = {key: sum(calls[key] or 0.0 for calls in plan.values()) for key in ("most_cost", "spent")}
+    columns = {head: key for head, key in _COLUMNS.items() if any(calls[key] for calls in plan.values())}
+    planned = table("", *columns, numbers=[*columns])
+    for name, calls in rows.items():
+        values = [calls.get(key) for key in columns.values()]
+        cells = [f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if value else "–" for value in values]
+        planned.add_row(line(name), *map(line, cells))
     return planned
-
-
-def _tokens(value: int) -> str:
-    return f"{value:,}" if value else _NO_NUMBER
-
-
-def _money(value: float | None) -> str:
-    return _NO_NUMBER if value is None else f"{value:,.2f}"
 
 
 def _count(task: Task, plan: Plan, done: dict[str, Any]) -> None:

@@ -185,6 +185,8 @@ class CheckpointComponent(Component):
     libraries: ClassVar[tuple[str, ...]] = ("torch",)
     extra: ClassVar[str] = "torch"
     """What of this package's extras installs them."""
+    loud: ClassVar[tuple[str, ...]] = ()
+    """The libraries whose warnings and progress bars are left out while it is loaded."""
 
     path: Operational[str] = Field(min_length=1)
     """A local folder, or an id on the hub; what is found there is in the identity."""
@@ -281,7 +283,8 @@ class CheckpointComponent(Component):
                     raise adapter_refused(f"{self.path!r:.200}")
                 if self.dtype == "float32":
                     import_extra("torch").backends.cudnn.allow_tf32 = False  # which has the digits of float16
-                return self.load(self.source)
+                with quietly(*self.loud):
+                    return self.load(self.source)
         except DriftledgerError:
             raise
         except (
@@ -314,12 +317,8 @@ def refuse_random(report: Mapping[str, Any], unused: str | None = None) -> None:
 
 @contextmanager
 def quietly(*libraries: str) -> Iterator[None]:
-    """Without progress bars, and without warnings of what is checked or recorded in another way.
-
-    Args:
-        libraries: those that log as transformers does, which is meant where none is named.
-    """
-    loggings = [import_extra(library).utils.logging for library in libraries or ("transformers",)]
+    """Without progress bars, and without warnings of what is checked or recorded in another way."""
+    loggings = [import_extra(library).utils.logging for library in libraries]
     before = [(logging, logging.get_verbosity(), logging.is_progress_bar_enabled()) for logging in loggings]
     for logging in loggings:
         logging.set_verbosity_error()

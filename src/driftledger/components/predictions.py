@@ -152,7 +152,7 @@ class Predictions(Model):
             digest, table = sha256_file(file), read_table(file)
         except (DataError, OSError) as error:
             raise ConfigError(f"predictions: {error}") from None
-        if not table.total:
+        if not table.rows:
             raise ConfigError(f"predictions: {table.name} holds no prediction; set path to a file that does")
         return digest, self._by_id(table)
 
@@ -161,7 +161,7 @@ class Predictions(Model):
         rule, answers = PRESETS[self.format] if self.format else ("id", ("answer",))
         rule, answers = self.id or rule, (self.answer,) if self.answer else answers
         rows: dict[str, PredictionRow] = {}
-        for place, cells in table.rows(table.columns):
+        for place, cells in table.rows:
             where, names = f"predictions: {place}", ", ".join(repr(name)[:50] for name in [*cells][:20])
             column = next((each for each in answers if _cell(cells, each, _MISSING) is not _MISSING), None)
             if column is None:

@@ -45,8 +45,7 @@ class VLLM(ChatCheckpoint):
     """Answers with the most likely text, greedily; of a checkpoint's own generation settings only the tokens that end
     an answer are used.
 
-    Prefixes of earlier prompts are kept only with :attr:`prefix_caching`: what was asked before must not change an
-    answer's last bits.
+    Prefixes of earlier prompts are not kept: what was asked before must not change an answer's last bits.
     """
 
     provider: ClassVar[str] = "vllm"
@@ -60,9 +59,6 @@ class VLLM(ChatCheckpoint):
     batch_invariant: bool = False
     """Whether vLLM computes every answer as if it were alone, which costs about a third of its speed. It needs a GPU of
     compute capability 8.0 or more (9.0 at first), and vLLM has tried it with some models only."""
-    prefix_caching: Operational[bool] = False
-    """Whether what prompts begin with in common is computed once, which pays where several questions are asked about
-    one image or after the same examples. Where it is on, it is in the identity."""
     tensor_parallel_size: int = Field(default=1, ge=1, le=64)
     """Over how many GPUs each layer is spread; it changes the order of sums, and thereby last bits."""
     max_model_len: int | None = Field(default=None, ge=1)
@@ -84,13 +80,8 @@ class VLLM(ChatCheckpoint):
             )
         return self
 
-    def identity(self) -> dict[str, Any]:
-        return super().identity() | ({"prefix_caching": True} if self.prefix_caching else {})
-
     @property
     def unrepeatable(self) -> str | None:
-        if self.prefix_caching:
-            return "with prefix_caching, the last bits of vLLM's answers depend on what it was asked before"
         if self.batch_invariant or self.batch_size == 1:
             return None
         return "without batch_invariant, vLLM's answers depend on which calls happen to be computed beside them"
@@ -119,7 +110,7 @@ class VLLM(ChatCheckpoint):
             gpu_memory_utilization=self.gpu_memory_utilization,
             enforce_eager=self.enforce_eager,
             max_num_seqs=self.batch_size,
-            enable_prefix_caching=self.prefix_caching,
+            enable_prefix_caching=False,
             **{name: value for name, value in chosen.items() if value},  # None and empty are vLLM's own defaults
         )
         dead = import_module("vllm.v1.engine.exceptions").EngineDeadError

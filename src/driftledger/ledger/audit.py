@@ -14,16 +14,18 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from driftledger.benchmarks.base import ROLES, SCORES, Metric, base_role
+from driftledger.benchmarks.records import CollectedCard
 from driftledger.benchmarks.registry import benchmark, find_score
 from driftledger.benchmarks.score import HIGH, LOW, SCORE, STD, Interval, Score, base_key, interval_of
 from driftledger.benchmarks.selection import Selected
 from driftledger.core.canonical import canonical_json, md5_bytes, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError, LedgerError, first_few
-from driftledger.core.files import parse_json
+from driftledger.core.files import Record, parse_json, read_json
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
-from driftledger.core.text import for_line
 from driftledger.data.datasets.decode import decode
+from driftledger.data.question_sets.files import QuestionSetCard
+from driftledger.data.records import DatasetCard
 from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage, read_all_evidence
 from driftledger.ledger.lock import LOCK, LockEntry, parse_lock
 from driftledger.ledger.objects.contents import Contents
@@ -32,12 +34,13 @@ from driftledger.ledger.objects.git import Commit, CommitTree, Git
 from driftledger.ledger.objects.reach import HERE, Reach
 from driftledger.ledger.published import read_published
 
-_LISTS = {
-    "samples.jsonl": ("sample", "sha256", "file", "dataset.json"),
-    "questions.jsonl": ("question", "image_sha256", "image", "question_set.json"),
-    "records.jsonl": ("drawn", "image_sha256", "image", "components.json"),
+_LISTS: dict[str, tuple[str, str, str, str, type[Record]]] = {
+    "samples.jsonl": ("sample", "sha256", "file", "dataset.json", DatasetCard),
+    "questions.jsonl": ("question", "image_sha256", "image", "question_set.json", QuestionSetCard),
+    "records.jsonl": ("drawn", "image_sha256", "image", "components.json", CollectedCard),
 }
-"""A file that lists images → what these are; the fields with the hash and the file; what the folder was made with."""
+"""A file that lists images → what these are; the fields with the hash and the file; the card beside it, and its type.
+"""
 _VALUE = re.compile(r"(-?\d*(?:[.,](\d+))?) ?%?")
 _MOST_PIXELS = 100_000_000
 
@@ -143,7 +146,7 @@ class Sources:
         if rev is not None:
             commit = None if self.git is None else self.git.commit(rev)
             if self.git is None or commit is None:
-                raise LedgerError(f"there is no commit {for_line(rev)!r:.100} here; 'git log' lists them")
+                raise LedgerError(f"there is no commit {rev!r:.100} here; 'git log' lists them")
             self._tree, self.known = CommitTree(self.git, commit.id), "git"
             self._code = CodeVersion(commit=commit.id, dirty=False)
             paths = sorted(f"{SCORES}/{path}" for path in self._tree.listing(SCORES) if path.endswith(f"/{SCORE}"))
@@ -174,10 +177,13 @@ class Sources:
             return runs
 
     @property
-    def lineages(self) -> Iterator[tuple[Evidence, Lineage]]:
+    def lineages(self) -> list[tuple[Evidence, Lineage]]:
         """Every score of the runs, once, with the first run that shows it."""
-        seen = {each.score_path: (run, each) for run in self.current[::-1] for each in run.lineages}
-        return iter([(run, each) for run in self.current for each in run.lineages if seen[each.score_path][0] is run])
+        shown: dict[str, tuple[Evidence, Lineage]] = {}
+        for run in self.current:
+            for each in run.lineages:
+                shown.setdefault(each.score_path, (run, each))
+        return [*shown.values()]
 
     def runs(self, combinations: Sequence[Combination]) -> list[Evidence]:
         """Their evidence; errors as in :func:`~driftledger.ledger.lineage.read_all_evidence`."""
@@ -220,7 +226,7 @@ def find_run(sources: Sources, text: str) -> Evidence:
     """
     if target := sources.find(text):
         return target.evidence
-    raise LedgerError(f"there is no run {for_line(text)!r:.300}, selected in params.yaml or published")
+    raise LedgerError(f"there is no run {text!r:.300}, selected in params.yaml or published")
 
 
 def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
@@ -240,11 +246,11 @@ def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
         if image.places:
             return image
         unseen = f"; {len(image.unknown)} folders could not be searched: {image.unknown[0]}" if image.unknown else ""
-        raise LedgerError(f"{for_line(text)}: no score file, and no image of a run has its bytes{unseen}")
+        raise LedgerError(f"{text}: no score file, and no image of a run has its bytes{unseen}")
     runs = [name for each in sources.combinations for name in ("/".join(each), str(each))]
     nearest = get_close_matches(text, runs, n=3, cutoff=0.4) or runs[:3]
-    hint = f"; nearest: {for_line(', '.join(nearest))}" if nearest else ""
-    raise LedgerError(f"there is no run, score file, image or metric {for_line(text)!r:.300}{hint}{sources.incomplete}")
+    hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
+    raise LedgerError(f"there is no run, score file, image or metric {text!r:.300}{hint}{sources.incomplete}")
 
 
 def _file(sources: Sources, text: str) -> Path | None:
@@ -295,10 +301,10 @@ def find_number(lineages: Sequence[Lineage], name: str) -> Number:
     found = named.get(name, [])
     if not found:
         nearest = get_close_matches(name, named, n=3, cutoff=0.4)
-        hint = f"nearest: {for_line(', '.join(nearest))}" if nearest else "'driftledger audit RUN --full' lists them"
-        raise LedgerError(f"there is no metric {for_line(name)!r:.100}; {hint}")
+        hint = f"nearest: {', '.join(nearest)}" if nearest else "'driftledger audit RUN --full' lists them"
+        raise LedgerError(f"there is no metric {name!r:.100}; {hint}")
     if len(found) > 1 and "/" not in name:
-        names = for_line(first_few([number.name for number in found]))
+        names = first_few([number.name for number in found])
         raise LedgerError(f"{len(found)} score files have a {name!r:.100}; name one: {names}")
     return found[0]
 
@@ -326,7 +332,7 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
         files = sources.contents.output(out, md5) if md5.endswith(".dir") else {"": ""}
         unknown += [] if files else [f"{out} (md5 {md5}) is not here; run 'dvc pull'"]
         for inside, name in (each.rsplit("/", 1) for each in files if each.rpartition("/")[2] in _LISTS):
-            role, hashed, shown, card = _LISTS[name]
+            role, hashed, shown, card, kind = _LISTS[name]
             folder = Folder(path=f"{out}/{inside}", out=out, md5=md5)
             path = sources.contents.within(folder, name)
             if path is None:
@@ -334,17 +340,14 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
             for line in [] if path is None else path.read_bytes().split(b"\n"):
                 if digest.encode() in line and (entry := _object(line)).get(hashed) == digest:
                     made = sources.contents.within(folder, card)
-                    place = {"role": role, "folder": folder.path, "file": str(entry.get(shown)), "entry": entry}
-                    place["card"] = {} if made is None else _object(made.read_bytes())
-                    places.append(place | {"parent": _parent(entry), "scores": _scores_of(sources, folder)})
+                    place: dict[str, Any] = {"role": role, "folder": folder.path, "file": str(entry.get(shown))}
+                    place["entry"] = entry
+                    place["card"] = {} if made is None else read_json(made, kind).to_dict()
+                    parent, t = entry.get("parent_sha256"), entry.get("t")
+                    before = f"drawn at t = {t - 1}" if isinstance(t, int) and t > 1 else "the original"
+                    place["parent"] = None if parent is None else f"sha256 {parent}, {before}"
+                    places.append(place | {"scores": _scores_of(sources, folder)})
     return places, unknown
-
-
-def _parent(entry: Mapping[str, Any]) -> str | None:
-    """The image that was described and then drawn, by its hash and place."""
-    parent, t = entry.get("parent_sha256"), entry.get("t")
-    where = f"drawn at t = {t - 1}" if isinstance(t, int) and t > 1 else "the original"
-    return None if parent is None else f"sha256 {parent}, {where}"
 
 
 def _scores_of(sources: Sources, folder: Folder) -> list[dict[str, Any]]:
@@ -432,8 +435,8 @@ def touched(sources: Sources, asked: Mapping[str, str | None]) -> list[dict[str,
         kind, (name, version) = next(iter(wanted.items()))
         cards = [one for _, each in sources.lineages for one in _made_with(each.score, kind)]
         there = sorted({f"{each}@{json.loads(texts)[0][:16]}" for each, texts in cards})
-        nearest = for_line(first_few(get_close_matches(name, there, n=5, cutoff=0.0))) or "none"
-        text = for_line(f"{kind} {name}{'@' if version else ''}{version}")
+        nearest = first_few(get_close_matches(name, there, n=5, cutoff=0.0)) or "none"
+        text = f"{kind} {name}{'@' if version else ''}{version}"
         raise LedgerError(f"no score was made with {text}; there are: {nearest}{sources.incomplete}")
     return sorted(found, key=lambda row: (row["first_date"] or "9", row["path"], row["md5"]))
 
@@ -458,23 +461,29 @@ def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, di
 
 def _row(path: str, md5: str, score: Score, first: Commit | None, last: Commit | None) -> dict[str, Any]:
     key, value = benchmark(score.benchmark).headline(score)
-    versions = [
-        {"role": ROLES.get(base_role(part), part), "part": part}
-        | card.model_dump(mode="json", include={"name", "fingerprint", "settings", "identity"})
-        for part, card in score.components.items()
-    ]
-    row: dict[str, Any] = {
+    shown = {"name", "fingerprint", "settings", "identity"}
+    return {
         "path": path,
         "md5": md5,
         "benchmark": score.benchmark,
         "keys": score.keys,
         "on": score.on,
+        "headline": key,
         "value": value,
+        "digest": score.inputs.data_digest,
+        "versions": [
+            {"role": ROLES.get(base_role(part), part), "part": part, **card.model_dump(mode="json", include=shown)}
+            for part, card in score.components.items()
+        ],
+        "served": {role: sorted(some) for role, some in score.served.items()},
+        "runs": [],
+        "known_from": ["git"],
+        "first_commit": first and first.id,
+        "first_date": first and first.date,
+        "last_commit": last and last.id,
+        "last_date": last and last.date,
+        "current": False,
     }
-    row |= {"digest": score.inputs.data_digest, "headline": key, "versions": versions, "runs": []}
-    row |= {"served": {role: sorted(some) for role, some in score.served.items()}, "known_from": ["git"]}
-    row |= {"first_commit": first and first.id, "first_date": first and first.date}
-    return row | {"last_commit": last and last.id, "last_date": last and last.date, "current": False}
 
 
 def _made_with(score: Score, kind: str) -> list[tuple[str, str]]:

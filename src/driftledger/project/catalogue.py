@@ -74,8 +74,6 @@ class CorrelationSettings(Strict):
 
     models: dict[str, dict[Name, Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]]]
     """Leaderboard, a file of leaderboards without ``.csv`` → our catalogue name → the name there."""
-    lower_is_better: tuple[str, ...]
-    """Benchmarks of leaderboards, without what follows a ``/``, where the lowest value has rank 1."""
     confidence: float = Field(gt=0.5, lt=1.0)
     """Of intervals."""
 

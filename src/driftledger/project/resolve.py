@@ -28,7 +28,7 @@ from driftledger.project.settings import Settings, marked
 NOTHING = "none"
 """Noted where there is no file or component, since DVC wants every parameter to be there."""
 
-DATA_VERSION, REPORT_VERSION, CORRELATION_VERSION = 1, 3, 3
+DATA_VERSION, REPORT_VERSION = 1, 3
 """Raised by whoever changes what these stages write; those of benchmarks have theirs in their tables."""
 
 _SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoders", "text_encoder": "encoders"}
@@ -84,10 +84,7 @@ def resolved(project: Project) -> dict[str, Any]:
         "version": REPORT_VERSION,
         "cross_check": _cross_check(settings, noted),
         "observations": {name: each.to_dict() for name, each in seen.items()},
-    }
-    noted["correlation"] = {
-        "version": CORRELATION_VERSION,
-        "settings": settings.correlation.model_dump(mode="json"),
+        "correlation": settings.correlation.model_dump(mode="json"),
         "leaderboards": leaderboard_digests(leaderboard_folders(project.root)),
     }
     noted["settings"] = {

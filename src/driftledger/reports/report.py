@@ -9,13 +9,15 @@ from driftledger.benchmarks.score import SPREAD, Score, base_key
 from driftledger.collect.observations import read_observations
 from driftledger.core.canonical import pretty_json
 from driftledger.core.files import new_folder, write_bytes, write_text
+from driftledger.core.text import for_markdown
 from driftledger.project.project import Project
-from driftledger.reports.charts import Drawing, drawn, figures_of, series_of
+from driftledger.reports.charts import drawn, figures_of, matrix, series_of
+from driftledger.reports.correlation import Correlation, correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
 from driftledger.reports.leaderboard import write_leaderboard
-from driftledger.reports.selected import rows_beside, selected_scores
-from driftledger.reports.site.build import write_site
-from driftledger.reports.standing import Part, by_benchmark
+from driftledger.reports.scores import Part, by_benchmark, rows_beside, selected_scores
+from driftledger.reports.site.build import Figures, write_site
+from driftledger.reports.tables import markdown
 
 Row = dict[str, str | int | float | None]
 
@@ -23,29 +25,35 @@ Row = dict[str, str | int | float | None]
 def write_report(project: Project) -> str | None:
     """Write everything that the scores give; return a sentence about what they alone do not give.
 
-    Errors as in :func:`~driftledger.reports.selected.selected_scores`.
+    Errors as in :func:`~driftledger.reports.scores.selected_scores` and
+    :func:`~driftledger.reports.correlation.correlation`.
     """
-    scores = selected_scores(project)
-    parts, paths = by_benchmark(scores, rows_beside(project)), project.paths
-    missing = missing_folders(project, scores)
+    scores, paths = selected_scores(project), project.paths
+    parts = by_benchmark(scores, rows_beside(project))
+    correlated = correlation(project, [block for part in parts for block in part.blocks])
     chains = [score for score in scores if score.benchmark == "genception"]
     checks = [] if missing_folders(project, chains) else cross_checks(project, chains)
     write_text(paths.reports / "cross_check.json", pretty_json(checks))
     seen = read_observations(paths.observations)
     write_leaderboard(paths.leaderboard, parts, seen, list(cross_check_sections(checks)))
+    write_text(paths.reports / "correlation.csv", correlated.csv)
+    picture = "![Pearson's r between headlines](figures/correlation-pearson.svg)"
+    tables = [line for table in correlated.tables for line in markdown(table)]
+    page = ["# Correlation", "", for_markdown(correlated.lead), "", picture, "", *tables]
+    write_text(paths.reports / "correlation.md", "\n".join(page))
     write_metrics(paths.reports / "metrics", scores)
     write_plots(paths.plots, scores)
-    figures = {f"{name}.svg": (drawing, drawn(drawing)) for name, drawing in drawings(parts)}
+    figures = figures_by_section(parts, correlated)
     with new_folder(paths.figures) as folder:
-        for name, (_, data) in figures.items():
+        for name, _, data in (figure for some in figures.values() for figure in some):
             write_bytes(folder / name, data)
     for spec in benchmarks():
         own = [score for score in scores if score.benchmark == spec.name]
+        shown = [] if missing_folders(project, own) else own
         for name in spec.pictures:
-            write_bytes(
-                paths.reports / name, spec.picture(name, [] if missing_folders(project, own) else own, project.root)
-            )
-    write_site(paths.site, project, parts, figures)
+            write_bytes(paths.reports / name, spec.picture(name, shown, project.root))
+    write_site(paths.site, project, parts, correlated, figures)
+    missing = missing_folders(project, scores)
     if not missing:
         return None
     more = f" and {len(missing) - 1} more folders" if len(missing) > 1 else ""
@@ -58,8 +66,8 @@ def write_report(project: Project) -> str | None:
 def write_pages(folder: Path, project: Project, *, images: bool) -> None:
     """Write the site alone, into a folder; errors as in :func:`~driftledger.reports.site.build.write_site`."""
     parts = by_benchmark(selected_scores(project), rows_beside(project))
-    figures = {f"{name}.svg": (drawing, drawn(drawing)) for name, drawing in drawings(parts)}
-    write_site(folder, project, parts, figures, images=images)
+    correlated = correlation(project, [block for part in parts for block in part.blocks])
+    write_site(folder, project, parts, correlated, figures_by_section(parts, correlated), images=images)
 
 
 def missing_folders(project: Project, scores: Sequence[Score]) -> list[str]:
@@ -69,11 +77,15 @@ def missing_folders(project: Project, scores: Sequence[Score]) -> list[str]:
     return [folder for folder in folders if not (project.root / folder).is_dir()]
 
 
-def drawings(parts: Sequence[Part]) -> list[tuple[str, Drawing]]:
-    """``<benchmark>-<on>-<name>`` → figure, for each block of each benchmark."""
+def figures_by_section(parts: Sequence[Part], correlated: Correlation) -> Figures:
+    """Draw the figures of each block of each benchmark, by its name, and the matrix of correlations."""
     series = series_of([score for part in parts for score in part.scores])
-    blocks = [block for part in parts for block in part.blocks]
-    return [(f"{block.name}-{drawing.name}", drawing) for block in blocks for drawing in figures_of(block, series)]
+    drawings = {block.name: list(figures_of(block, series)) for part in parts for block in part.blocks}
+    drawings["correlation"] = [matrix(correlated.picture)]
+    return {
+        section: [(f"{section}-{drawing.name}.svg", drawing, drawn(drawing)) for drawing in some]
+        for section, some in drawings.items()
+    }
 
 
 def write_plots(folder: Path, scores: Sequence[Score]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from driftledger.benchmarks.base import Benchmark, Metric
 from driftledger.benchmarks.traces import Option, Shot, Shown, Trace
@@ -24,8 +25,7 @@ Words = list[tuple[str, str]]
 """Neighbouring words with the same fate: ``same``, ``gone`` or ``new``."""
 
 
-@dataclass
-class Number:
+class Number(NamedTuple):
     """A value of a unit."""
 
     title: str
@@ -51,18 +51,17 @@ class StepCell:
     troubles: list[tuple[Outcome, str]] = field(default_factory=list)
 
 
-@dataclass
-class UnitView:
+class UnitView(NamedTuple):
     """A unit in one model's hands."""
 
     name: str
     outcome: Outcome
-    numbers: list[Number]
-    pictures: list[tuple[Path, str]]
-    facts: list[tuple[str, list[str]]]
+    numbers: Sequence[Number]
+    pictures: Sequence[tuple[Path, str]]
+    facts: Sequence[tuple[str, Sequence[str]]]
     """What was asked, and what is known of the unit."""
     prompt: str
-    strips: dict[str, list[StepCell]]
+    strips: Mapping[str, Sequence[StepCell]]
     """Repeat, empty for the first → steps."""
 
 
@@ -88,47 +87,44 @@ def _metric(spec: Benchmark, title: str) -> Metric | None:
 
 
 def unit_view(spec: Benchmark, trace: Trace) -> UnitView:
-    """Put the steps of a trace side by side: what is in one column together, and each text and picture once."""
-    seen_texts = {(key, text) for key, value in trace.asked.items() for text in _texts(value)}
-    asked_files = [(shot.file, "what was asked about") for shot in trace.asked.values() if isinstance(shot, Shot)]
-    seen_files = {file for file, _ in asked_files}
+    """Put the steps of a trace side by side: what is in one column together, and what was asked once."""
+    originals = [(shot.file, "what was asked about") for shot in trace.asked.values() if isinstance(shot, Shot)]
+    facts = [(key, texts) for key, value in (*trace.asked.items(), *trace.known.items()) if (texts := _texts(value))]
+    seen = {(key, text) for key, texts in facts for text in texts}
     strips: dict[str, dict[str, StepCell]] = {}
-    before: dict[str, str] = {}
+    before: str | None = None
     for step in trace.steps:
         if step.again not in strips:
-            strips[step.again], before = {}, {}
-            if trace.start:
-                start = StepCell(trace.start, [(file, "the original") for file, _ in asked_files])
-                strips[step.again][trace.start] = start
+            start = StepCell(trace.start, [(file, "the original") for file, _ in originals])
+            strips[step.again], before = {trace.start: start} if trace.start else {}, None
         column = step.column or step.name
         cell = strips[step.again].setdefault(column, StepCell(column))
         cell.marks += [step.mark] if step.mark else []
         cell.options, cell.good = step.options or cell.options, cell.good if step.good is None else step.good
         if step.outcome is not Outcome.OK:
             cell.troubles.append((step.outcome, _cut(step.error or "")))
-        for key, value in (*step.asked.items(), *step.gave.items()):
+        for key, value in step.asked.items():
+            new = [text for text in _texts(value) if (key, text) not in seen]
+            if new and key != PROMPT and not step.options:
+                cell.facts.setdefault(key, Counter())["\n".join(new)] += 1
+            seen |= {(key, text) for text in new}
+        for key, value in step.gave.items():
             texts = _texts(value)
+            seen |= {(key, text) for text in texts}
             if isinstance(value, Shot):
-                if value.file not in seen_files:
-                    cell.pictures.append((value.file, f"{key} of {step.name}"))
-                seen_files.add(value.file)
+                cell.pictures.append((value.file, f"{key} of {step.name}"))
             elif isinstance(value, float):
                 cell.numbers.append(number_of(spec, key, value))
-            elif texts and key not in (PROMPT, *trace.known) and (key, column) not in [(key, text) for text in texts]:
-                repeats_itself = bool(step.options) or seen_texts.issuperset((key, text) for text in texts)
-                if key in step.gave or not repeats_itself:
-                    if key == DESCRIPTION:
-                        cell.words.append(changed_words(before.get(key), texts[0]))
-                        before[key] = texts[0]
-                    else:
-                        cell.facts.setdefault(key, Counter())["\n".join(texts)] += 1
-            seen_texts.update((key, text) for text in texts)
-    facts = [(key, texts) for key, value in (*trace.asked.items(), *trace.known.items()) if (texts := _texts(value))]
+            elif texts and key == DESCRIPTION:
+                cell.words.append(changed_words(before, texts[0]))
+                before = texts[0]
+            elif texts and key not in trace.known:
+                cell.facts.setdefault(key, Counter())["\n".join(texts)] += 1
     return UnitView(
         trace.unit,
         trace.outcome,
         [number_of(spec, title, value) for title, value in trace.values.items()],
-        [] if trace.start else asked_files,
+        [] if trace.start else originals,
         [(key, texts) for key, texts in facts if texts != [trace.unit]],
         "\n".join(dict.fromkeys(str(step.asked[PROMPT]) for step in trace.steps if PROMPT in step.asked)),
         {again: list(cells.values()) for again, cells in strips.items()},
@@ -163,9 +159,8 @@ def changed_words(before: str | None, after: str) -> Words:
     bare_old, bare_new = ([word.strip() for word in words] for words in (old, new))
     codes = SequenceMatcher(None, bare_old, bare_new, autojunk=False).get_opcodes()
     for tag, start, end, new_start, new_end in codes:
-        gone, come = "".join(old[start:end]), "".join(new[new_start:new_end])
-        if tag == "equal":
-            marked.append(("same", come))
-        else:
-            marked += [*([("gone", gone)] if gone else []), *([("new", come)] if come else [])]
+        if tag != "equal" and end > start:
+            marked.append(("gone", "".join(old[start:end])))
+        if new_end > new_start:
+            marked.append(("same" if tag == "equal" else "new", "".join(new[new_start:new_end])))
     return marked

@@ -1,4 +1,4 @@
-"""Scores side by side, and how far the models behind them can be told apart.
+"""The selected scores side by side, and how far the models behind them can be told apart.
 
 A table that ranks by values ranks noise, too. Here every two models are compared over the units that both have, as
 ``compare`` does, with Holm's correction over all pairs. Only numbers that rows make up are tested: no unit has a share
@@ -7,6 +7,7 @@ of a distance between two sets of images.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -14,13 +15,16 @@ import numpy as np
 
 from driftledger.benchmarks.base import Benchmark, Metric, Place
 from driftledger.benchmarks.coverage import difference, far_apart, share, word
-from driftledger.benchmarks.registry import benchmarks
-from driftledger.benchmarks.score import SPREAD, Row, Score
+from driftledger.benchmarks.registry import benchmark, benchmarks
+from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, Row, Score
+from driftledger.core.errors import StoreError
+from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.groups import Difference, Groups, Pair, groups, shown
 from driftledger.metrics.paired import paired_clustered_interval, paired_interval
 from driftledger.metrics.ranks import competition_ranks
+from driftledger.project.project import Project
 
 RowsOf = Callable[[Score], Sequence[Row]]
 """The rows behind a score; none where they are missing."""
@@ -32,7 +36,39 @@ _CLOSE = 1e-6
 """How far a score's number may lie from what its rows give, as a share of it."""
 
 
-class Standing(NamedTuple):
+def selected_scores(project: Project) -> list[Score]:
+    """Read every selected score, in the order of ``run:``.
+
+    Raises:
+        StoreError: a score is missing, or was computed with other settings than ``params.yaml`` has now.
+    """
+    return [selected_score(project, spec, keys) for spec, keys in project.selected.scores]
+
+
+def selected_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> Score:
+    """Read one of them; errors as in :func:`selected_scores`."""
+    score = read_json(project.root / spec.scores.at(keys) / SCORE, Score)
+    wanted = spec.scoring_of(project.settings.section(spec.name), project.settings.run.seed)
+    if spec.scoring.model_validate(score.inputs.settings) != wanted:
+        raise StoreError(
+            f"the score of {spec.name} on {score.on} for {score.model} was computed with other settings than "
+            "params.yaml has now; run 'dvc repro'"
+        )
+    return score
+
+
+def rows_beside(project: Project) -> RowsOf:
+    """Return a function that reads the rows behind a score, each file once."""
+
+    @cache
+    def read(path: str) -> list[Row]:
+        file = project.root / path / ROWS
+        return read_jsonl(file, Row) if file.is_file() else []
+
+    return lambda score: read(benchmark(score.benchmark).scores.at(score.keys))
+
+
+class Tested(NamedTuple):
     """What the differences between models, unit by unit, show of one number."""
 
     groups: Groups
@@ -56,35 +92,36 @@ class Block:
     apart: str = ""
     """Why these are not ranked with those of the block before, without a full stop; empty for the first one."""
     rows_of: RowsOf = lambda score: ()
-    _known: dict[str, Standing | None] = field(default_factory=dict, repr=False, compare=False)
-    _rows: dict[str, Sequence[Row]] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[str, Tested | None] = field(default_factory=dict, repr=False, compare=False)
 
     def metric(self, number: str) -> Metric | None:
         """The metric of a number, by its name in :meth:`~driftledger.benchmarks.score.Score.numbers`."""
         return self.spec.metric(number.rpartition("/")[2])
 
-    def values(self, number: str) -> dict[str, float | None]:
-        """Model → the value that it is ranked by."""
-        return {score.model: self.spec.value_of(score, number) for score in self.scores}
+    def values(self, number: str) -> dict[str, float]:
+        """Model → the value that it is ranked by, where it has one."""
+        values = {score.model: self.spec.value_of(score, number) for score in self.scores}
+        return {model: value for model, value in values.items() if value is not None}
 
-    def standing(self, number: str) -> Standing | None:
-        """What tests show of a number; None where no test can be made: neither direction is better, or rows do not make
-        it up."""
+    def tested(self, number: str) -> Tested | None:
+        """Test a number once; None where no test can be made: neither direction is better, or rows do not make it
+        up."""
         if number not in self._known:
-            self._known[number] = self._tested(number)
+            self._known[number] = self._test(number)
         return self._known[number]
 
     def places(self, number: str) -> dict[str, Place]:
         """Model → its place, by what tests show, else by the values; controls have none, since nobody chooses them."""
-        values, metric, standing = self.values(number), self.metric(number), self.standing(number)
-        competing = {s.model: values[s.model] for s in self.scores if not s.is_control and values[s.model] is not None}
-        if standing is not None:
-            ranks, best, letters = standing.groups.ranks, standing.groups.best, standing.groups.letters
-            return {name: Place(ranks[name], name in best, letters[name]) for name in competing if name in ranks}
-        if metric is None or metric.higher_is_better is None:
+        metric, tested = self.metric(number), self.tested(number)
+        if tested is not None:
+            ranks, best, letters = tested.groups.ranks, tested.groups.best, tested.groups.letters
+            return {name: Place(rank, name in best, letters[name]) for name, rank in ranks.items()}
+        values = self.values(number)
+        models = [s.model for s in self.scores if not s.is_control and s.model in values]
+        if metric is None or metric.higher_is_better is None or not models:
             return {}
-        ranks_by_value = ranks_of(list(competing.values()), metric.is_higher)
-        return {name: Place(rank) for name, rank in zip(competing, ranks_by_value, strict=True)}
+        ranks_by_value = competition_ranks([values[name] for name in models], metric.is_higher)
+        return {name: Place(rank) for name, rank in zip(models, ranks_by_value, strict=True)}
 
     def order(self, metric: Metric | None = None) -> list[Score]:
         """The scores by a metric, or by the first that some have: the best first, controls behind all."""
@@ -92,34 +129,33 @@ class Block:
         by, key = next(((each, key) for each, key in keys if key), (self.spec.metrics[0], None))
         return best_first(self.scores, self.values(key or ""), by.is_higher)
 
-    def _tested(self, number: str) -> Standing | None:
+    def _test(self, number: str) -> Tested | None:
         metric, confidence = self.metric(number), self.scores[0].inputs.settings.get("confidence")
         is_tested = metric is not None and bool(metric.row) and metric.higher_is_better is not None
         if metric is None or confidence is None or not is_tested or number.endswith(SPREAD):
             return None
-        values = {model: value for model, value in self.values(number).items() if value is not None}
+        values = self.values(number)
         units = {each.model: self._units(metric, each, number) for each in self.scores if each.model in values}
         if not all(_makes(metric, units[model], value) for model, value in values.items()):
             return None
-        sign = 1 if metric.higher_is_better else -1
+        sign = 1 if metric.is_higher else -1
         order = sorted(values, key=lambda model: (-sign * values[model], model))
-        controls = [each.model for each in self.scores if each.is_control]
+        controls = [each.model for each in self.scores if each.is_control and each.model in values]
         models = [model for model in order if model not in controls]
-        pairs = [*combinations(models, 2), *product([model for model in order if model in controls], models)]
-        tests = {(a, b): _difference(metric, confidence, units[a], units[b]) for a, b in pairs}
-        among = {pair: test for pair, test in tests.items() if pair[0] not in controls}
-        beside = {pair: test for pair, test in tests.items() if pair[0] in controls}
-        return Standing(
-            groups(models, among, confidence=confidence, higher_is_better=sign > 0),
-            {pair: -sign * higher for pair, higher in shown(beside, confidence).items()},
+
+        def tests(pairs: Iterable[Pair]) -> dict[Pair, Difference]:
+            return {(a, b): _difference(metric, confidence, units[a], units[b]) for a, b in pairs}
+
+        beside = shown(tests(product(controls, models)), confidence)
+        return Tested(
+            groups(models, tests(combinations(models, 2)), confidence=confidence, higher_is_better=sign > 0),
+            {pair: -sign * higher for pair, higher in beside.items()},
         )
 
     def _units(self, metric: Metric, score: Score, number: str) -> Units:
         kind, _, rest = number.partition("/")
         name, in_group, key = rest.rpartition("/")
-        if score.model not in self._rows:
-            self._rows[score.model] = self.rows_of(score)
-        rows = self._rows[score.model]
+        rows = self.rows_of(score)
         if in_group:
             rows = self.spec.rows_in(score, kind, name, rows)
         units = {}
@@ -132,23 +168,10 @@ class Block:
         return units
 
 
-def best_first(scores: Sequence[Score], values: Mapping[str, float | None], higher: bool = True) -> list[Score]:
+def best_first(scores: Sequence[Score], values: Mapping[str, float], higher: bool = True) -> list[Score]:
     """Order scores by the values of their models, those without one behind them, controls behind all."""
     sign = -1 if higher else 1
-    return sorted(
-        scores, key=lambda s: (s.is_control, values[s.model] is None, sign * (values[s.model] or 0.0), s.model)
-    )
-
-
-def ranks_of(values: Sequence[float | None], higher_is_better: bool = True) -> list[int | None]:
-    """Return competition ranks among those that have a value.
-
-    >>> ranks_of([0.3, None, 0.5, 0.5])
-    [3, None, 1, 1]
-    """
-    known = [value for value in values if value is not None]
-    ranks = iter(competition_ranks(known, higher_is_better) if known else [])
-    return [None if value is None else next(ranks) for value in values]
+    return sorted(scores, key=lambda s: (s.is_control, s.model not in values, sign * values.get(s.model, 0.0), s.model))
 
 
 def _makes(metric: Metric, units: Units, value: float) -> bool:
