@@ -61,8 +61,7 @@ ROLES: Mapping[str, Kind] = {
     "example_model": "model",
     "writer": "model",
 }
-"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``. One
-that several play is ``<role>.<name>``."""
+"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``."""
 
 SECTIONS = {"model": "models", "generator": "generators", "encoder": "encoders", "judge": "models"}
 """Kind → the section of ``params.yaml`` and of the catalogue that its entries stand in."""
@@ -80,18 +79,9 @@ NEEDED_FOR: Mapping[str, frozenset[Input]] = {
 """Role → the inputs of a number that it had a part in."""
 
 
-def base_role(role: str) -> str:
-    """The role as the tables have it.
-
-    >>> base_role("judge.rubric")
-    'judge'
-    """
-    return role.partition(".")[0]
-
-
 def kind_of(role: str) -> Kind:
     """The kind of component that plays a role."""
-    return ROLES[base_role(role)]
+    return ROLES[role]
 
 
 _PLACES = {"{t}": "[0-9]+", "{frechet}": "fid|frechet_[a-z0-9_]+"}

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from rich.console import Group, RenderableType
 
-from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule, base_role
+from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule
 from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
@@ -216,7 +216,7 @@ def _noted(a: Evidence, b: Evidence, seen: Mapping[str, object]) -> Iterator[str
         for role, card in evidence.components.items():
             for note in (card.mark, seen.get(card.fingerprint)):
                 if note is not None:
-                    yield f"{side}'s {base_role(role).replace('_', ' ')} {card.name}: {note}"
+                    yield f"{side}'s {role.replace('_', ' ')} {card.name}: {note}"
 
 
 def differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> list[Differing]:
