@@ -34,8 +34,8 @@ def write_human_sheet(given: StageInputs, store: CallStore) -> str:
     pending = [
         _waiting(end, by.get(sample.id)) for (sample, _), end in zip(chains, ends, strict=True) if isinstance(end, Ask)
     ]
-    summary = write_sheet(person.sheet.parent, pending, person.annotator, asked.describe_prompt)
-    summarised = f"{person.sheet}: {summary.to_fill_in} images to describe, {summary.filled_in} described"
+    to_describe, described = write_sheet(person.sheet.parent, pending, person.annotator, asked.describe_prompt)
+    summarised = f"{person.sheet}: {to_describe} images to describe, {described} described"
     undrawn = sum(isinstance(end, Draw) for end in ends)
     return f"{summarised}; {undrawn} described ones wait to be drawn: run 'dvc repro'" if undrawn else summarised
 
