@@ -179,4 +179,4 @@ class Fidelity(ChainBenchmark):
             yield f"Human ratings and raters: {told}."
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(folders["redraw"], folders["dataset"], self, score, rows, "redrawing", "redraw")
+        return traces(self, folders, score, rows, "redrawing", "redraw")

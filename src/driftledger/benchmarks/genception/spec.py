@@ -198,4 +198,4 @@ class GenCeption(ChainBenchmark):
         return [row for row in rows if row.group in members]
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(folders["chain"], folders["dataset"], self, score, rows, "chain", "generate")
+        return traces(self, folders, score, rows, "chain", "generate")
