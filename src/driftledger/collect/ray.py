@@ -112,9 +112,9 @@ class RayWorkers:
         here = {fingerprint: under_way[fingerprint] for fingerprint, crew in self._crews.items() if crew is None}
         return self._rest.has_room(component, Counter(here))
 
-    async def make(self, calls: Sequence[Call], following: Sequence[Call]) -> list[Finished]:
+    async def make(self, calls: Sequence[Call]) -> list[Finished]:
         crew = self._crew(calls[0].component)
-        return await (self._rest.make(calls, following) if crew is None else crew.make(calls))
+        return await (self._rest.make(calls) if crew is None else crew.make(calls))
 
     async def release(self, component: Component) -> None:
         crew = self._crews.pop(component.fingerprint, None)

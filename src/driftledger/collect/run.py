@@ -27,7 +27,6 @@ from driftledger.collect.plan import expected_of
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.components.service import (
-    Admission,
     Answered,
     Meter,
     RemoteComponent,
@@ -252,8 +251,6 @@ class Collector:
     async def _make(self, run: "_Run", batch: Sequence[Waiting]) -> None:
         """Make those calls of a batch that are still missing, store their results, and give every unit its result."""
         component, missing = batch[0][0].component, dict[str, Waiting]()
-        following = next((p for p, each in run.batches.complete() if each.fingerprint == component.fingerprint), None)
-        calls_after = [call for call, _ in run.batches.calls(following)] if following else []
         try:
             for call, waiting in batch:
                 digest = call.key.digest
@@ -265,7 +262,7 @@ class Collector:
                     self._asked[digest] = waiting
                     missing[digest] = call, waiting
             if missing:
-                made = await self._workers.make([call for call, _ in missing.values()], calls_after)
+                made = await self._workers.make([call for call, _ in missing.values()])
                 self._count(run, component, made)
                 for (_, waiting), result in zip(missing.values(), await self._put(made), strict=True):
                     if not waiting.done():
@@ -297,7 +294,7 @@ class Collector:
                     raise run.stopped
                 asked = (call.conversation,) if isinstance(call, Ask) else (call.prompt, call.seed)
                 expected = expected_of(call.component, asked[0]) or Usage()
-                answered = await client.call_in_slot(partial(attempt, *asked), expected)
+                answered = await client.call(partial(attempt, *asked), expected)
                 made = await asyncio.to_thread(finished, call, _answer(call, answered))
                 [result] = await self._put([made])
             self._count(run, call.component, [made])
@@ -374,21 +371,20 @@ class _Budget(Meter):
         self._collector = collector
         self._component = component
 
-    async def admit(self, most: float) -> Admission:
-        admission = await super().admit(most)
+    async def admit(self, most: float) -> None:
+        await super().admit(most)
         await self._collector.note_spent(self._component, Spent(1, most), at_once=self._is_limited)
-        return admission
 
-    async def settle(self, admission: Admission, cost: float | None) -> None:
-        await super().settle(admission, cost)
-        more = Spent(-1 if cost is None else 0, (cost or 0.0) - admission.most)
+    async def settle(self, most: float, cost: float | None) -> None:
+        await super().settle(most, cost)
+        more = Spent(-1 if cost is None else 0, (cost or 0.0) - most)
         await self._collector.note_spent(self._component, more, at_once=False)
 
 
 def _answer(call: Call, answered: Answered[Reply] | Answered[Generated]) -> Answer:
     has_prices = isinstance(call.component, RemoteComponent) and call.component.prices is not None
     given = answered.answer or failed(call, answered.error)
-    return Answer(given, answered.bill.seconds, cost=answered.bill.cost if has_prices else None)
+    return Answer(given, answered.seconds, cost=answered.cost if has_prices else None)
 
 
 def _pass_on(waiting: asyncio.Future[Result], done: asyncio.Future[Result]) -> None:
