@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Group, RenderableType
 
-from driftledger.components.checkpoints import hashed_anew
+from driftledger.components.checkpoints import forget_sha256
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
@@ -131,7 +131,6 @@ class Verified(NamedTuple):
         }
 
 
-@hashed_anew()
 def verify(
     project: Project, run: str | None, reach: Reach = HERE, *, regenerated: int = 0, seed: int | None = None
 ) -> Verified:
@@ -146,6 +145,7 @@ def verify(
     from driftledger.ledger.verify.links import check_links
     from driftledger.ledger.verify.recompute import recompute
 
+    forget_sha256()
     if not reach.trust:  # else the checkout names repositories that are asked with the reader's token
         os.environ["HF_HUB_OFFLINE"] = "1"
     contents = Contents(project.root, reach)
