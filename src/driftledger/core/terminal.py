@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 from tqdm import tqdm
 
-from driftledger.core.text import as_many, figure, for_line  # noqa: F401  # the first two: removed at the end
+from driftledger.core.text import for_line
 
 HEAD, QUIET, GOOD, BAD, DOUBT = "bold", "dim", "green", "red", "yellow"
 """Styles."""
@@ -81,17 +81,6 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Table:
     for name, text in pairs:
         made.add_row(line(name), line(text))
     return made
-
-
-def clock(seconds: float) -> str:
-    """Minutes and seconds, and hours where there are some.
-
-    >>> clock(130), clock(3661)
-    ('2:10', '1:01:01')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 class _WholeLines:
