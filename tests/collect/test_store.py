@@ -88,9 +88,9 @@ def test_known_results_are_restored_unless_they_are_stored(tmp_path: Path) -> No
     image = ImageFile(path, sha256_file(path))
     recorded = Result(Outcome.OK, image=image)
     known = [
-        (key(1), Context("d", "s1", 1), Result(Outcome.OK, text="recorded")),
-        (key(2), Context("d", "s2", 1), recorded),
-        (key(3), Context("d", "s3", 1), Result(Outcome.FAILED, error="timeout")),
+        (key(1).digest, Context("d", "s1", 1), Result(Outcome.OK, text="recorded")),
+        (key(2).digest, Context("d", "s2", 1), recorded),
+        (key(3).digest, Context("d", "s3", 1), Result(Outcome.FAILED, error="timeout")),
     ]
     with CallStore(tmp_path / "store") as store:
         store.put([finished(1, "asked")])

@@ -55,7 +55,7 @@ def test_every_parameter_of_a_stage_is_there(resolved: Resolved) -> None:
         for key in each["data/resolved.json"]
         for model in ("regions_medium", "blind")
     ]
-    assert len({*named}) == 1 + 2 + 2 + 2
+    assert len({*named}) == 1 + 2 + 2 + 1
     for key in named:
         found = noted
         for part in key.split("."):

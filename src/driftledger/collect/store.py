@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from driftledger.collect.call import Call, CallKey, Context, Cost, Finished, Result, Spent
+from driftledger.collect.call import Call, Context, Cost, Finished, Result, Spent
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.files import write_bytes, write_json
@@ -180,7 +180,11 @@ class CallStore:
         with self._transaction():
             for item, result in zip(items, results, strict=True):
                 if result.outcome is not Outcome.FAILED:
-                    self._insert(item.key, item.context, result, item.cost)
+                    key = item.key
+                    asked = canonical_json({"input": key.input, "images": list(key.images), "seed": key.seed})
+                    spec = canonical_json(dict(key.component))
+                    self._db.execute("INSERT OR IGNORE INTO components VALUES (?, ?)", (key.fingerprint, spec))
+                    self._insert((key.digest, key.fingerprint, key.role, asked), item.context, result, item.cost)
             for component, (attempts, cost) in (spent or {}).items():
                 self._db.execute(
                     "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
@@ -200,32 +204,35 @@ class CallStore:
             raise self._full(error) from None
         return image
 
-    def restore(self, known: Iterable[tuple[CallKey, Context, Result]]) -> int:
-        """Store results that an earlier run recorded, unless they are stored already; return how many were new.
+    def restore(self, known: Iterable[tuple[str, Context, Result]]) -> int:
+        """Store results that records tell of, unless they are stored already; return how many were new.
 
         Args:
-            known: a call's key, with the result; its image is copied.
+            known: the digest of a call's key, with the result; its image is copied.
 
         Raises:
             StoreError: the disk is full or cannot be written.
         """
-        by_digest = {key.digest: (key, context, result) for key, context, result in known}
-        new = list[Finished]()
-        for digest, (key, context, result) in by_digest.items():
-            if result.outcome is not Outcome.FAILED and self.find(digest) is None:
-                image = result.image and self._keep_image(result.image.path.read_bytes())
-                new.append(Finished(key, context, replace(result, image=image), None, Cost(0.0)))
-        return len(self.put(new))
+        new = {
+            digest: (context, replace(result, image=result.image and self._keep_image(result.image.path.read_bytes())))
+            for digest, context, result in known
+            if result.outcome is not Outcome.FAILED and self.find(digest) is None
+        }
+        with self._transaction():
+            for digest, (context, result) in new.items():
+                self._insert((digest, None, None, None), context, result, Cost(0.0))
+        return len(new)
 
-    def _insert(self, key: CallKey, context: Context, result: Result, cost: Cost) -> None:
-        """Add a row; it replaces one whose image was lost."""
-        asked = canonical_json({"input": key.input, "images": list(key.images), "seed": key.seed})
-        spec = canonical_json(dict(key.component))
-        self._db.execute("INSERT OR IGNORE INTO components VALUES (?, ?)", (key.fingerprint, spec))
+    def _insert(self, made_of: Sequence[str | None], context: Context, result: Result, cost: Cost) -> None:
+        """Add a row; it replaces one whose image was lost.
+
+        Args:
+            made_of: the digest of the call's key; the component's fingerprint, the role and what was asked, if known.
+        """
         row = result.to_row()
         self._db.execute(
             "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (key.digest, key.fingerprint, key.role, asked, *context, canonical_json(row), row["image"], *cost),
+            (*made_of, *context, canonical_json(row), row["image"], *cost),
         )
 
     def count(self) -> int:
