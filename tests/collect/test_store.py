@@ -20,11 +20,9 @@ from tests.conftest import draw
 from tests.support.full_disk import no_file_longer_than
 from tests.support.stores import found, stored_rows
 
-SPEC = {"provider": "seer", "version": "1", "settings": {}, "identity": {}}
-
 
 def key(number: int) -> CallKey:
-    return CallKey("f" * 64, "describe", f"What is {number}?", ("a" * 64,), None, SPEC)
+    return CallKey("f" * 64, "describe", f"What is {number}?", ("a" * 64,), None)
 
 
 def finished(number: int, text: str = "a cat", *, png: bytes | None = None, **changes: object) -> Finished:

@@ -34,7 +34,7 @@ VERSION = 4
 _SCHEMA = (
     """CREATE TABLE calls (
         key TEXT PRIMARY KEY,
-        component TEXT,             -- fingerprint
+        component TEXT,             -- fingerprint; NULL, as role and asked, for a result that only a record tells of
         role TEXT,
         asked TEXT,                 -- canonical JSON: input, images, seed
         dataset TEXT NOT NULL, sample TEXT NOT NULL, t INTEGER NOT NULL,  -- context, not part of the key
@@ -43,7 +43,6 @@ _SCHEMA = (
         seconds REAL NOT NULL, input_tokens INTEGER, output_tokens INTEGER, cost REAL
     )""",
     "CREATE INDEX calls_by_sample ON calls (sample, role, t)",
-    "CREATE TABLE components (fingerprint TEXT PRIMARY KEY, spec TEXT NOT NULL)",
     """CREATE TABLE spent (           -- attempts at services, failed ones included, by the store that made them
         component TEXT, store TEXT, attempts INTEGER NOT NULL, cost REAL NOT NULL, PRIMARY KEY (component, store)
     )""",
@@ -182,8 +181,6 @@ class CallStore:
                 if result.outcome is not Outcome.FAILED:
                     key = item.key
                     asked = canonical_json({"input": key.input, "images": list(key.images), "seed": key.seed})
-                    spec = canonical_json(dict(key.component))
-                    self._db.execute("INSERT OR IGNORE INTO components VALUES (?, ?)", (key.fingerprint, spec))
                     self._insert((key.digest, key.fingerprint, key.role, asked), item.context, result, item.cost)
             for component, (attempts, cost) in (spent or {}).items():
                 self._db.execute(
@@ -266,7 +263,6 @@ class CallStore:
     def _merge_rows(self) -> "Merged":
         both = self._db.execute("SELECT a.result, b.result FROM calls a JOIN other.calls b USING (key)")
         other = sum(_answer(ours) != _answer(theirs) for ours, theirs in both if ours != theirs)
-        self._db.execute("INSERT OR IGNORE INTO components SELECT * FROM other.components")
         self._db.execute(
             "INSERT INTO spent SELECT * FROM other.spent WHERE true ON CONFLICT DO UPDATE "
             "SET attempts = max(attempts, excluded.attempts), cost = max(cost, excluded.cost)"
