@@ -98,7 +98,7 @@ class _WholeLines:
 
 
 class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs only
-    """tqdm over component calls, and how many of them each component has made; for no calls nothing.
+    """tqdm over the calls that are made at most, and how many each component has made; for no calls nothing.
 
     In a file or a log it prints whole lines, at most one in ten seconds.
     """
@@ -117,10 +117,6 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
             ascii=not watched,
             disable=not total,
         )
-
-    def skip(self, calls: int) -> None:
-        """Take calls off the total that will not be made after all."""
-        self.total = (self.total or 0) - calls
 
     def count(self, name: str, calls: int, cost: float = 0.0) -> None:
         """Add to the calls that a component has made, and to what they have cost."""
