@@ -133,11 +133,11 @@ LACKING = {
         "models",
         "import not_installed_here",
         "Whole",
-        "imports not_installed_here, which",
+        "own_lacking cannot be imported: there is no module 'not_installed_here' in ",
     ),
     "what is raised": ("models", "1 / 0", "Whole", "cannot be imported (ZeroDivisionError: division by zero in "),
     "an exit": ("models", "raise SystemExit(3)", "Whole", "cannot be imported (SystemExit: 3 in "),
-    "no Python": ("models", "def f(:", "Whole", "cannot be imported (SyntaxError: invalid syntax in "),
+    "no Python": ("models", "def f(:", "Whole", "cannot be imported (SyntaxError: invalid syntax ("),
 }
 
 
@@ -225,5 +225,5 @@ def test_two_distributions_of_one_name_are_told_apart_by_people(
         install(tmp_path / name, f"own-{name}", "1", {"generators": {"plain_colour": f"own_{name}:Plain"}})
         monkeypatch.syspath_prepend(tmp_path / name)
     sentence = said(tmp_path, "generators", "plain_colour")
-    assert "'plain_colour' is offered by own-one and own-two; uninstall one, or name it by its place" in sentence
+    assert "'plain_colour' is own_one:Plain and own_two:Plain; uninstall one, or name it by its place" in sentence
     assert project(tmp_path, "generators", "painter").settings.generator("mine").provider == "painter"
