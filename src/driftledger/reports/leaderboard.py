@@ -191,17 +191,13 @@ def by_kind(table: Table, parts: Sequence[Part]) -> dict[str, list[Cells]]:
     return {kind: rows for kind, rows in kinds.items() if rows}
 
 
-def side_by_side(part: Part, *, headlines: bool = False) -> Table | None:
-    """A benchmark's metrics on all data and through all components; None without any.
-
-    Args:
-        headlines: show all headlines rather than those that the specification names.
-    """
+def side_by_side(part: Part) -> Table | None:
+    """A benchmark's metrics on all data and through all components; None without any."""
     spec = part.spec
     columns = [
         column._replace(head=f"{column.head} on {column.blocks[0].on}")
         for metric in spec.metrics
-        if (metric.headline or metric.compared if headlines else metric.key in (spec.across or spec.glanced))
+        if metric.key in (spec.across or spec.glanced)
         for column in _columns(spec, part.blocks, metric)
     ]
     title = f"{spec.title} on all data, through all components; each column has its own ranks; in brackets {BRACKETS}"
