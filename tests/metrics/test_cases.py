@@ -17,7 +17,6 @@ import pytest
 from driftledger.metrics import (
     agreement,
     capabilities,
-    confusion,
     drift,
     naming,
     neighbours,
@@ -89,11 +88,6 @@ def of_capabilities(case: Any) -> Compared:
         yield list(measured), list(case[function.__name__])
         for name, expected in case[function.__name__].items():
             yield tuple(measured[name]), tuple(map(number, expected))
-
-
-def of_confusion(case: Any) -> Compared:
-    found = confusion.confused_pairs(case["labels"], case["predicted"])
-    yield [[*pair, pair.rate] for pair in found], case["expected"]
 
 
 def of_structural(case: Any) -> Compared:

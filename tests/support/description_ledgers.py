@@ -79,9 +79,6 @@ def trac_score(description: str = "short", text_encoder: str = "reader", **chang
         "total": 1,
         "coverage": 1.0,
         "details": {
-            "confused": [
-                {"first": "=one", "second": "seven", "first_as_second": 2, "second_as_first": 1, "rate": 12.5}
-            ],
             "headline": condition_name(asked["max_tokens"][0], max(asked["shots"], default=0)),
         },
         "inputs": {
@@ -165,7 +162,7 @@ def fidelity_score(**changes: Any) -> Score:
         "keys": KEYS,
         "components": {"model": component("seer"), "generator": BRUSH, "encoder": component("eye")},
         "metrics": {"image_similarity": 71.0, "ssim": 31.5, "frechet_eye": 4.5, "human": 3.5},
-        "groups": {"category": {"round": {"ssim": 31.5}}, "agreement": {"ssim": {"spearman": 0.5, "n": 2.0}}},
+        "groups": {"category": {"round": {"ssim": 31.5}}},
         "outcomes": {"ok": 1, "refused": 1},
         "scored": 1,
         "total": 2,

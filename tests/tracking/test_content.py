@@ -100,7 +100,7 @@ def test_artifacts_have_every_number_and_every_prompt(tmp_path: Path) -> None:
     assert json.loads(files["scores.json"])[place] == run.lineages[0].score.model_dump(mode="json")
     assert json.loads(files["prompts.json"])[place]["describe_prompt"] == "Describe it."
     table = files[f"{place}/chain.csv"]
-    assert b",description," in table.splitlines()[0]
+    assert b",model: text," in table.splitlines()[0]
     assert b",'=a disc," in table
 
 

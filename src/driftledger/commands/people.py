@@ -53,10 +53,11 @@ def ratings(
         name: project.root / spec.collects[0].at({"dataset": dataset, "model": name, "generator": run.generators[0]})
         for name in run.models
     }
-    summary = write_sheet(project.root / section.ratings, to_rate(dataset, folders, run.seed, samples), rater)
+    rows = to_rate(dataset, folders, run.seed, samples)
+    waiting, rated = write_sheet(project.root / section.ratings, rows, rater)
     images = f"{spec.data.at({'dataset': dataset})}/images"
     meaning = "\n".join(f"  {rating}  {what}" for rating, what in RUBRIC.items())
-    counts = f"{section.ratings}: {summary.to_rate} descriptions to rate, {summary.rated} rated"
+    counts = f"{section.ratings}: {waiting} descriptions to rate, {rated} rated"
     typer.echo(for_terminal(f"{counts}; the images are {images}/<sample>.png\n{meaning}"))
 
 

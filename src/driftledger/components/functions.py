@@ -18,14 +18,12 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 import numpy as np
 from PIL import Image
 
-from driftledger.components.base import Component, Encoder, Generator, Model, frechet_name_of
+from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.registry import LONGEST, Provided, import_place, place_of
+from driftledger.core.registry import LONGEST, Provided, import_place
 from driftledger.core.types import Conversation, Float32, Generated, ImageFile, PromptUsage, Reply
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
-
-Made = TypeVar("Made", bound=Provided)
 
 _NUMBERS = itertools.count(1)
 
@@ -37,15 +35,13 @@ class _OfFunctions(Provided, ABC):
     number: ClassVar[int]
     """Tells it from all others that this process made."""
 
-    @classmethod
-    def is_named(cls, name: str) -> None:
-        cls.__name__ = cls.__qualname__ = name
-        cls.provider = place_of(cls)
-
     def call(self, name: str, *given: Any) -> Any:
         """What one of the functions makes of something, with the settings that it takes."""
         fn = self.functions[name]
         return fn(*given, **{setting: getattr(self, setting) for setting in _settings_of(fn)})
+
+
+Made = TypeVar("Made", bound=_OfFunctions)
 
 
 class _Component(_OfFunctions, Component, ABC):
@@ -89,12 +85,6 @@ class FunctionGenerator(_Component, Generator):
 
 class FunctionEncoder(_Component, Encoder):
     """An encoder whose towers functions are."""
-
-    @classmethod
-    def is_named(cls, name: str) -> None:
-        super().is_named(name)
-        if "images" in cls.functions:
-            cls.frechet_name = frechet_name_of(cls.provider)
 
     def features(self, tower: str, given: Sequence[Any]) -> Float32:
         features = np.asarray(self.call(tower, [*given]), dtype=np.float32)
@@ -166,7 +156,11 @@ def generator(fn: Callable[..., Image.Image | Generated], *, version: str = "1")
 
 
 def encoder(
-    images: Callable[..., Any] | None = None, texts: Callable[..., Any] | None = None, *, version: str = "1"
+    images: Callable[..., Any] | None = None,
+    texts: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    version: str = "1",
 ) -> type[FunctionEncoder]:
     """An encoder of a function that takes a list of images, one that takes a list of texts, or both.
 
@@ -178,6 +172,7 @@ def encoder(
            [10.,  1.]], dtype=float32)
 
     Args:
+        name: what it is called in its module, where that is not the name of its first function.
         version: as in :func:`model`.
 
     Raises:
@@ -194,7 +189,7 @@ def encoder(
         members["read_texts"] = lambda self, texts: [
             PromptUsage(len(text.split()), len(text.split())) for text in texts
         ]
-    return _made(FunctionEncoder, functions, members)
+    return _made(FunctionEncoder, functions, members, name)
 
 
 def dataset(fn: Callable[..., Iterable[Any]]) -> type[FunctionDataset]:
@@ -212,7 +207,9 @@ def dataset(fn: Callable[..., Iterable[Any]]) -> type[FunctionDataset]:
     return _made(FunctionDataset, {"dataset": fn}, {})
 
 
-def _made(base: type[Made], functions: dict[str, Callable[..., Any]], members: dict[str, Any]) -> type[Made]:
+def _made(
+    base: type[Made], functions: dict[str, Callable[..., Any]], members: dict[str, Any], name: str | None = None
+) -> type[Made]:
     """A class whose work the functions do, with a field for each of their keyword-only arguments."""
     if not all(callable(fn) for fn in functions.values()) or not functions:
         raise ConfigError(f"{base.__name__} is made of functions; give one")
@@ -222,19 +219,18 @@ def _made(base: type[Made], functions: dict[str, Callable[..., Any]], members: d
     for fn in functions.values():
         hints |= get_type_hints(fn, include_extras=True)
         settings |= _settings_of(fn)
-    if taken := sorted(name for name in settings if hasattr(base, name) or name in base.model_fields):
+    if taken := sorted(setting for setting in settings if hasattr(base, setting) or setting in base.model_fields):
         raise ConfigError(f"{first.__qualname__}: a setting cannot be called {taken[0]!r}; rename the argument")
-    variables = {"functions": functions, "number": next(_NUMBERS), **members}
     space = {
         "__module__": first.__module__,
-        "__qualname__": first.__qualname__[:LONGEST],
+        "__qualname__": name or first.__qualname__[:LONGEST],
         "__doc__": first.__doc__,
-        "__annotations__": {name: hints.get(name, Any) for name in settings}
-        | {name: ClassVar[Any] for name in variables if not name.startswith(("encode_", "read_"))},
-        **{name: default for name, default in settings.items() if default is not Parameter.empty},
-        **variables,
+        "__annotations__": {setting: hints.get(setting, Any) for setting in settings},
+        **{setting: default for setting, default in settings.items() if default is not Parameter.empty},
+        **members,
     }
-    made: type[Made] = type(base)(first.__name__, (base,), space)  # type: ignore[misc]
+    made: type[Made] = type(base)(name or first.__name__, (base,), space)  # type: ignore[misc]
+    made.functions, made.number = functions, next(_NUMBERS)
     return made
 
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
@@ -98,7 +98,6 @@ class Admission(NamedTuple):
     """An attempt that a budget has room for, and ``most`` that it may cost."""
 
     most: float
-    number: int = 0
 
 
 class Budget(Protocol):
@@ -118,45 +117,31 @@ class Meter:
         self._limits = limits
         self._title = title
         self._reserved = 0.0
-        self._under_way = 0
-        self._settled = asyncio.Condition()
 
     async def admit(self, most: float) -> Admission:
-        """Count an attempt that costs ``most`` at its dearest.
+        """Count an attempt that costs ``most`` at its dearest, beside those under way at their dearest.
 
         Raises:
             BudgetError: it does not fit.
         """
-        async with self._settled:
-            limits = self._limits
-            while True:
-                if limits.max_calls is not None and self.calls >= limits.max_calls:
-                    raise BudgetError(
-                        f"{self._title}: limits.max_calls = {limits.max_calls} is used up; finished calls are stored: "
-                        "raise it in params.yaml and run again"
-                    )
-                if limits.max_cost is None or self.cost + self._reserved + most <= limits.max_cost:
-                    break
-                if not self._under_way:
-                    raise BudgetError(
-                        f"{self._title}: {self.cost:.4f} is spent and the next call may cost {most:.4f}: more than "
-                        f"limits.max_cost = {limits.max_cost}; finished calls are stored: raise it in params.yaml and "
-                        "run again"
-                    )
-                await self._settled.wait()  # what is under way may turn out cheaper
-            self.calls += 1
-            self._reserved += most
-            self._under_way += 1
+        limits, spent = self._limits, self.cost + self._reserved
+        why = ""
+        if limits.max_calls is not None and self.calls >= limits.max_calls:
+            why = f"limits.max_calls = {limits.max_calls} is used up"
+        elif limits.max_cost is not None and spent + most > limits.max_cost:
+            why = f"{spent:.4f} is spent or under way, and the next call may cost {most:.4f}: more than limits.max_cost"
+            why += f" = {limits.max_cost}"
+        if why:
+            raise BudgetError(f"{self._title}: {why}; finished calls are stored: raise it in params.yaml and run again")
+        self.calls += 1
+        self._reserved += most
         return Admission(most)
 
     async def settle(self, admission: Admission, cost: float | None) -> None:
         """Count what an attempt has cost; None: it was not made after all."""
-        async with self._settled:
-            self._reserved -= admission.most
-            self._under_way -= 1
-            self.calls -= cost is None
-            self.cost += cost or 0.0
-            self._settled.notify_all()
+        self._reserved -= admission.most
+        self.calls -= cost is None
+        self.cost += cost or 0.0
 
 
 class ServiceClient:
@@ -306,10 +291,6 @@ class ServiceClient:
         return seconds
 
 
-OneReply: TypeAlias = Callable[[Conversation], Awaitable[Reply]]
-OneImage: TypeAlias = Callable[[str, int], Awaitable[Generated]]
-
-
 class RemoteComponent(Component):
     """A model or a generator behind a service: the same interface, with one call as an awaitable underneath."""
 
@@ -332,15 +313,20 @@ class RemoteComponent(Component):
     def connect(self) -> AbstractAsyncContextManager[Callable[..., Awaitable[Any]]]:
         """A client, open for as long as the context lasts; what it yields makes one attempt at one call.
 
-        That function raises :class:`TransientError` for what may pass, :class:`ServiceError` for what would meet every
-        call, and answers with an outcome for everything else. It does not retry and does not sleep.
+        That function takes a conversation, or a prompt and a seed. It raises :class:`TransientError` for what may pass,
+        :class:`ServiceError` for what would meet every call, and answers with an outcome for everything else. It does
+        not retry and does not sleep.
         """
 
     def line(self, budget: Budget | None = None) -> ServiceClient:
         """A line to the service; without a budget that others share, one that begins with this line."""
         return ServiceClient(self.limits, self.prices, budget or Meter(self.limits, self.title))
 
-    def ask_all(self, calls: Sequence[tuple[tuple[Any, ...], Usage]]) -> list[Answered[Any]]:
+    @abstractmethod
+    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Any:
+        """What a call gives that gives no text and no image."""
+
+    def ask_all(self, calls: Sequence[tuple[tuple[Any, ...], Usage]]) -> list[Any]:
         """Make calls side by side, each given by its arguments and by what it may consume."""
 
         async def answers() -> list[Answered[Any]]:
@@ -348,34 +334,32 @@ class RemoteComponent(Component):
             async with self.connect() as once:
                 return await asyncio.gather(*(line.call(partial(once, *given), most) for given, most in calls))
 
-        return asyncio.run(answers())
+        return [each.answer or self.nothing(Outcome.FAILED, each.error) for each in asyncio.run(answers())]
 
 
 class RemoteModel(RemoteComponent, Model):
     """A model behind a service."""
 
     @abstractmethod
-    def connect(self) -> AbstractAsyncContextManager[OneReply]: ...
-
-    @abstractmethod
     def expected(self, conversation: Conversation) -> Usage:
         """The most that answering ``conversation`` may consume, by estimate; its ``max_tokens`` bounds the answer."""
 
+    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Reply:
+        return Reply("", outcome, error=error, usage=usage)
+
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        answered = self.ask_all([((each,), self.expected(each)) for each in conversations])
-        return [each.answer or Reply("", Outcome.FAILED, error=each.error) for each in answered]
+        return self.ask_all([((each,), self.expected(each)) for each in conversations])
 
 
 class RemoteGenerator(RemoteComponent, Generator):
     """A generator behind a service."""
 
     @abstractmethod
-    def connect(self) -> AbstractAsyncContextManager[OneImage]: ...
-
-    @abstractmethod
     def expected(self, prompt: str) -> Usage:
         """The most that drawing ``prompt`` may consume, by estimate."""
 
+    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Generated:
+        return Generated(None, outcome, error=error, usage=usage)
+
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        calls = [(each, self.expected(each[0])) for each in zip(prompts, seeds, strict=True)]
-        return [each.answer or Generated(None, Outcome.FAILED, error=each.error) for each in self.ask_all(calls)]
+        return self.ask_all([(each, self.expected(each[0])) for each in zip(prompts, seeds, strict=True)])

@@ -40,7 +40,6 @@ OURS: dict[str, dict[str, str]] = {
         "dinov2": "driftledger.components.encoders:DINOv2",
         "clip": "driftledger.components.encoders:CLIP",
         "open_clip": "driftledger.components.encoders:OpenCLIP",
-        "dreamsim": "driftledger.components.encoders:DreamSim",
         "sentence": "driftledger.components.encoders:Sentence",
         "inception": "driftledger.components.encoders:Inception",
     },
@@ -66,6 +65,7 @@ EXTRAS = {
     "safetensors": "torch",
     "openai": "openai",
     "openpyxl": "xlsx",
+    "ray": "ray",
     "torch": "torch",
     "torchvision": "torch",
     "transformers": "torch",
@@ -75,6 +75,7 @@ EXTRAS = {
     "open_clip": "open_clip",
     "sentence_transformers": "sentence",
     "cleanfid": "fid",
+    "vllm": "vllm",
     "inspect_ai": "inspect",
 }
 """Top-level module of an optional library → the extra of this package that installs it."""
@@ -90,10 +91,6 @@ class Provided(Strict):
         super().__init_subclass__(**arguments)
         if "provider" not in cls.__dict__:  # what it inherits is the name of another class
             cls.provider = place_of(cls)
-
-    @classmethod
-    def is_named(cls, name: str) -> None:
-        """Learn the name that it has in its module: a class knows its own; one made of functions learns it here."""
 
 
 def is_place(provider: str) -> bool:
@@ -148,8 +145,6 @@ def import_place(place: str, folder: Path | None = None) -> Any:
             where = getattr(sys.modules[module], "__file__", None) or "a package without code"
             raise ConfigError(f"{module} ({where}) has no {name}; name one of its classes")
         named = getattr(named, word)
-    if isinstance(named, type) and issubclass(named, Provided):
-        named.is_named(name)
     return named
 
 

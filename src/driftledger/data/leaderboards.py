@@ -70,7 +70,7 @@ def _chosen(folders: Iterable[Path]) -> list[Path]:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    for place, cells in read_table(path).rows([]):
+    for place, cells in read_table(path).rows:
         yield f"{path.parent}: {place}", {name.casefold(): cell.strip() for name, cell in cells.items()}
 
 

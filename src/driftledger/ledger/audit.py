@@ -14,30 +14,32 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from driftledger.benchmarks.base import ROLES, SCORES, Metric, base_role
+from driftledger.benchmarks.records import CollectedCard
 from driftledger.benchmarks.registry import benchmark, find_score
 from driftledger.benchmarks.score import HIGH, LOW, SCORE, STD, Interval, Score, base_key, interval_of
 from driftledger.benchmarks.selection import Selected
 from driftledger.core.canonical import canonical_json, md5_bytes, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError, LedgerError, first_few
-from driftledger.core.files import parse_json
+from driftledger.core.files import Record, parse_json, read_json
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
-from driftledger.core.text import for_line
 from driftledger.data.datasets.decode import decode
-from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage, read_all_evidence
-from driftledger.ledger.lock import LOCK, LockEntry, parse_lock
+from driftledger.data.question_sets.files import QuestionSetCard
+from driftledger.data.records import DatasetCard
+from driftledger.ledger.lineage import Evidence, Folder, Lineage, read_all_evidence
+from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.objects.files import Tree, Workspace
 from driftledger.ledger.objects.git import Commit, CommitTree, Git
-from driftledger.ledger.objects.reach import HERE, Reach
-from driftledger.ledger.published import read_published
+from driftledger.ledger.published import Published, read_published
+from driftledger.project.project import Project
 
-_LISTS = {
-    "samples.jsonl": ("sample", "sha256", "file", "dataset.json"),
-    "questions.jsonl": ("question", "image_sha256", "image", "question_set.json"),
-    "records.jsonl": ("drawn", "image_sha256", "image", "components.json"),
+_LISTS: dict[str, tuple[str, str, str, str, type[Record]]] = {
+    "samples.jsonl": ("sample", "sha256", "file", "dataset.json", DatasetCard),
+    "questions.jsonl": ("question", "image_sha256", "image", "question_set.json", QuestionSetCard),
+    "records.jsonl": ("drawn", "image_sha256", "image", "components.json", CollectedCard),
 }
-"""A file that lists images → what these are; the fields with the hash and the file; what the folder was made with."""
+"""A file that lists images → what these are; the fields with the hash and the file; the card beside it, and its type.
+"""
 _VALUE = re.compile(r"(-?\d*(?:[.,](\d+))?) ?%?")
 _MOST_PIXELS = 100_000_000
 
@@ -88,9 +90,9 @@ class RunTarget(NamedTuple):
     """A run, or the one score file or number of it that was asked for."""
 
     evidence: Evidence
-    known: Origin
     lineage: Lineage | None = None
     number: Number | None = None
+    known: Origin = "dvc.lock"
 
 
 class ImageTarget(NamedTuple):
@@ -114,51 +116,14 @@ class Offer(NamedTuple):
 
 
 class Sources:
-    """What is known of scores: in the working tree, or in one commit.
+    """What is known of the scores in a project."""
 
-    Args:
-        selected: what the runs of ``params.yaml`` are evaluated on.
-        combinations: the runs of ``params.yaml``.
-        reach: how far to go for bytes.
-        rev: the commit; without it the working tree.
-
-    Raises:
-        LedgerError: there is no such commit.
-    """
-
-    def __init__(
-        self,
-        root: Path,
-        selected: Selected | None = None,
-        combinations: Sequence[Combination] = (),
-        reach: Reach = HERE,
-        rev: str | None = None,
-    ) -> None:
-        self.root, self.contents = root, Contents(root, reach)
-        self.selected, self.combinations = selected or Selected(), combinations
-        self.git, self._code, self.known = Git.around(root), None, "dvc.lock"
+    def __init__(self, project: Project) -> None:
+        self.root, self.git = project.root, Git.around(project.root)
+        self.contents = Contents(project.root, trust=project.own_code)
+        self.selected, self.combinations = project.selected, project.combinations
         self.incomplete = ""
         """What is wrong with a run that :attr:`current` leaves out, after a semicolon."""
-        self._tree: Tree = Workspace(root, trust=reach.trust)
-        if rev is not None:
-            commit = None if self.git is None else self.git.commit(rev)
-            if self.git is None or commit is None:
-                raise LedgerError(f"there is no commit {for_line(rev)!r:.100} here; 'git log' lists them")
-            self._tree, self.known = CommitTree(self.git, commit.id), "git"
-            self._code = CodeVersion(commit=commit.id, dirty=False)
-            paths = sorted(f"{SCORES}/{path}" for path in self._tree.listing(SCORES) if path.endswith(f"/{SCORE}"))
-            self.selected = Selected([found for path in paths if (found := find_score(path))])
-            runs = [[keys.get(role, "") for role in Combination._fields] for _, keys in self.selected.scores]
-            self.combinations = sorted({Combination(*names) for names in runs if all(names)})
-
-    known: Origin
-    _code: CodeVersion | None
-
-    @cached_property
-    def lock(self) -> dict[str, LockEntry]:
-        """The entries of ``dvc.lock``; nothing where there is none."""
-        data = self._tree.read(LOCK)
-        return {} if data is None else parse_lock(data)
 
     @cached_property
     def current(self) -> list[Evidence]:
@@ -174,14 +139,17 @@ class Sources:
             return runs
 
     @property
-    def lineages(self) -> Iterator[tuple[Evidence, Lineage]]:
+    def lineages(self) -> list[tuple[Evidence, Lineage]]:
         """Every score of the runs, once, with the first run that shows it."""
-        seen = {each.score_path: (run, each) for run in self.current[::-1] for each in run.lineages}
-        return iter([(run, each) for run in self.current for each in run.lineages if seen[each.score_path][0] is run])
+        shown: dict[str, tuple[Evidence, Lineage]] = {}
+        for run in self.current:
+            for each in run.lineages:
+                shown.setdefault(each.score_path, (run, each))
+        return [*shown.values()]
 
     def runs(self, combinations: Sequence[Combination]) -> list[Evidence]:
         """Their evidence; errors as in :func:`~driftledger.ledger.lineage.read_all_evidence`."""
-        return read_all_evidence(self.root, self.selected, combinations, self._tree, self._code)
+        return read_all_evidence(self.root, self.selected, combinations, self.contents.here)
 
     def find(self, text: str) -> RunTarget | None:
         """A run by its name, ``model/generator/encoder``, or eight or more digits of its fingerprint; one that is not
@@ -191,7 +159,7 @@ class Sources:
             LedgerError: its scores are incomplete, or several runs begin so.
         """
         if named := [each for each in self.combinations if text in (str(each), "/".join(each))]:
-            return RunTarget(self.runs(named)[0], self.known)
+            return RunTarget(self.runs(named)[0])
         if not re.fullmatch("[0-9a-f]{8,64}", text):
             return None
         here = {each.fingerprint: each for each in self.current if each.fingerprint.startswith(text)}
@@ -199,16 +167,25 @@ class Sources:
         if len(here.keys() | runs.keys()) > 1:
             raise LedgerError(f"several runs have a fingerprint that begins with {text}; give more of it")
         for evidence in here.values():
-            return RunTarget(evidence, self.known)
-        git = self.git
+            return RunTarget(evidence)
         for run in runs.values():
-            selected, last = Selected([(benchmark(each.benchmark), each.keys) for each in run.scores]), run.scores[-1]
-            for blob, commit in () if git is None else git.ever_at(f"{last.path}/{SCORE}"):
-                if git is not None and sha256_bytes(git.read(blob) or b"") == last.score:
-                    tree = CommitTree(git, commit)
-                    return RunTarget(
-                        read_all_evidence(self.root, selected, [run.combination], tree, run.code)[0], "git"
-                    )
+            if (former := self._from_git(run)) is not None:
+                return RunTarget(former, known="git")
+        return None
+
+    def _from_git(self, run: Published) -> Evidence | None:
+        """The evidence of a published run in the newest commit that has all of its scores."""
+        selected = Selected([(benchmark(each.benchmark), each.keys) for each in run.scores])
+        paths, seen = [f"{each.path}/{SCORE}" for each in run.scores], set[tuple[str | None, ...]]()
+        if (git := self.git) is None:
+            return None
+        for commit in git.commits()[::-1]:
+            blobs = tuple(git.ids(commit.id, paths))
+            if blobs in seen:
+                continue
+            seen.add(blobs)
+            if [each.score for each in run.scores] == [sha256_bytes(git.read(blob) or b"") for blob in blobs]:
+                return read_all_evidence(self.root, selected, [run.combination], CommitTree(git, commit.id))[0]
         return None
 
 
@@ -220,7 +197,7 @@ def find_run(sources: Sources, text: str) -> Evidence:
     """
     if target := sources.find(text):
         return target.evidence
-    raise LedgerError(f"there is no run {for_line(text)!r:.300}, selected in params.yaml or published")
+    raise LedgerError(f"there is no run {text!r:.300}, selected in params.yaml or published")
 
 
 def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
@@ -240,11 +217,11 @@ def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
         if image.places:
             return image
         unseen = f"; {len(image.unknown)} folders could not be searched: {image.unknown[0]}" if image.unknown else ""
-        raise LedgerError(f"{for_line(text)}: no score file, and no image of a run has its bytes{unseen}")
+        raise LedgerError(f"{text}: no score file, and no image of a run has its bytes{unseen}")
     runs = [name for each in sources.combinations for name in ("/".join(each), str(each))]
     nearest = get_close_matches(text, runs, n=3, cutoff=0.4) or runs[:3]
-    hint = f"; nearest: {for_line(', '.join(nearest))}" if nearest else ""
-    raise LedgerError(f"there is no run, score file, image or metric {for_line(text)!r:.300}{hint}{sources.incomplete}")
+    hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
+    raise LedgerError(f"there is no run, score file, image or metric {text!r:.300}{hint}{sources.incomplete}")
 
 
 def _file(sources: Sources, text: str) -> Path | None:
@@ -263,7 +240,7 @@ def _find_score_file(sources: Sources, text: str) -> RunTarget | None:
         return None
     for run, each in sources.lineages:
         if path == each.folder.path or (digest and sources.contents.manifest(each.folder).get(SCORE) == digest):
-            return RunTarget(run, sources.known, each)
+            return RunTarget(run, each)
     return None
 
 
@@ -295,10 +272,10 @@ def find_number(lineages: Sequence[Lineage], name: str) -> Number:
     found = named.get(name, [])
     if not found:
         nearest = get_close_matches(name, named, n=3, cutoff=0.4)
-        hint = f"nearest: {for_line(', '.join(nearest))}" if nearest else "'driftledger audit RUN --full' lists them"
-        raise LedgerError(f"there is no metric {for_line(name)!r:.100}; {hint}")
+        hint = f"nearest: {', '.join(nearest)}" if nearest else "'driftledger audit RUN --full' lists them"
+        raise LedgerError(f"there is no metric {name!r:.100}; {hint}")
     if len(found) > 1 and "/" not in name:
-        names = for_line(first_few([number.name for number in found]))
+        names = first_few([number.name for number in found])
         raise LedgerError(f"{len(found)} score files have a {name!r:.100}; name one: {names}")
     return found[0]
 
@@ -321,30 +298,30 @@ def find_image(sources: Sources, text: str) -> ImageTarget:
 def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[str]]:
     """Search every list of images in the folders of ``dvc.lock``."""
     places, unknown = list[dict[str, Any]](), list[str]()
-    outs = {out.path: out.md5 for entry in sources.lock.values() for out in entry.outs if out.path.startswith("data/")}
+    outs = {out.path: out.md5 for entry in locked_now(sources.root).values() for out in entry.outs}
     for out, md5 in outs.items():
+        if not out.startswith("data/"):
+            continue
         files = sources.contents.output(out, md5) if md5.endswith(".dir") else {"": ""}
         unknown += [] if files else [f"{out} (md5 {md5}) is not here; run 'dvc pull'"]
         for inside, name in (each.rsplit("/", 1) for each in files if each.rpartition("/")[2] in _LISTS):
-            role, hashed, shown, card = _LISTS[name]
+            role, hashed, shown, card, kind = _LISTS[name]
             folder = Folder(path=f"{out}/{inside}", out=out, md5=md5)
             path = sources.contents.within(folder, name)
             if path is None:
                 unknown.append(f"{folder.path}/{name} is not here; run 'dvc pull'")
             for line in [] if path is None else path.read_bytes().split(b"\n"):
-                if digest.encode() in line and (entry := _object(line)).get(hashed) == digest:
+                entry = _object(line) if digest.encode() in line else {}
+                for image in (each for each in (entry, *entry.get("results", ())) if each.get(hashed) == digest):
                     made = sources.contents.within(folder, card)
-                    place = {"role": role, "folder": folder.path, "file": str(entry.get(shown)), "entry": entry}
-                    place["card"] = {} if made is None else _object(made.read_bytes())
-                    places.append(place | {"parent": _parent(entry), "scores": _scores_of(sources, folder)})
+                    place: dict[str, Any] = {"role": role, "folder": folder.path, "file": str(image.get(shown))}
+                    place["entry"] = entry
+                    place["card"] = {} if made is None else read_json(made, kind).to_dict()
+                    parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step")
+                    before = f"drawn at t = {t - 1}" if isinstance(t, int) and t > 1 else "the original"
+                    place["parent"] = None if parent is None else f"sha256 {parent}, {before}"
+                    places.append(place | {"scores": _scores_of(sources, folder)})
     return places, unknown
-
-
-def _parent(entry: Mapping[str, Any]) -> str | None:
-    """The image that was described and then drawn, by its hash and place."""
-    parent, t = entry.get("parent_sha256"), entry.get("t")
-    where = f"drawn at t = {t - 1}" if isinstance(t, int) and t > 1 else "the original"
-    return None if parent is None else f"sha256 {parent}, {where}"
 
 
 def _scores_of(sources: Sources, folder: Folder) -> list[dict[str, Any]]:
@@ -432,8 +409,8 @@ def touched(sources: Sources, asked: Mapping[str, str | None]) -> list[dict[str,
         kind, (name, version) = next(iter(wanted.items()))
         cards = [one for _, each in sources.lineages for one in _made_with(each.score, kind)]
         there = sorted({f"{each}@{json.loads(texts)[0][:16]}" for each, texts in cards})
-        nearest = for_line(first_few(get_close_matches(name, there, n=5, cutoff=0.0))) or "none"
-        text = for_line(f"{kind} {name}{'@' if version else ''}{version}")
+        nearest = first_few(get_close_matches(name, there, n=5, cutoff=0.0)) or "none"
+        text = f"{kind} {name}{'@' if version else ''}{version}"
         raise LedgerError(f"no score was made with {text}; there are: {nearest}{sources.incomplete}")
     return sorted(found, key=lambda row: (row["first_date"] or "9", row["path"], row["md5"]))
 
@@ -458,23 +435,29 @@ def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, di
 
 def _row(path: str, md5: str, score: Score, first: Commit | None, last: Commit | None) -> dict[str, Any]:
     key, value = benchmark(score.benchmark).headline(score)
-    versions = [
-        {"role": ROLES.get(base_role(part), part), "part": part}
-        | card.model_dump(mode="json", include={"name", "fingerprint", "settings", "identity"})
-        for part, card in score.components.items()
-    ]
-    row: dict[str, Any] = {
+    shown = {"name", "fingerprint", "settings", "identity"}
+    return {
         "path": path,
         "md5": md5,
         "benchmark": score.benchmark,
         "keys": score.keys,
         "on": score.on,
+        "headline": key,
         "value": value,
+        "digest": score.inputs.data_digest,
+        "versions": [
+            {"role": ROLES.get(base_role(part), part), "part": part, **card.model_dump(mode="json", include=shown)}
+            for part, card in score.components.items()
+        ],
+        "served": {role: sorted(some) for role, some in score.served.items()},
+        "runs": [],
+        "known_from": ["git"],
+        "first_commit": first and first.id,
+        "first_date": first and first.date,
+        "last_commit": last and last.id,
+        "last_date": last and last.date,
+        "current": False,
     }
-    row |= {"digest": score.inputs.data_digest, "headline": key, "versions": versions, "runs": []}
-    row |= {"served": {role: sorted(some) for role, some in score.served.items()}, "known_from": ["git"]}
-    row |= {"first_commit": first and first.id, "first_date": first and first.date}
-    return row | {"last_commit": last and last.id, "last_date": last and last.date, "current": False}
 
 
 def _made_with(score: Score, kind: str) -> list[tuple[str, str]]:

@@ -135,7 +135,8 @@ def trac(files: ScoreFiles, found: Found) -> None:
     lengths, shots = asked["max_tokens"], [0, *asked["shots"]]
     if len(lengths) * len(shots) > MOST_CONDITIONS:
         raise ValueError(f"more than {MOST_CONDITIONS} conditions are more than the checker goes through")
-    records, encoder = files.collected["describe"].rows("records.jsonl"), Encoder(files, "text_encoder", found)
+    every, encoder = values.records(files.collected["describe"]), Encoder(files, "text_encoder", found)
+    records = [each for each in every if each["step"]]
     conditions: dict[tuple[Any, Any], list[Row]] = {}
     for each in records:
         conditions.setdefault((each.get("max_tokens"), each.get("shots", 0)), []).append(each)
@@ -174,7 +175,7 @@ def trac(files: ScoreFiles, found: Found) -> None:
         "by_shots/top1": {str(times): value for (limit, times), value in top1.items() if limit == lengths[0]},
     }
     found.put(["curves"], {name: sweep for name, sweep in sweeps.items() if len(sweep) > 1})
-    found.served("model", records, "served_model", "system_fingerprint")
+    found.served(records, "model")
 
 
 def _numbers(
@@ -213,10 +214,9 @@ def _put_headline(
         shares = _percents(np.stack([top1[here], means[here], retrieved.named[here, 0]], axis=1))
         row = dict(zip(("top1", "class_mean", "leak_rate"), shares, strict=True))
         found.put(["groups", "class", label], row | {"test": len(here), "support": retrieved.support[label]})
-    found.put(["details", "confused"], list(_confused(queries, retrieved.top1)))
     place = {query.sample: at for at, query in enumerate(queries)}
     for each in tested:
-        name = each["sample"]
+        name = each["unit"]
         extra: dict[str, Any] = {"label": labels[name], "scored": name in place}
         worth: dict[str, list[float]] = {}
         if name in place:
@@ -228,25 +228,12 @@ def _put_headline(
         found.row(name, (ALL, labels[name] if sampled else name, each["outcome"]), extra, worth)
 
 
-def _confused(queries: Sequence[Described], taken: Sequence[str | None]) -> Iterator[Row]:
-    """Pairs of classes that were taken for each other, those of the highest rate first."""
-    samples = Counter(query.label for query in queries)
-    wrong = Counter((query.label, label) for query, label in zip(queries, taken, strict=True) if label)
-    pairs = {(min(pair), max(pair)) for pair in wrong if pair[0] != pair[1]}
-    found = [(a, b, wrong[a, b], wrong[b, a], samples[a] + samples[b]) for a, b in pairs]
-    for a, b, there, back, n in sorted(found, key=lambda f: (-(f[2] + f[3]) / f[4], -(f[2] + f[3]), f[:2]))[
-        :MOST_PAIRS
-    ]:
-        rate = PERCENT * ((there + back) / n)
-        yield {"first": a, "second": b, "first_as_second": there, "second_as_first": back, "samples": n, "rate": rate}
-
-
 def _sides(records: Sequence[Row], labels: Row) -> tuple[list[Described], list[Described]]:
     """Support set, in the order of the hashes of its ids, which favours no class; and the tests of its classes."""
     sides: dict[str, list[Described]] = {"support": [], "test": []}
     for each in records:
         if (said := values.description(each)) is not None:
-            sample = each["sample"]
+            sample = each["unit"]
             sides[each["split"]].append(Described(sample, labels[sample], said))
     support, there = sorted(sides["support"], key=_order), {each.label for each in sides["support"]}
     return support, [each for each in sides["test"] if each.label in there]

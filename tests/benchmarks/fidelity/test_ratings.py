@@ -6,26 +6,23 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.fidelity.ratings import (
-    COLUMNS,
-    LONGEST_TEXT,
+    RATINGS,
     Rated,
-    Rating,
-    RatingSheetSummary,
     ToRate,
     mean_ratings,
     read_ratings,
     to_rate,
     write_sheet,
 )
+from driftledger.benchmarks.opinions import Opinion
 from driftledger.benchmarks.records import RECORDS
-from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_jsonl
-from driftledger.core.types import Outcome
+from tests.support.records import iteration
 
 HEAD = "dataset,sample,model,description,rater,rating\n"
 ROWS = [ToRate("birds", "a", "blind", "A bird."), ToRate("birds", "b", "blind", "=cmd()")]
@@ -50,14 +47,14 @@ def rate(path: Path, *ratings: int | str, separator: str = ",") -> None:
     path.write_bytes(("\ufeff" + out.getvalue()).encode())
 
 
-def given_to(rater: str, rating: int, sample: str = "a", description: str = "A bird.") -> Rating:
-    return Rating("birds", sample, "blind", description, rater, rating)
+def given_to(rater: str, rating: int, sample: str = "a", description: str = "A bird.", line: int = 2) -> Opinion:
+    return Opinion(line, ("birds", sample, "blind"), description, rater, rating)
 
 
 def test_ratings_are_read_as_spreadsheets_save_them(sheet: Path):
     for separator in ",;\t":
         sheet.unlink(missing_ok=True)
-        assert write_sheet(sheet, ROWS, "ann") == RatingSheetSummary(to_rate=2, rated=0)
+        assert write_sheet(sheet, ROWS, "ann") == (2, 0)
         rate(sheet, 5, "", separator=separator)
         assert read_ratings(sheet) == [given_to("ann", 5)]
 
@@ -85,7 +82,7 @@ WRONG = {
     "of nothing": (HEAD + "d,,m,text,ann,3\n", "line 2: there is a rating, and 'sample' is empty"),
     "twice": (
         HEAD + "d,s,m,text,ann,3\nd,s,m,text,bob,3\nd,s,m, text ,ann,3\n",
-        "line 4: 'ann' has rated sample 's' by 'm' in line 2 already; remove one of the two",
+        "line 4: 'ann' has a rating of 'd · s · m' in line 2 already; remove one of the two",
     ),
     "a comma": (HEAD + "d,s,m,a cat, a dog,ann,3\n", "line 2 has 7 cells"),
 }
@@ -114,8 +111,8 @@ def test_means_over_raters():
     ratings = [
         *(given_to("ann", 5), given_to("bob", 4), given_to("cid", 4)),
         given_to("ann", 1, "b", "Another."),
-        given_to("bob", 3, "b", "Another.")._replace(dataset="dogs"),
-        given_to("bob", 3, "b", "Another.")._replace(model="regions"),
+        given_to("bob", 3, "b", "Another.")._replace(place=("dogs", "b", "blind")),
+        given_to("bob", 3, "b", "Another.")._replace(place=("birds", "b", "regions")),
     ]
     texts = {"b": "Another.", "a": "A bird.", "c": "Nobody rated it.", "d": None}
     assert mean_ratings(ratings, "birds", "blind", texts) == Rated({"b": 1.0, "a": 13 / 3}, 4, 3, 0)
@@ -129,23 +126,23 @@ def test_a_rating_of_another_text_is_stale():
 
 
 def test_a_new_sheet(sheet: Path):
-    assert write_sheet(sheet, ROWS, "ann") == RatingSheetSummary(2, 0)
+    assert write_sheet(sheet, ROWS, "ann") == (2, 0)
     assert cells_of(sheet) == [
-        list(COLUMNS),
+        list(RATINGS.columns),
         ["birds", "a", "blind", "A bird.", "ann", ""],
         ["birds", "b", "blind", "'=cmd()", "ann", ""],
     ]
     before = sheet.read_bytes(), sheet.stat().st_mtime_ns
-    assert write_sheet(sheet, ROWS, "ann") == RatingSheetSummary(2, 0)
+    assert write_sheet(sheet, ROWS, "ann") == (2, 0)
     assert (sheet.read_bytes(), sheet.stat().st_mtime_ns) == before
 
 
 def test_what_is_rated_stays_and_what_is_missing_is_added(sheet: Path):
     write_sheet(sheet, ROWS[:1], "ann")
     rate(sheet, 3)
-    assert write_sheet(sheet, ROWS, "ann") == RatingSheetSummary(to_rate=1, rated=1)
-    assert write_sheet(sheet, ROWS, None) == RatingSheetSummary(to_rate=1, rated=1)
-    assert write_sheet(sheet, ROWS, "bob") == RatingSheetSummary(to_rate=2, rated=0)
+    assert write_sheet(sheet, ROWS, "ann") == (1, 1)
+    assert write_sheet(sheet, ROWS, None) == (1, 1)
+    assert write_sheet(sheet, ROWS, "bob") == (2, 0)
     assert [row[1:] for row in cells_of(sheet)[1:]] == [
         ["a", "blind", "A bird.", "ann", "3"],
         ["b", "blind", "'=cmd()", "ann", ""],
@@ -153,25 +150,26 @@ def test_what_is_rated_stays_and_what_is_missing_is_added(sheet: Path):
         ["b", "blind", "'=cmd()", "bob", ""],
     ]
     rate(sheet, 3, 4, "", 5)
-    assert write_sheet(sheet, [], "bob") == RatingSheetSummary(0, 0)
-    assert [(each.rater, each.rating) for each in read_ratings(sheet)] == [("ann", 3), ("ann", 4), ("bob", 5)]
+    assert write_sheet(sheet, [], "bob") == (0, 0)
+    assert [(each.rater, each.number) for each in read_ratings(sheet)] == [("ann", 3), ("ann", 4), ("bob", 5)]
 
 
 def test_another_text_needs_another_rating(sheet: Path):
     write_sheet(sheet, ROWS, "ann")
     rate(sheet, 3, "")
     changed = [row._replace(description="A dog.") for row in ROWS]
-    assert write_sheet(sheet, changed, "ann") == RatingSheetSummary(to_rate=2, rated=0)
+    assert write_sheet(sheet, changed, "ann") == (2, 0)
     assert [row[1:] for row in cells_of(sheet)[1:]] == [
         ["a", "blind", "A bird.", "ann", "3"],
-        ["b", "blind", "A dog.", "ann", ""],
+        ["b", "blind", "'=cmd()", "ann", ""],
         ["a", "blind", "A dog.", "ann", ""],
+        ["b", "blind", "A dog.", "ann", ""],
     ]
-    rate(sheet, 3, "", 1)
+    rate(sheet, 3, "", 1, "")
     ratings = read_ratings(sheet)
     assert mean_ratings(ratings, "birds", "blind", {"a": "A dog."}) == Rated({"a": 1.0}, 1, 1, stale=1)
     assert mean_ratings(ratings, "birds", "blind", {"a": "A bird."}) == Rated({"a": 3.0}, 1, 1, stale=1)
-    assert write_sheet(sheet, ROWS[:1], "ann") == RatingSheetSummary(to_rate=0, rated=1)
+    assert write_sheet(sheet, ROWS[:1], "ann") == (0, 1)
 
 
 def test_columns_and_separators_of_peoples_own_stay(sheet: Path):
@@ -192,18 +190,9 @@ def test_a_damaged_sheet_stays_as_it_is(sheet: Path):
     assert sheet.read_text(encoding="utf-8") == "sample,rating\na,5\n"
 
 
-def test_what_no_sheet_can_hold(sheet: Path):
-    with pytest.raises(DataError, match=r"sample 'a' of 'birds' in 100,001 characters"):
-        write_sheet(sheet, [ROWS[0]._replace(description="x" * (LONGEST_TEXT + 1))], None)
-    with pytest.raises(ValueError, match="two descriptions"):
-        write_sheet(sheet, [ROWS[0], ROWS[0]], None)
-    assert not sheet.exists()
-
-
 anything = st.text(st.characters() | st.sampled_from("'=+-@\t\r\n,;\"\x00\x1b\u202e\ufeff 0e.%"), max_size=30)
 
 
-@settings(max_examples=20, derandomize=True)
 @given(anything)
 def test_any_description_comes_back_and_none_is_a_formula(tmp_path_factory: pytest.TempPathFactory, text: str):
     sheet = tmp_path_factory.mktemp("any") / "ratings.csv"
@@ -213,16 +202,13 @@ def test_any_description_comes_back_and_none_is_a_formula(tmp_path_factory: pyte
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]", row[3])
     rate(sheet, 4)
     assert mean_ratings(read_ratings(sheet), "d", "m", {"s": text}) == Rated({"s": 4.0}, 1, 1, 0)
-    assert write_sheet(sheet, [ToRate("d", "s", "m", text)], None) == RatingSheetSummary(0, 1)
+    assert write_sheet(sheet, [ToRate("d", "s", "m", text)], None) == (0, 1)
 
 
 def test_the_same_samples_of_every_model_are_chosen(tmp_path: Path) -> None:
     said = {"b": "A bird.", "a": None, "d": "A dog.", "c": "A cat."}
     for model in ("one", "two"):
-        records = [
-            ChainRecord(sample=name, t=1, outcome=Outcome.OK, description=text, parent_sha256="p", seed=1)
-            for name, text in said.items()
-        ]
+        records = [iteration(name, 1, text) for name, text in said.items()]
         again = [each.model_copy(update={"repeat": 1}) for each in records]
         write_jsonl(tmp_path / model / RECORDS, [*records, *again])
     rows = to_rate("birds", {model: tmp_path / model for model in ("one", "two")}, 1, 2)

@@ -7,9 +7,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks._chains.records import ChainRequest, IterationExtra
 from driftledger.benchmarks._chains.spec import (
     ANOTHER_DESCRIPTION,
     BEGUN,
@@ -23,19 +23,22 @@ from driftledger.benchmarks._chains.spec import (
 from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
     RECORDS_OF,
-    Cells,
     Input,
     Metric,
-    Origin,
     Rule,
     Stage,
-    Table,
-    cell,
     score_stage,
 )
+from driftledger.benchmarks.collecting import StageInputs
+from driftledger.benchmarks.descriptions import filled
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Trace
+from driftledger.core.types import Sample
+from driftledger.data.records import DatasetCard
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.scoring import Scored, ToScore
 
 _IMAGES = "100 · the cosine between image and redrawing, mean over a sample's repeats, then over samples"
 _DISTANCE = "the Fréchet distance between the features of all originals and of all redrawings"
@@ -63,11 +66,12 @@ class Fidelity(ChainBenchmark):
             "redraw",
             KEYS,
             f"{RECORDS_OF}/fidelity/{{dataset}}/{{generator}}",
-            record=ChainRecord,
+            version=2,
+            extra=IterationExtra,
             settings=("description", "repeats", "generate_prompt"),
         ),
     )
-    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", "ratings")
+    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", "ratings", version=2)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _per_sample(
             "ssim",
@@ -114,7 +118,6 @@ class Fidelity(ChainBenchmark):
     )
     settings: ClassVar[type[FidelitySettings]] = FidelitySettings
     scoring: ClassVar[type[FidelityScoring]] = FidelityScoring
-    runner: ClassVar[str] = "driftledger.benchmarks.fidelity.runner:FidelityRunner"
     at_a_glance: ClassVar[tuple[str, ...]] = ("ssim", "clip_s")
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "as in the paper's Tables 1 and 2; in brackets the interval": {
@@ -135,27 +138,33 @@ class Fidelity(ChainBenchmark):
         Rule("ssim_side", "SSIM depends on the size at which it looks", concerns=("ssim",)),
     )
 
-    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
-        """How each metric agrees with people's ratings, over samples."""
-        columns = {"spearman": 3, "kendall": 3, "pearson": 3, "n": 0}
-        rated = [(key, score) for score in scores for key in score.groups.get("agreement", {})]
-        known = [(metric, key, score) for key, score in rated if (metric := self.metric(key)) is not None]
-        known.sort(key=lambda each: self.metrics.index(each[0]))
-        rows: list[Cells] = [
-            [
-                f"{metric.named(key)}: {score.model}",
-                *(
-                    cell(self.value_of(score, number), digits=digits, of=Origin(score, number))
-                    for column, digits in columns.items()
-                    if (number := f"agreement/{key}/{column}")
-                ),
-            ]
-            for metric, key, score in known
-        ]
-        if rows:
-            head = ["", "spearman", "kendall", "pearson", "samples"]
-            title, coverages = "agreement with human ratings, over samples", [score.coverage for *_, score in known]
-            yield Table(title, head, rows, coverages=coverages, name="agreement")
+    def asked(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
+        """Return what is asked of every image: one redrawing is a chain of one iteration.
+
+        Raises:
+            ConfigError: there is no such description, or its prompt wants a general category and there is none.
+        """
+        settings: FidelitySettings = given.section
+        description = given.description(settings.description)
+        return ChainRequest(
+            iterations=1,
+            describe_prompt=filled(description.prompt, dataset, settings.description),
+            max_tokens=description.lengths[0],
+            prefix=description.prefix,
+            generate_prompt=settings.generate_prompt,
+            seed=given.seed,
+            repeats=settings.repeats,
+        )
+
+    def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+        from driftledger.benchmarks.fidelity.score import to_redraw
+
+        return to_redraw(samples)
+
+    def score(self, given: "ToScore") -> "Scored":
+        from driftledger.benchmarks.fidelity.score import score
+
+        return score(given, self)
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
         """At which size SSIM compares, and how many ratings there are."""

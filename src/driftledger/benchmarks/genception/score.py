@@ -1,20 +1,33 @@
 """The scoring half: how similar each chain stays to its first image, seen through one encoder."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
 from driftledger.benchmarks._chains.records import (
     FRECHET_DIGITS,
-    ChainRecord,
     ChainRequest,
     drawn_images,
     of_repeat,
 )
-from driftledger.benchmarks._chains.scoring import begun_by, few_images, flags, rows, served_versions, unified
+from driftledger.benchmarks._chains.scoring import (
+    ALL,
+    Means,
+    Measured,
+    begun_by,
+    cut_texts,
+    few_images,
+    flags,
+    mean_of,
+    mean_of_known,
+    means_of,
+    rows,
+    unified,
+)
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
+from driftledger.benchmarks.records import served_versions
 from driftledger.benchmarks.score import HIGH, LOW, REPEAT, STD, Point, Score
 from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, interval, outcomes
 from driftledger.collect.features import FeatureStore, encode_images, encode_texts, read_texts
@@ -24,52 +37,14 @@ from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.drift import cosine_similarity, gc_at
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
-from driftledger.metrics.repeats import deviations, mean_over_repeats
-
-if TYPE_CHECKING:
-    import pandas as pd
+from driftledger.metrics.repeats import deviations
 
 ROWS = ("similarity", "gc", "text_similarity")
 """What rows hold of each iteration."""
 TEXT_MEAN = "text_similarity_mean"
 
-ALL = ""
-"""The name of all categories together."""
 
-
-class Measured(NamedTuple):
-    """What chains come to: those of one repeat, or the mean over all."""
-
-    values: "pd.DataFrame"
-    """A row per sample, its index the category; a column per metric, ``gc_at_1`` …; NaN where a chain ended before."""
-    distances: dict[str, list[float]]
-    """Category, or :data:`ALL` → the Fréchet distance between the originals and iteration t = 1 …, as far as it is."""
-    images: int
-    """How many images the last distance over all categories is of."""
-    words: list[int]
-    """Of each description."""
-    cut: list[bool]
-    """Of each description, whether the text encoder read only its beginning."""
-
-    @property
-    def rows(self) -> dict[str, Float64]:
-        """Key of rows → n×T values."""
-        tables = {key: self.values.filter(regex=f"^{key}_at_").to_numpy() for key in ROWS}
-        return {key: table for key, table in tables.items() if table.size}
-
-
-class Means(NamedTuple):
-    """Means by metric name: over all categories, per category, and per group of categories.
-
-    A group's mean is there only if each of its categories has one: over fewer it would be a mean of something else.
-    """
-
-    overall: dict[str, float]
-    by_category: dict[str, dict[str, float]]
-    by_group: dict[str, dict[str, float]]
-
-
-def score(given: ToScore) -> Scored:
+def score(given: ToScore, spec: Benchmark) -> Scored:
     """Score a folder of chains.
 
     Of several repeats each is measured as if it were the only one. A sample is worth the mean over its repeats, and
@@ -78,19 +53,19 @@ def score(given: ToScore) -> Scored:
     Raises:
         CoverageError: fewer than ``min_coverage`` of the chains reached T.
     """
-    data, scoring = FromDataset(given, "chain", ChainRecord), cast(GenCeptionScoring, given.scoring)
+    data, scoring = FromDataset(given, spec.collects[0]), cast(GenCeptionScoring, given.scoring)
     samples, groups, frechet = data.samples, data.dataset.groups, given.encoders["encoder"].frechet_name
     categories = [sample.category or ONE_CATEGORY for sample in samples]
     end_of = {name: scoring.of_category(name, groups) for name in sorted(set(categories))}
     ends = [end_of[name] for name in categories]
     repeats = range(data.asked(ChainRequest).repeats)
-    last = {(record.repeat, record.sample): record for record in data.records}
+    last = {(record.repeat, record.unit): record for record in data.records}
     lost = {}
     for repeat in repeats:
         for sample, end in zip(samples, ends, strict=True):
             record = last.get((repeat, sample.id))
-            if record is None or record.t != end or record.image is None:
-                why = "no record" if record is None else f"{record.outcome} at t={record.t}"
+            if record is None or record.step != end or record.image is None:
+                why = "no record" if record is None else f"{record.outcome} at t={record.step}"
                 why += f", {record.error}" if record is not None and record.error else ""
                 lost[repeat, sample.id] = f"{sample.id}{of_repeat(repeat)}: {why}"
     total = len(repeats) * len(samples)
@@ -98,7 +73,7 @@ def score(given: ToScore) -> Scored:
     check_coverage(total - len(lost), total, what, "genception", given.min_coverage, [*lost.values()])
 
     alone = [_measured(data, repeat, given, np.array(ends), scoring.iterations) for repeat in repeats]
-    whole = _mean_of(alone)
+    whole = mean_of(alone)
     later = tuple(f"_at_{t}" for t in range(min(ends) + 1, scoring.iterations + 1))
     means = _means(whole, groups, frechet, later)
     each_alone = [_means(each, groups, frechet, later).overall for each in alone] if len(alone) > 1 else []
@@ -131,18 +106,16 @@ def score(given: ToScore) -> Scored:
             *unified(data.card),
             *flags(data.records),
             *few_images(whole.distances.values(), whole.images or reached),
-            *_unread(whole),
+            *cut_texts(whole, "the text encoder"),
         ],
         details={"groups": groups},
     )
     ended = [[last[repeat, sample.id].outcome for repeat in repeats] for sample in samples]
     named = [(sample.id, category, dict[str, str]()) for sample, category in zip(samples, categories, strict=True)]
-    return Scored(scored, rows(named, ended, whole.rows, [each.rows for each in alone]))
+    return Scored(scored, rows(named, ended, _tables(whole), [_tables(each) for each in alone]))
 
 
-def _measured(
-    data: FromDataset[ChainRecord], repeat: int, given: ToScore, ends: np.ndarray, iterations: int
-) -> Measured:
+def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, iterations: int) -> Measured:
     """Measure one repeat's chains.
 
     Args:
@@ -174,7 +147,7 @@ def _measured(
     gc = np.stack([gc_at(similarity, t) for t in range(1, iterations + 1)], axis=1)
     tables, means, cut = {"similarity": similarity, "gc": gc}, {"similarity_mean": _mean_until(similarity, ends)}, []
     if reader := given.encoders.get("text_encoder"):
-        said = {(each.sample, each.t): each.description or "" for each in records if each.outcome.goes_on}
+        said = {(each.unit, each.step): each.text or "" for each in records if each.outcome.goes_on}
         texts = {place: text for place, text in said.items() if text and place[1] <= iterations}
         fitted = reader.fitted([text for (_, t), text in texts.items() if t == 1]) if texts else reader
         kept = given.features if fitted is reader else None
@@ -184,7 +157,7 @@ def _measured(
             means[TEXT_MEAN] = _mean_until(tables["text_similarity"][:, 1:], ends - 1)
         cut = [each.cut for each in read_texts(fitted, [*texts.values()])]
     columns = {f"{key}_at_{t}": column for key, table in tables.items() for t, column in enumerate(table.T, 1)}
-    words = [len(each.description.split()) for each in records if each.description is not None]
+    words = [len(each.text.split()) for each in records if each.text is not None]
     return Measured(pd.DataFrame(columns | means, index=categories), distances, images, words, cut)
 
 
@@ -205,52 +178,6 @@ def _along(chain: Sequence[str], reader: Encoder, features: FeatureStore | None)
     return similarities
 
 
-def _mean_of(repeats: Sequence[Measured]) -> Measured:
-    """Average over repeats: of a sample over those in which it has a value, of a Fréchet distance over all."""
-    if len(repeats) == 1:
-        return repeats[0]
-    values = repeats[0].values.copy()
-    values[:] = mean_over_repeats([each.values.to_numpy() for each in repeats])
-    curves = {name: zip(*(each.distances[name] for each in repeats), strict=False) for name in repeats[0].distances}
-    return Measured(
-        values,
-        {name: [exact_mean(step) for step in curve] for name, curve in curves.items()},
-        min(each.images for each in repeats),
-        [count for each in repeats for count in each.words],
-        [cut for each in repeats for cut in each.cut],
-    )
-
-
-def means_of(
-    values: "pd.DataFrame", groups: Mapping[str, Sequence[str]], of_categories: "pd.DataFrame | None" = None
-) -> Means:
-    """Average each metric over the samples of a category, then over categories, unweighted.
-
-    Args:
-        values: a row per sample, its index the category; a column per metric; NaN is left out.
-        groups: group name → its categories.
-        of_categories: a row per category, of further metrics, which are of it as a whole.
-    """
-    by_category = values.groupby(level=0).agg(_mean)
-    if of_categories is not None:
-        by_category = by_category.join(of_categories)
-    of_groups = {group: by_category.loc[[*members]].apply(_mean, skipna=False) for group, members in groups.items()}
-    return Means(
-        _known(by_category.apply(_mean)),
-        {str(name): _known(row) for name, row in by_category.iterrows()},
-        {group: _known(row) for group, row in of_groups.items()},
-    )
-
-
-def _mean(column: "pd.Series[float]", skipna: bool = True) -> float:
-    known = column.dropna()
-    return exact_mean(known.to_numpy()) if known.size and (skipna or known.size == column.size) else math.nan
-
-
-def _known(row: "pd.Series[float]") -> dict[str, float]:
-    return {str(key): float(value) for key, value in row.dropna().items()}
-
-
 def _means(measured: Measured, groups: Mapping[str, Sequence[str]], frechet: str, later: tuple[str, ...]) -> Means:
     """Average everything that was measured.
 
@@ -269,12 +196,18 @@ def _means(measured: Measured, groups: Mapping[str, Sequence[str]], frechet: str
     overall = dict(means.overall)
     for key in [key for key in overall if key.startswith("gc_at_")]:  # GC@t of Algorithm 1, over all categories
         if all(key in row for row in means.by_category.values()):
-            overall[key.replace("gc_", "gc_images_")] = _mean(measured.values[key])
+            overall[key.replace("gc_", "gc_images_")] = mean_of_known(measured.values[key])
     overall |= {f"whole_{key}": value for key, value in whole.items()}
     overall = {key: value for key, value in overall.items() if not key.endswith(later)}
     overall |= {"words": exact_mean(measured.words)} if measured.words else {}
     overall |= {"images": measured.images} if whole else {}
     return means._replace(overall=overall)
+
+
+def _tables(measured: Measured) -> dict[str, Float64]:
+    """Return key of rows → n×T values."""
+    tables = {key: measured.values.filter(regex=f"^{key}_at_").to_numpy() for key in ROWS}
+    return {key: table for key, table in tables.items() if table.size}
 
 
 def _curves(metrics: Mapping[str, float], iterations: int, frechet: str) -> dict[str, list[Point]]:
@@ -304,8 +237,3 @@ def _absent(means: Means, end_of: Mapping[str, int], frechet: str, reads: bool) 
             if (key := f"{name}_at_{end_of[category]}") not in row:
                 absent[f"{category}: {key}"] = reason
     return absent
-
-
-def _unread(whole: Measured) -> Iterator[str]:
-    if cut := sum(whole.cut):
-        yield f"the text encoder read only the beginning of {cut} of {len(whole.cut)} descriptions"

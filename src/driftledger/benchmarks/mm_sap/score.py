@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger.benchmarks._questions.records import ReadAnswer
 from driftledger.benchmarks._questions.scoring import (
     PERCENT,
     Flags,
@@ -14,14 +15,14 @@ from driftledger.benchmarks._questions.scoring import (
     interval,
     question_row,
 )
-from driftledger.benchmarks.mm_sap.records import SIZES, ChoiceRecord
+from driftledger.benchmarks._questions.spec import QuestionBenchmark
+from driftledger.benchmarks.mm_sap.questions import SIZES
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring
 from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import Ends, Scored, ToScore
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
-from driftledger.metrics.positions import position_bias
 from driftledger.metrics.self_awareness import MEASURES, SelfAwareness, by_group, over_permutations, ratios
 from driftledger.metrics.self_awareness import score as self_awareness
 
@@ -34,7 +35,7 @@ class Key(NamedTuple):
     subset: list[str]
 
 
-def score(given: ToScore) -> Scored:
+def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
     """Score a folder of answers that were read: every measure per subset, subtask and in total, with mean and deviation
     over permutations and an interval over questions.
 
@@ -42,7 +43,7 @@ def score(given: ToScore) -> Scored:
         CoverageError: too few answers could be read, or none is in the denominators: all are refusals in free text that
             do not count.
     """
-    graded, scoring = GradedAnswers(given, "mm_sap", ChoiceRecord), cast(MMSAPScoring, given.scoring)
+    graded, scoring = GradedAnswers(given, spec), cast(MMSAPScoring, given.scoring)
     questions = graded.questions
     key = Key(
         np.array([-1 if question.answer is None else int(question.answer) for question in questions]),
@@ -72,8 +73,6 @@ def score(given: ToScore) -> Scored:
             ends.append(interval(name, numerator, denominator, images, scoring))
     subtasks = [f"{question.subset}: {question.subtask}" for question in questions]
     groups = {name: _grouped(choices, key, wrong, of) for name, of in (("subset", key.subset), ("subtask", subtasks))}
-    if positions := _positions(graded):
-        groups["position"] = positions
     accepted = [one["score"] for one in per_variant]
     rows = []
     for index, question in enumerate(questions):
@@ -87,12 +86,12 @@ def score(given: ToScore) -> Scored:
     return Scored(graded.score(metrics, groups, read, absent, details={SIZES: sizes}), rows)
 
 
-def _choices(graded: GradedAnswers[ChoiceRecord], count_refusals: bool) -> NDArray[np.int64]:
+def _choices(graded: GradedAnswers, count_refusals: bool) -> NDArray[np.int64]:
     """Variants × questions: the chosen option's id, −1 where nothing could be read."""
 
-    def chosen(question: QuestionEntry, grade: ChoiceRecord) -> int:
-        choice = question.refusal if grade.outcome is Outcome.REFUSED and count_refusals else grade.choice
-        return -1 if choice is None else choice
+    def chosen(question: QuestionEntry, grade: ReadAnswer) -> int:
+        choice = question.refusal if grade.outcome is Outcome.REFUSED and count_refusals else grade.read
+        return -1 if choice is None else int(choice)
 
     return np.array([[chosen(each, grade) for grade in graded.by_question[each.id]] for each in graded.questions]).T
 
@@ -123,25 +122,3 @@ def _percent(scores: Sequence[SelfAwareness]) -> dict[str, float]:
     over = over_permutations(scores)
     ends = (end for name, each in over.items() for end in ((name, each.mean), (name + STD, each.std)))
     return {name: PERCENT * value for name, value in ends if value is not None}
-
-
-def _positions(graded: GradedAnswers[ChoiceRecord]) -> dict[str, dict[str, float]]:
-    """Letter → how often it was chosen, and how often the refusal and the right option stood there, in percent of the
-    answers read; nothing where no letter could be read."""
-    by_id = {question.id: question for question in graded.questions}
-    chosen = {(grade.question, grade.variant): grade.choice for grade in graded.grades}
-    letters = [-1 if (c := chosen[a.question, a.variant]) is None else a.order.index(c) for a in graded.answers]
-    if all(letter < 0 for letter in letters):
-        return {}
-    asked = [by_id[answer.question] for answer in graded.answers]
-    shares = position_bias(
-        np.array(letters),
-        np.array([answer.order for answer in graded.answers]),
-        np.array([-1 if question.answer is None else int(question.answer) for question in asked]),
-        np.array([question.refusal for question in asked]),
-    )
-    return {
-        share.letter: {"chosen": PERCENT * share.chosen, "refusal": PERCENT * share.refusal}
-        | ({} if share.correct is None else {"correct": PERCENT * share.correct})
-        for share in shares
-    }

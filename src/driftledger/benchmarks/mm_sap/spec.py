@@ -6,23 +6,28 @@ Perception".
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from driftledger.benchmarks._questions.records import AnswerRecord
+from driftledger.benchmarks._questions.parsing import choice
+from driftledger.benchmarks._questions.parsing.said import Parsed
+from driftledger.benchmarks._questions.records import answer_of
 from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
-from driftledger.benchmarks.base import Cell, Cells, Matrix, Metric, Origin, Rule, Scatter, Stage, Table, cell
-from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
-from driftledger.benchmarks.mm_sap.records import SIZES, ChoiceRecord, check_orders
+from driftledger.benchmarks.base import Metric, Rule, Scatter, Stage
+from driftledger.benchmarks.mm_sap.questions import SIZES, MMSAPQuestions
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring, MMSAPSettings
-from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Row, Score
+from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
+from driftledger.data.question_sets.files import QuestionEntry
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.scoring import Scored, ToScore
 
 _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
 _percent = partial(Metric, needs=READ, unit="%")
-_letters = partial(_percent, source="positions.position_bias", higher_is_better=None, digits=1)
-_STAGES = flow("mm_sap", ChoiceRecord, asked=("permutations", "prompt"), scored=("count_free_refusals",), read=2)
+_STAGES = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=3)
 _SCORE = _percent(
     "score",
     "self-awareness score",
@@ -42,8 +47,8 @@ class MMSAP(QuestionBenchmark):
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:2]
-    scores: ClassVar[Stage] = _STAGES[2]
+    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:1]
+    scores: ClassVar[Stage] = _STAGES[1]
     metrics: ClassVar[tuple[Metric, ...]] = (
         _SCORE,
         _percent(
@@ -97,17 +102,10 @@ class MMSAP(QuestionBenchmark):
             "self_awareness.score",
             higher_is_better=None,
         ),
-        _letters("chosen", "chosen", "100 · answers that chose this letter / answers read"),
-        _letters(
-            "correct",
-            "right option",
-            "100 · of the answers read, and with a right option at all, those where it stood at this letter",
-        ),
-        _letters("refusal", "refusal", "100 · answers read in which the refusal stood at this letter / answers read"),
     )
     settings: ClassVar[type[MMSAPSettings]] = MMSAPSettings
     scoring: ClassVar[type[MMSAPScoring]] = MMSAPScoring
-    runner: ClassVar[str] = "driftledger.benchmarks.mm_sap.runner:MMSAPRunner"
+    parser: ClassVar[str] = choice.VERSION
     unfair: ClassVar[tuple[Rule, ...]] = (
         *QuestionBenchmark.unfair,
         Rule("count_free_refusals", "refusals in free text count in one of them only"),
@@ -144,10 +142,18 @@ class MMSAP(QuestionBenchmark):
         *("score_with_free_refusals", "score_without_free_refusals"),
     )
 
-    def links(
-        self, stage: str, records: Sequence[CollectedRecord], card: CollectedCard, parents: Mapping[str, str]
-    ) -> Iterator[Linked]:
-        return check_orders([each for each in records if isinstance(each, AnswerRecord)], card)
+    def parsed(self, question: QuestionEntry, record: CollectedRecord) -> Parsed[int]:
+        """Read which option an answer chooses, by its id and not its letter."""
+        answer, order = answer_of(record), record.extra["order"]
+        shown, refusal = [question.options[option] for option in order], question.refusal
+        at, cut = order.index(refusal if refusal is not None else -1), answer.outcome is Outcome.TRUNCATED
+        read = choice.parse_choice(answer.text or "", shown, at, cut=cut)
+        return read._replace(value=None if read.value is None else order[read.value])
+
+    def score(self, given: "ToScore") -> "Scored":
+        from driftledger.benchmarks.mm_sap.score import score
+
+        return score(given, self)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """A subtask is called by its subset, too."""
@@ -155,32 +161,8 @@ class MMSAP(QuestionBenchmark):
             return [row for row in rows if f"{row.extra.get('subset')}: {row.extra.get('subtask')}" == name]
         return super().rows_in(score, kind, name, rows)
 
-    def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
-        """How often each letter was chosen."""
-        read = [score for score in scores if "position" in score.groups]
-        if read:
-            letters = sorted(read[0].groups["position"])
-            rows: list[Cells] = []
-            for score in read:
-                of = {letter: score.groups["position"].get(letter, {}) for letter in letters}
-                shares = [
-                    cell(
-                        values.get("chosen", 0.0),
-                        digits=1,
-                        more=f"{values.get('correct', 0.0):.1f}",
-                        of=Origin(score, f"position/{letter}/chosen"),
-                    )
-                    for letter, values in of.items()
-                ]
-                rows.append([Cell(score.model, more="control" if score.is_control else ""), *shares])
-            title = (
-                "position bias: how often each letter was chosen, and in brackets was right, in % of the answers read"
-            )
-            coverages = [each.coverage for each in read]
-            yield Table(title, ["", *letters], rows, coverages=coverages, name="position", detail=True)
-
-    def figures(self, scores: Sequence[Score]) -> Iterator[Scatter | Matrix]:
-        """The paper's Figure 5, the same of answering, and position bias."""
+    def figures(self, scores: Sequence[Score]) -> Iterator[Scatter]:
+        """The paper's Figure 5."""
         sizes: Mapping[str, int] = scores[0].details.get(SIZES, {})
         basic, know, beyond = (sizes.get(subset, 0) for subset in ("basic", "know", "beyond"))
         knowable, unknowable = basic + know, know + beyond
@@ -194,14 +176,3 @@ class MMSAP(QuestionBenchmark):
                 alike[str(score)] = [inside[0], inside[-1]]
         note = "on a dotted line the self-awareness score is the same" if alike else ""
         yield Scatter("quadrants", "known_knowns", "known_unknowns", alike, note)
-        right = {str(each): [(x, 100 * each / x) for x in range(each, 101)] for each in range(10, 100, 10)}
-        note = "on a dotted line the share of all questions that are answered right is the same, in %"
-        yield Scatter("answering", "answer_rate", "answer_accuracy", right, note)
-        read = [score for score in scores if "position" in score.groups]
-        if read:
-            letters = sorted({letter for score in read for letter in score.groups["position"]})
-            chosen = [[score.groups["position"].get(each, {}).get("chosen") for each in letters] for score in read]
-            chosen.append([read[0].groups["position"].get(each, {}).get("correct") for each in letters])
-            names = [*(score.model for score in read), "where the right option stood"]
-            note = "how often each letter was chosen, in % of the answers read"
-            yield Matrix("positions", "position bias", names, letters, chosen, note, digits=1)

@@ -1,31 +1,29 @@
-"""People grade answers in a sheet, and how far the judge agrees with them.
+"""People grade answers in a sheet, and how far the judge agrees with them."""
 
-The answers in a sheet are a model's, and hostile: no cell is a formula.
-"""
-
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from driftledger.benchmarks._questions.records import AnswerRecord
-from driftledger.benchmarks.mm_vet.records import JudgedRecord
+from driftledger.benchmarks._questions.records import answer_of, is_readable
+from driftledger.benchmarks.mm_vet.grades import graded
 from driftledger.benchmarks.mm_vet.spec import MMVet
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.opinions import Place, SheetKind, compared, read_opinions, shown
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import read_json, read_jsonl, write_bytes
-from driftledger.core.sheets import cleaned, read_table, table_text
-from driftledger.core.text import for_line, for_terminal
+from driftledger.core.sheets import table_text
+from driftledger.core.text import for_line
 from driftledger.data.question_sets.files import read_questions
 
-COLUMNS = ("question_set", "model", "question", "text", "truth", "answer", "rater", "grade")
-WRITES = "driftledger people grades"
-
-Place = tuple[str, str]
-"""Model and question."""
+GRADES = SheetKind(
+    "grades",
+    ("question_set", "model", "question", "text", "truth", "answer", "rater", "grade"),
+    r"0?\.[0-9]+|0|1(\.0*)?",
+    "from 0 to 1, as in 0.5",
+)
 
 
 class Pair(NamedTuple):
@@ -61,7 +59,8 @@ def write_sheet(
         for model in models
         if (model, id_) in answers
     ]
-    write_bytes(path, table_text(COLUMNS, [[*map(_shown, row)] for row in rows]).encode("utf-8", "replace"))
+    text = table_text(GRADES.columns, [[*map(shown, row)] for row in rows])
+    write_bytes(path, text.encode("utf-8", "replace"))
     return len(rows)
 
 
@@ -69,23 +68,33 @@ def agreement(root: Path, models: Sequence[str], question_set: str, sheets: Sequ
     """Compare the judge's mean grades with those of people, rater by rater.
 
     Raises:
-        ConfigError: a sheet cannot be read.
+        ConfigError: a sheet cannot be read, two hold grades by one person, or a grade is of another answer than the
+            judge's.
         StoreError: the answers have not been graded yet.
     """
     judge, given = "", dict[Place, list[float]]()
     for model in models:
-        folder = root / MMVet().collects[1].at({"question_set": question_set, "model": model})
+        folder = root / MMVet.collects[0].at({"question_set": question_set, "model": model})
         judge = read_json(folder / CARD, CollectedCard).components["judge"].name
-        for record in read_jsonl(folder / RECORDS, JudgedRecord):
-            if record.grade is not None:
-                given.setdefault((model, record.question), []).append(record.grade)
+        for record in read_jsonl(folder / RECORDS, CollectedRecord):
+            if record.step and is_readable(answer_of(record)) and (grade := graded(record).value) is not None:
+                given.setdefault((model, record.unit), []).append(grade)
     raters = {judge: {place: fmean(grades) for place, grades in given.items()}}
     answers = _answers(root, models, question_set)
     for path in sheets:
-        for rater, grades in read_grades(root / path, question_set, answers).items():
-            if rater in raters:
-                raise ConfigError(f"two of the sheets hold grades by {rater!r:.100}; put them into one")
-            raters[rater] = grades
+        grades: dict[str, dict[Place, float]] = {}
+        for line, (of_set, model, question), text, rater, grade in read_opinions(root / path, GRADES):
+            if of_set != question_set:
+                continue
+            if text != compared(shown(answers.get((model, question), ""))):
+                raise ConfigError(
+                    f"grades: {path}, line {line}: this is not what {for_line(model)!r:.100} answers to "
+                    f"{for_line(question)!r:.100} now; write a new sheet with: {GRADES.command}"
+                )
+            grades.setdefault(rater, {})[model, question] = grade
+        if twice := raters.keys() & grades.keys():
+            raise ConfigError(f"two of the sheets hold grades by {min(twice)!r:.100}; put them into one")
+        raters |= grades
     pairs = []
     for one, other in combinations(raters, 2):
         both = sorted(raters[one].keys() & raters[other].keys())
@@ -94,47 +103,13 @@ def agreement(root: Path, models: Sequence[str], question_set: str, sheets: Sequ
     return pairs
 
 
-def read_grades(path: Path, question_set: str, answers: Mapping[Place, str]) -> dict[str, dict[Place, float]]:
-    """Read the grades of each rater in a sheet, as spreadsheets save it; rows without a grade are skipped.
-
-    Args:
-        answers: what the judge graded; a grade is for the answer that stands beside it.
-
-    Raises:
-        ConfigError: it is not such a sheet, a grade is not a number from 0 to 1 or has no rater, one person has graded
-            an answer twice, or a grade is of another answer than the judge's.
-    """
-    by_rater: dict[str, dict[Place, float]] = {}
-    for line, cells in read_table(path, COLUMNS, "grades", WRITES).entries():
-        if not cells["grade"] or cells["question_set"] != question_set:
-            continue
-        where, place, text = f"grades: {path}, line {line}", (cells["model"], cells["question"]), cells["grade"]
-        if not cells["rater"]:
-            raise ConfigError(f"{where}: there is a grade, and 'rater' is empty; fill it in")
-        if cells["answer"].split() != _shown(answers.get(place, "")).split():  # spreadsheets change blanks
-            raise ConfigError(
-                f"{where}: this is not what {for_line(place[0])!r:.100} answers to {for_line(place[1])!r:.100} now; "
-                f"write a new sheet with: {WRITES}"
-            )
-        own = by_rater.setdefault(cells["rater"], {})
-        if place in own:
-            raise ConfigError(f"{where}: {for_line(cells['rater'])!r:.100} has graded this answer before; remove one")
-        try:
-            own[place] = float(text)
-        except ValueError:
-            own[place] = math.nan
-        if not 0 <= own[place] <= 1:
-            raise ConfigError(f"{where}: the grade is {for_line(text)!r:.100}; it must be from 0 to 1, as in 0.5")
-    return by_rater
-
-
 def _answers(root: Path, models: Sequence[str], question_set: str) -> dict[Place, str]:
     """Read the answers that the judge could grade."""
     answers: dict[Place, str] = {}
     for model in models:
-        folder = root / MMVet().collects[0].at({"question_set": question_set, "model": model})
-        read = read_jsonl(folder / RECORDS, AnswerRecord)
-        answers |= {(model, answer.question): answer.text or "" for answer in read if answer.readable}
+        folder = root / MMVet.collects[0].at({"question_set": question_set, "model": model})
+        read = [record for record in read_jsonl(folder / RECORDS, CollectedRecord) if record.step]
+        answers |= {(model, each.unit): each.text or "" for each in read if is_readable(answer_of(each))}
     return answers
 
 
@@ -145,7 +120,3 @@ def _kappa(one: Sequence[float], other: Sequence[float]) -> float | None:
     if len({*tenths[0], *tenths[1]}) < 2:
         return None
     return float(cohen_kappa_score(*tenths, labels=range(11), weights="quadratic"))
-
-
-def _shown(text: str) -> str:
-    return for_terminal(cleaned(text))

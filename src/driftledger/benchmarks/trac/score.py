@@ -1,30 +1,28 @@
 """The scoring half: what each test description is taken for, seen through one text encoder, and how often rightly."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.records import CollectedRecord, served_versions
 from driftledger.benchmarks.score import Point, Row, Score
-from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, noted, outcomes
-from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
+from driftledger.benchmarks.scoring import PERCENT, Ends, FromDataset, Scored, ToScore, check_coverage, noted, outcomes
+from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of
 from driftledger.benchmarks.trac.settings import TracScoring
-from driftledger.collect.call import changed_versions, count_versions, version
+from driftledger.collect.call import changed_versions
 from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError, first_few
 from driftledger.data.records import ONE_CATEGORY, DatasetCard
-from driftledger.metrics.confusion import confused_pairs
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals import proportion_interval, share_interval
 from driftledger.metrics.naming import class_names, leaks
 from driftledger.metrics.retrieval import class_mean, votes
-
-PERCENT = 100.0
-MOST_PAIRS = 50
 
 Flags = NDArray[np.bool_]
 
@@ -32,7 +30,7 @@ Flags = NDArray[np.bool_]
 class Retrieval(NamedTuple):
     """What q test descriptions were taken for, among n support descriptions."""
 
-    queries: list[DescriptionRecord]
+    queries: list[CollectedRecord]
     truth: list[str]
     """Their labels."""
     support: list[str]
@@ -43,8 +41,8 @@ class Retrieval(NamedTuple):
     """Id of the most similar support sample; None where nothing of a description is known to the encoder."""
     votes: Flags
     """q×K: whether the majority among the k nearest is right, for k = 1 … K, the support size of the largest class."""
-    top1: list[str | None]
-    class_mean: list[str | None]
+    taken: dict[str, list[str | None]]
+    """``top1`` and ``class_mean`` → the label that each query is taken for."""
     own: Flags
     """Whether a description names its class; ``other``: another class."""
     other: Flags
@@ -53,93 +51,73 @@ class Retrieval(NamedTuple):
 
     @property
     def hits(self) -> dict[str, Flags]:
-        """Metric → whether each query was taken for what it is."""
-        means = [label == known for label, known in zip(self.class_mean, self.truth, strict=True)]
-        return {"top1": self.votes[:, 0], "class_mean": np.array(means)}
-
-
-class Condition(NamedTuple):
-    """TRAC under one length limit and with so many examples."""
-
-    max_tokens: int | None
-    shots: int
-    records: list[DescriptionRecord]
-    retrieved: Retrieval
-    metrics: dict[str, float]
+        """``top1`` and ``class_mean`` → whether each query was taken for what it is."""
+        return {
+            how: np.array([a == b for a, b in zip(self.truth, some, strict=True)]) for how, some in self.taken.items()
+        }
 
     @property
-    def name(self) -> str:
-        return condition_name(self.max_tokens, self.shots)
-
-    @property
-    def tested(self) -> list[DescriptionRecord]:
-        return [record for record in self.records if record.split == "test"]
-
-    @property
-    def numbers(self) -> dict[str, float]:
-        """Its metrics, and what it is; ``max_tokens`` is absent where the model's own limit held."""
-        limit = {} if self.max_tokens is None else {"max_tokens": self.max_tokens}
-        counts = {"shots": self.shots, "scored": len(self.retrieved.queries), "total": len(self.tested)}
-        return self.metrics | {name: float(count) for name, count in (limit | counts).items()}
+    def vote(self) -> list[float]:
+        """The accuracy of the majority vote in percent, for each k from 1 on."""
+        return [_percent(column) for column in self.votes.T]
 
 
-def score(given: ToScore) -> Scored:
+def score(given: ToScore, spec: Benchmark) -> Scored:
     """Score a folder of descriptions.
 
     Raises:
         CoverageError: fewer than ``min_coverage`` of the test samples can be scored under some condition.
     """
-    read = FromDataset(given, "describe", DescriptionRecord)
-    card, scoring, asked = read.dataset, cast(TracScoring, given.scoring), read.asked(TracProtocol)
-    sampled, labels = card.name in scoring.sampled_classes, {each.id: each.label or "" for each in read.samples}
-    conditions: list[Condition] = []
-    known: dict[tuple[Any, ...], Retrieval] = {}  # a limit that no description reaches changes nothing
+    data = FromDataset(given, spec.collects[0])
+    described = [record for record in data.records if record.step]
+    card, scoring, asked = data.dataset, cast(TracScoring, given.scoring), data.asked(TracProtocol)
+    sampled, labels = card.name in scoring.sampled_classes, {each.id: each.label or "" for each in data.samples}
+    metrics: dict[tuple[int | None, int], dict[str, float]] = {}
+    groups: dict[str, dict[str, float]] = {}
+    of: dict[tuple[int | None, int], tuple[list[CollectedRecord], Retrieval]] = {}
     for length, shots in product(asked.max_tokens, [0, *asked.shots]):
-        records = [record for record in read.records if record.max_tokens == length and record.shots == shots]
-        said = tuple((each.sample, each.split, each.is_there, each.description) for each in records)
-        if said not in known:
-            known[said] = retrieve(records, labels, card, given.encoders["text_encoder"], given.features)
-        metrics = metrics_of(known[said], card.leaks, scoring, sampled=sampled)
-        condition = Condition(length, shots, records, known[said], metrics)
-        scored_ids = {query.sample for query in condition.retrieved.queries}
-        lost = [f"{each.sample}: {each.outcome}" for each in condition.tested if each.sample not in scored_ids]
-        what, total = f"test samples of {card.name} can be scored", len(condition.tested)
-        check_coverage(len(scored_ids), total, what, "trac", given.min_coverage, lost)
-        conditions.append(condition)
-    headline = conditions[len(asked.shots)]  # of the first length, with the most examples
-    retrieved, tested = headline.retrieved, headline.tested
-    served = count_versions({"model": (version(r.served_model, r.system_fingerprint) for r in read.records)})
-    pairs = confused_pairs(retrieved.truth, retrieved.top1)[:MOST_PAIRS]
+        records = [record for record in described if condition_of(record) == (length, shots)]
+        found = retrieve(records, labels, card, given.encoders["text_encoder"], given.features)
+        tested, known = (
+            [each for each in records if each.extra["split"] == "test"],
+            {each.unit for each in found.queries},
+        )
+        lost = [f"{each.unit}: {each.outcome}" for each in tested if each.unit not in known]
+        what = f"test samples of {card.name} can be scored"
+        check_coverage(len(known), len(tested), what, "trac", given.min_coverage, lost)
+        metrics[length, shots] = metrics_of(found, card.leaks, scoring, sampled=sampled)
+        counts = {"shots": shots, "scored": len(known), "total": len(tested), "max_tokens": length}
+        numbers = {name: float(count) for name, count in counts.items() if count is not None}
+        groups[condition_name(length, shots)] = metrics[length, shots] | numbers
+        of[length, shots] = records, found
+    headline = asked.max_tokens[0], [0, *asked.shots][-1]
+    records, found = of[headline]
+    tested = [record for record in records if record.extra["split"] == "test"]
+    served = served_versions(described)
     scored = Score(
-        **read.origin(),
-        metrics=headline.metrics,
-        groups={
-            "class": _by_class(retrieved),
-            "condition": {condition.name: condition.numbers for condition in conditions},
-        },
-        curves=_curves(conditions, retrieved),
+        **data.origin(),
+        metrics=metrics[headline],
+        groups={"class": _by_class(found), "condition": groups},
+        curves={"vote": _points(enumerate(found.vote, 1))} | _sweeps(metrics, headline[0]),
         outcomes=outcomes(tested),
-        scored=len(retrieved.queries),
-        counted=len(retrieved.queries),
+        scored=len(found.queries),
+        counted=len(found.queries),
         total=len(tested),
-        coverage=len(retrieved.queries) / len(tested),
-        absent=_absent(headline.metrics, sampled),
+        coverage=len(found.queries) / len(tested),
+        absent=_absent(metrics[headline], sampled),
         served=served,
         flags=[
             *changed_versions(served),
-            *_flags(card, headline),
-            *noted(record.notes for record in read.records),
+            *_flags(card, records, found),
+            *noted(record.notes for record in described),
         ],
-        details={
-            "confused": [{**pair._asdict(), "rate": PERCENT * pair.rate} for pair in pairs],
-            "headline": headline.name,
-        },
+        details={"headline": condition_name(*headline)},
     )
-    return Scored(scored, list(_rows(tested, labels, retrieved, sampled)))
+    return Scored(scored, list(_rows(tested, labels, found, sampled)))
 
 
 def retrieve(
-    records: Sequence[DescriptionRecord],
+    records: Sequence[CollectedRecord],
     labels: Mapping[str, str],
     dataset: DatasetCard,
     encoder: Encoder,
@@ -157,21 +135,21 @@ def retrieve(
     Raises:
         CoverageError: nothing is left on one of the sides.
     """
+    present = [each for each in records if each.is_there]
     support = sorted(
-        (each for each in records if each.split == "support" and each.is_there), key=lambda each: sha256_of(each.sample)
+        (each for each in present if each.extra["split"] == "support"), key=lambda each: sha256_of(each.unit)
     )
-    classes = [labels[each.sample] for each in support]
-    left = set(classes)
-    queries = [each for each in records if each.split == "test" and each.is_there and labels[each.sample] in left]
+    classes = [labels[each.unit] for each in support]
+    queries = [each for each in present if each.extra["split"] == "test" and labels[each.unit] in set(classes)]
     if not support or not queries:
         raise CoverageError(f"no description of the {'test' if support else 'support'} set is left to compare")
-    truth, texts = [labels[each.sample] for each in queries], [each.description or "" for each in queries]
-    corpus = [each.description or "" for each in support]
+    truth = [labels[each.unit] for each in queries]
+    corpus, texts = ([each.text or "" for each in some] for some in (support, queries))
     reader = encoder.fitted(corpus)
     kept = features if reader is encoder else None
     of_support, of_queries = encode_texts(reader, corpus, kept), encode_texts(reader, texts, kept)
-    voted = votes(of_support, classes, of_queries, max(classes.count(label) for label in left))
-    seen: Flags = np.array([row.any() for row in of_queries])
+    voted = votes(of_support, classes, of_queries, max(map(classes.count, set(classes))))
+    seen = [bool(row.any()) for row in of_queries]
     right = voted.winners == np.array([voted.classes.index(label) for label in truth])[:, None]
     names = {label: class_names(label, dataset.label_names.get(label, ())) for label in dataset.labels}
     named = leaks(texts, truth, names)
@@ -182,12 +160,11 @@ def retrieve(
     return Retrieval(
         queries,
         truth,
-        [each.sample for each in support],
+        [each.unit for each in support],
         classes,
-        known([support[index].sample for index in voted.nearest]),
-        right & seen[:, None],
-        known([voted.classes[row[0]] for row in voted.winners]),
-        known(class_mean(of_support, classes, of_queries)),
+        known([support[index].unit for index in voted.nearest]),
+        right & np.array(seen)[:, None],
+        {"top1": known(voted.by(1)), "class_mean": known(class_mean(of_support, classes, of_queries))},
         np.array([each.own for each in named]),
         np.array([each.other for each in named]),
         sum(reading.cut for reading in read_texts(reader, [*corpus, *texts])),
@@ -203,61 +180,53 @@ def metrics_of(
         leaked: test sample → the support sample that is the same image.
         sampled: whether classes stand for others like them, so that intervals are over classes and not over images.
     """
-    n, top1, own = len(retrieved.queries), retrieved.votes[:, 0], retrieved.own
+    n, own, curve = len(retrieved.queries), retrieved.own, retrieved.vote
     values: dict[str, float] = {}
     for name, hits in retrieved.hits.items():
         if sampled:
             ones = np.ones(n, np.int64)
-            found = share_interval(hits.astype(np.int64), ones, retrieved.truth, scoring.confidence)
+            share = share_interval(hits.astype(np.int64), ones, retrieved.truth, scoring.confidence)
         else:
-            found = proportion_interval(int(hits.sum()), n, scoring.confidence)
-        values |= {name: _percent(hits)} | Ends.of(name, found, PERCENT).metrics
-    curve = _accuracies(retrieved)
+            share = proportion_interval(int(hits.sum()), n, scoring.confidence)
+        values |= {name: _percent(hits)} | Ends.of(name, share, PERCENT).metrics
     best = int(np.argmax(curve))
     values |= {"vote_best": curve[best], "vote_best_k": float(best + 1)}
     right = sum(retrieved.labels.count(label) for label in retrieved.truth)
     values["chance"] = PERCENT * right / (n * len(retrieved.labels))  # of drawing a support description blindly
     values |= {"leak_rate": _percent(own), "other_rate": _percent(retrieved.other)}
-    values["words"] = exact_mean([len((query.description or "").split()) for query in retrieved.queries])
+    values["words"] = exact_mean([len((query.text or "").split()) for query in retrieved.queries])
     parts = {"top1_naming": own, "top1_not_naming": ~own}
     if leaked:
-        parts["top1_without_leaks"] = np.array([query.sample not in leaked for query in retrieved.queries])
-    return values | {name: _percent(top1[part]) for name, part in parts.items() if part.any()}
+        parts["top1_without_leaks"] = np.array([query.unit not in leaked for query in retrieved.queries])
+    return values | {name: _percent(retrieved.hits["top1"][part]) for name, part in parts.items() if part.any()}
 
 
 def _percent(hits: Flags) -> float:
     return PERCENT * int(hits.sum()) / len(hits)
 
 
-def _accuracies(retrieved: Retrieval) -> list[float]:
-    """The accuracy of the majority vote in percent, for each k from 1 on."""
-    return [_percent(column) for column in retrieved.votes.T]
-
-
 def _by_class(retrieved: Retrieval) -> dict[str, dict[str, float]]:
     """Label → ``test`` and ``support`` (how many), ``top1``, ``class_mean`` and ``leak_rate``, of scored classes."""
-    of_query = np.array(retrieved.truth)
-    shares = retrieved.hits | {"leak_rate": retrieved.own}
-    found = {}
+    groups = {}
     for label in sorted(set(retrieved.truth)):
-        here = of_query == label
-        found[label] = {"test": float(here.sum()), "support": float(retrieved.labels.count(label))}
-        found[label] |= {name: _percent(hits[here]) for name, hits in shares.items()}
-    return found
+        here = np.array(retrieved.truth) == label
+        groups[label] = {"test": float(here.sum()), "support": float(retrieved.labels.count(label))}
+        groups[label] |= {name: _percent(hits[here]) for name, hits in retrieved.hits.items()}
+        groups[label]["leak_rate"] = _percent(retrieved.own[here])
+    return groups
 
 
-def _curves(conditions: Sequence[Condition], retrieved: Retrieval) -> dict[str, list[Point]]:
-    """The vote over k, of the headline; top-1 over lengths without examples, and over examples at the first length."""
-    curves = {"vote": [Point(step=k, value=value) for k, value in enumerate(_accuracies(retrieved), 1)]}
+def _sweeps(metrics: Mapping[tuple[int | None, int], Mapping[str, float]], first: int | None) -> dict[str, list[Point]]:
+    """Top-1 over lengths without examples, and over examples at the first length."""
     sweeps = {
-        "by_length/top1": [(each.max_tokens or 0, each) for each in conditions if each.shots == 0],
-        "by_shots/top1": [(each.shots, each) for each in conditions if each.max_tokens == conditions[0].max_tokens],
+        "by_length/top1": {length or 0: each["top1"] for (length, shots), each in metrics.items() if not shots},
+        "by_shots/top1": {shots: each["top1"] for (length, shots), each in metrics.items() if length == first},
     }
-    return curves | {
-        name: [Point(step=step, value=each.metrics["top1"]) for step, each in sweep]
-        for name, sweep in sweeps.items()
-        if len(sweep) > 1
-    }
+    return {name: _points(sweep.items()) for name, sweep in sweeps.items() if len(sweep) > 1}
+
+
+def _points(values: Iterable[tuple[int, float]]) -> list[Point]:
+    return [Point(step=step, value=value) for step, value in values]
 
 
 def _absent(metrics: Mapping[str, float], sampled: bool) -> dict[str, str]:
@@ -267,19 +236,17 @@ def _absent(metrics: Mapping[str, float], sampled: bool) -> dict[str, str]:
     }
     if sampled:
         reasons |= {f"{key} interval": "a single class shows no spread" for key in ("top1", "class_mean")}
-    there = {key: key.replace(" interval", "_low") for key in reasons}
-    return {key: reason for key, reason in reasons.items() if there[key] not in metrics}
+    return {key: reason for key, reason in reasons.items() if key.replace(" interval", "_low") not in metrics}
 
 
-def _flags(dataset: DatasetCard, headline: Condition) -> Iterator[str]:
+def _flags(dataset: DatasetCard, records: Sequence[CollectedRecord], retrieved: Retrieval) -> Iterator[str]:
     """What a reader of the headline must know."""
-    retrieved = headline.retrieved
     if dataset.leaks:
         yield (
             f"{len(dataset.leaks)} test images are in the support set too "
             f"({first_few(sorted(dataset.leaks))}); top1_without_leaks leaves them out"
         )
-    missing = sum(record.split == "support" for record in headline.records) - len(retrieved.support)
+    missing = sum(record.extra["split"] == "support" for record in records) - len(retrieved.support)
     if missing:
         yield f"{missing} support samples have no description and cannot be retrieved"
     lost = sorted(set(dataset.labels) - set(retrieved.labels))
@@ -294,24 +261,24 @@ def _flags(dataset: DatasetCard, headline: Condition) -> Iterator[str]:
 
 
 def _rows(
-    tested: Sequence[DescriptionRecord], labels: Mapping[str, str], retrieved: Retrieval, sampled: bool
+    tested: Sequence[CollectedRecord], labels: Mapping[str, str], retrieved: Retrieval, sampled: bool
 ) -> Iterator[Row]:
     """Values are there where a sample is scored: it is described, and a support description of its class is left. Of
     sampled classes each is a cluster."""
-    place = {query.sample: index for index, query in enumerate(retrieved.queries)}
+    place = {query.unit: index for index, query in enumerate(retrieved.queries)}
     for record in tested:
-        label, index = labels[record.sample], place.get(record.sample)
+        label, index = labels[record.unit], place.get(record.unit)
         values: dict[str, list[float | None]] = {}
         extra: dict[str, Any] = {"label": label, "scored": index is not None}
         if index is not None:
-            taken = {"top1": retrieved.top1[index], "class_mean": retrieved.class_mean[index]}
-            values = {how: [PERCENT * (label_found == label)] for how, label_found in taken.items()}
+            taken = {how: some[index] for how, some in retrieved.taken.items()}
+            values = {how: [PERCENT * (predicted == label)] for how, predicted in taken.items()}
             named = {"names_own": bool(retrieved.own[index]), "names_other": bool(retrieved.other[index])}
             extra |= {"nearest": retrieved.nearest[index], **taken, **named}
         yield Row(
-            unit=record.sample,
+            unit=record.unit,
             group=ONE_CATEGORY,
-            cluster=label if sampled else record.sample,
+            cluster=label if sampled else record.unit,
             outcome=record.outcome,
             values=values,
             extra=extra,

@@ -5,29 +5,40 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from driftledger.benchmarks.base import (
     DATASET,
     RECORDS_OF,
     Benchmark,
+    Cells,
     Input,
-    Matrix,
     Metric,
+    Origin,
     Rule,
     Stage,
     Table,
+    cell,
     score_stage,
 )
-from driftledger.benchmarks.records import CollectedCard, Linked
+from driftledger.benchmarks.collecting import Collecting, StageInputs
+from driftledger.benchmarks.descriptions import check_prefix, filled
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
+from driftledger.benchmarks.trac.records import DescriptionExtra, TracProtocol, condition_name, length_name
 from driftledger.benchmarks.trac.settings import TracScoring, TracSettings
-from driftledger.benchmarks.trac.tables import conditions, confusions, figures
 from driftledger.benchmarks.trac.traces import traces
 from driftledger.benchmarks.traces import Trace
+from driftledger.collect.call import RunSteps
+from driftledger.components.base import Model
+from driftledger.core.errors import DataError
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.scoring import Scored, ToScore
 
 _KEYS = ("dataset", "model", "description")
 _TEXTS = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
@@ -52,9 +63,9 @@ class Trac(Benchmark):
     title: ClassVar[str] = "TRAC"
     data: ClassVar[Stage] = DATASET
     collects: ClassVar[tuple[Stage, ...]] = (
-        Stage("describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", record=DescriptionRecord),
+        Stage("describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2, DescriptionExtra),
     )
-    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes")
+    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=2)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _accuracy(
             "top1",
@@ -123,7 +134,6 @@ class Trac(Benchmark):
     )
     settings: ClassVar[type[TracSettings]] = TracSettings
     scoring: ClassVar[type[TracScoring]] = TracScoring
-    runner: ClassVar[str] = "driftledger.benchmarks.trac.runner:TracRunner"
     unfair: ClassVar[tuple[Rule, ...]] = (
         Rule("prompt", "another prompt asks for another description"),
         Rule("prefix", "a reply that is begun for a model goes on otherwise"),
@@ -158,32 +168,94 @@ class Trac(Benchmark):
             facts["examples"] = {"choose": asked.choose, "shots": max(asked.shots), **seen}
         return facts | {"length": asked.max_tokens[0]}
 
-    def links(
-        self, stage: str, records: Sequence[DescriptionRecord], card: CollectedCard, parents: Mapping[str, str]
-    ) -> Iterator[Linked]:
-        """Every example that was shown is a sample that there is."""
-        for record in records:
-            for name in record.demonstrations:
-                if parents and name not in parents:
-                    yield Linked(record.place, f"its example {name} is no sample of the dataset")
+    def collecting(self, given: StageInputs) -> Collecting:
+        """Return what descriptions are made from; errors as in :meth:`Benchmark.collecting`.
+
+        Raises:
+            ConfigError: there is no such description, or its prompt wants a general category and there is none.
+            DataError: the dataset has no support and test set.
+        """
+        collecting = super().collecting(given)
+        card, name = collecting.dataset, given.keys["description"]
+        if not card.labels:
+            raise DataError(
+                f"dataset {card.name} has no support and test set of labelled samples, which TRAC needs; "
+                "take it out of run.trac, or let its settings say where they are"
+            )
+        way, components = given.description(name), dict(collecting.components)
+        shown = way.demonstrations
+        if shown is not None and shown.encoder:
+            components["example_encoder"] = shown.encoder, given.encoder(shown.encoder)
+        if shown is not None and shown.by:
+            components["example_model"] = shown.by, given.model(shown.by)
+        for role in components.keys() & {"model", "example_model"}:
+            check_prefix(way.prefix, components[role][0], cast(Model, components[role][1]))
+        protocol = TracProtocol(
+            prompt=filled(way.prompt, card, name),
+            prefix=way.prefix,
+            max_tokens=list(way.lengths),
+            choose=shown.choose if shown else None,
+            shots=list(shown.shots) if shown else [],
+            seed=given.seed,
+        )
+        return replace(collecting, components=components, protocol=protocol.model_dump(mode="json"))
+
+    def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
+        from driftledger.benchmarks.trac.collect import collect_descriptions
+
+        return collect_descriptions(collecting, run)
+
+    def score(self, given: "ToScore") -> "Scored":
+        from driftledger.benchmarks.trac.score import score
+
+        return score(given, self)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """Those of a class; of a condition there are none, since rows are of the headline's alone."""
         return [row for row in rows if row.extra.get("label") == name] if kind == "class" else []
 
     def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
-        yield from conditions(scores)
-        yield from confusions(scores[0])
+        """Yield top-1 with lengths down and examples across, as in Table 3; without examples, with lengths across."""
+        if all(len(score.groups["condition"]) < 2 for score in scores):
+            return
+        shots = sorted({number for score in scores for number in (0, *score.inputs.protocol["shots"])})
+        lengths = list(dict.fromkeys(length for score in scores for length in score.inputs.protocol["max_tokens"]))
+        if len(shots) > 1:
+            title = f"examples ({_choice_of_examples(scores[0])}), as in Table 3"
+            head = [f"{n}-shot" for n in shots]
+            lines = {f" ({length_name(length)})": [condition_name(length, n) for n in shots] for length in lengths}
+        else:
+            title, head = "length", [length_name(length) for length in lengths]
+            lines = {"": [condition_name(length, 0) for length in lengths]}
+        rows: list[Cells] = []
+        coverages = []
+        for score, (label, names) in product(scores, lines.items()):
+            groups = {name: score.groups["condition"].get(name, {}) for name in names}
+            words = {name: f"{of['words']:.0f}" if "words" in of else "" for name, of in groups.items()}
+            cells = (
+                cell(of.get("top1"), more=words[name], of=Origin(score, f"condition/{name}/top1"))
+                for name, of in groups.items()
+            )
+            rows.append([f"{score.model}{' (control)' if score.is_control else ''}{label}", *cells])
+            shares = [of["scored"] / of["total"] for of in groups.values() if of]
+            coverages.append(min(shares, default=score.coverage))
+        title = f"top-1, %, by {title}; in brackets the mean number of words; coverage is the lowest of a row"
+        yield Table(title, ["", *head], rows, (), coverages, name="conditions")
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
         if len(scores[0].groups["condition"]) > 1:
             yield f"Unless a row says otherwise, the values are of {scores[0].details['headline']}."
-
-    def figures(self, scores: Sequence[Score]) -> Iterator[Matrix]:
-        return figures(scores)
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
         return traces(self, folders, score, rows)
 
 
 _EXAMPLES = ("example_encoder", "example_model")
+_ABBREVIATIONS = {"random": "RS", "similar_image": "SIIR", "similar_text": "STTR"}
+
+
+def _choice_of_examples(score: Score) -> str:
+    """How examples were chosen, seen and described, e.g. SIIR through clip, described by gpt_4v."""
+    how: str = _ABBREVIATIONS[score.inputs.protocol["choose"]]
+    encoder, by = (score.components.get(role) for role in _EXAMPLES)
+    return how + (f" through {encoder.name}" if encoder else "") + (f", described by {by.name}" if by else "")

@@ -10,7 +10,6 @@ from abc import ABC
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -45,7 +44,7 @@ class ColumnMap(Strict):
 
     question: Column = "question"
     image: Column = "image"
-    """A path below the folder of images, the bytes of an image file, or both as Hugging Face stores them."""
+    """A path below the folder of images, or an image of the hub's."""
     options: Column | Annotated[tuple[Column, ...], Field(min_length=2)] = "options"
     """One column that holds a list, or a list as JSON; or a list of columns with one option each."""
     answer: Column = "answer"
@@ -239,9 +238,9 @@ class QuestionTable(ColumnQuestions):
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         for subset, file, folder in self._parts:
             table = read_table(file)
-            if table.total:
-                reader = RowReader(self, rules, table.name, table.columns, table.total, subset)
-                for number, (place, cells) in enumerate(islice(table.rows(reader.columns), self.limit)):
+            if table.rows:
+                reader = RowReader(self, rules, table.name, table.columns, len(table.rows), subset)
+                for number, (place, cells) in enumerate(table.rows[: self.limit]):
                     picture = _picture(cells.get(self.columns.image), folder, place)
                     yield reader.question(number, place, cells, picture)
 
@@ -249,14 +248,12 @@ class QuestionTable(ColumnQuestions):
         files: list[tuple[str, Path]] = []
         for subset, file, folder in self._parts:
             files.append((subset or "", file))
-            table, column = read_table(file), self.columns.image
-            if column in table.columns:
-                rows = islice(table.rows([column]), self.limit)
-                paths = {path for _, cells in rows if isinstance(path := _unpacked(cells.get(column))[1], str)}
-                for path in sorted(path for path in paths if path.strip()):
-                    with suppress(DataError):  # the build reports all missing images
-                        image = inside(folder, path, file.name)
-                        files.append((printable(path), image))
+            rows = read_table(file).rows[: self.limit]
+            named = {path for _, cells in rows if isinstance(path := cells.get(self.columns.image), str)}
+            for path in sorted(path for path in named if path.strip()):
+                with suppress(DataError):  # the build reports all missing images
+                    image = inside(folder, path, file.name)
+                    files.append((printable(path), image))
         return digest_files(files)
 
     def source(self) -> dict[str, str]:
@@ -273,20 +270,8 @@ class QuestionTable(ColumnQuestions):
 
 
 def _picture(cell: Any, folder: Path, place: str) -> Picture:
-    data, path = _unpacked(cell)
-    text = as_text(path, f"{place} in image") or ""
-    if data is not None or not text.strip():
-        return Picture.of(data, printable(PurePosixPath(text).name) or None, place)
-    name = printable(PurePosixPath(text).as_posix())
-    return Picture(name, partial(_read, folder, text, place), name)
-
-
-def _unpacked(cell: Any) -> tuple[bytes | None, Any]:
-    """The bytes of an image file in a cell, and what the cell holds as a path."""
-    if isinstance(cell, dict):
-        return cell.get("bytes"), cell.get("path")
-    return (bytes(cell), None) if isinstance(cell, bytes | bytearray) else (None, cell)
-
-
-def _read(folder: Path, path: str, place: str) -> bytes:
-    return read_file(inside(folder, path, place), f"{place}: {path!r:.200}")
+    path = as_text(cell, f"{place} in image") or ""
+    if not path.strip():
+        return Picture.of(None, None, place)
+    name = printable(PurePosixPath(path).as_posix())
+    return Picture(name, lambda: read_file(inside(folder, path, place), f"{place}: {path!r:.200}"), name)
