@@ -16,6 +16,7 @@ from filelock import FileLock
 from driftledger.benchmarks.score import Row
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import read_jsonl
+from driftledger.core.grouping import grouped
 from driftledger.core.paths import Paths
 from driftledger.ledger.lineage import Evidence
 from driftledger.reports.charts import colour_of
@@ -209,12 +210,11 @@ class _Push:
         headlines = {each.name: each for evidence in self._evidence for each in headlines_of(evidence)}
         if headlines:
             metrics = [metric for evidence in self._evidence for metric in metrics_of(evidence)]
-            curves = dict.fromkeys(metric.name for metric in metrics if metric.step)
+            curves = dict.fromkeys(metric.name for metric in metrics if metric.tracked.step)
             first = sorted(curves, key=lambda name: not name.startswith("similarity/"))
             titles = {name: each.title for name, each in headlines.items()}
             columns = [*titles, *(name for name in dict.fromkeys(m.name for m in metrics) if name not in titles)]
-            higher = next(iter(headlines.values())).higher_is_better
-            tags[VIEW_TAG] = leaderboard(first, titles, columns, higher)
+            tags[VIEW_TAG] = leaderboard(first, titles, columns, next(iter(headlines.values())).is_higher)
         for key, value in tags.items():
             if self._experiment_tags.get(key) != value:
                 self._client.set_experiment_tag(self._experiment_id, key, value)
@@ -222,22 +222,20 @@ class _Push:
 
 def _worth(evidence: Evidence) -> float:
     """Sorts the worst first, by the first headline: MLflow lists the newest runs first."""
-    headline = next(headlines_of(evidence), None)
-    return -math.inf if headline is None else headline.value if headline.higher_is_better else -headline.value
+    values = [each.tracked.value * (1 if each.is_higher else -1) for each in headlines_of(evidence)]
+    return values[0] if values else -math.inf
 
 
 def _datasets(evidence: Evidence) -> list[Any]:
     """A dataset input per name, by the digest of its content; its tags have DVC's digest of the output it lies in."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
-    totals: dict[str, int] = {}
-    for each in evidence.lineages:
-        totals[each.on] = max(each.score.total, totals.get(each.on, 0))
     inputs = []
-    for each in {each.on: each for each in evidence.lineages}.values():
-        source, profile = json.dumps({"uri": each.data.path}), json.dumps({"samples": totals[each.on]})
+    for on, some in grouped(evidence.lineages, lambda each: each.on).items():
+        each, total = some[-1], max(lineage.score.total for lineage in some)
+        source, profile = json.dumps({"uri": each.data.path}), json.dumps({"samples": total})
         tags = {"mlflow.data.context": "evaluation", "dvc.out": each.data.out, "dvc.md5": each.data.md5}
-        dataset = Dataset(each.on, digest_of(each), "local", source, profile=profile)
+        dataset = Dataset(on, digest_of(each), "local", source, profile=profile)
         inputs.append(DatasetInput(dataset, [InputTag(key, value) for key, value in tags.items()]))
     return inputs
 
@@ -247,14 +245,14 @@ def _metrics(evidence: Evidence, timestamp: int, model_id: str) -> list[Any]:
     from mlflow.entities import Metric
 
     metrics = metrics_of(evidence)
-    last = {each.name: each.step for each in metrics}
+    last = {each.name: each for each in metrics}
     return [
         Metric(
             each.name,
-            each.value,
+            each.tracked.value,
             timestamp,
-            each.step,
-            model_id=model_id if each.step == last[each.name] else None,
+            each.tracked.step,
+            model_id=model_id if each is last[each.name] else None,
             dataset_name=each.lineage.on,
             dataset_digest=digest_of(each.lineage),
         )
