@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Group, RenderableType
 
+from driftledger.components.checkpoints import forget_sha256
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
