@@ -223,9 +223,8 @@ class OpenedProject:
 
     @property
     def runs(self) -> "pd.DataFrame":
-        """A row per selected combination: ``model``, ``generator``, ``encoder``, how many of its ``scores`` exist and
-        how many are ``selected``, whether it is ``published`` as it is now, and the start of its ``fingerprint``, empty
-        where its scores are not complete."""
+        """A row per selected combination: its names, how many ``scores`` it has and how many are ``selected``, whether it
+        is ``published`` as it is now, and the start of its ``fingerprint``, empty where scores are missing."""
         import pandas as pd
 
         published, rows = {each.fingerprint for each in read_published(self.path)}, []
@@ -244,9 +243,8 @@ class OpenedProject:
         """The selected scores that exist: a row per score and metric, with the columns of :data:`SCORES`.
 
         ``metric`` is the key in the score file and ``title`` what people call it; ``low`` and ``high`` are the ends of
-        the interval, NaN where there is none; ``unit`` is empty or ``%``; ``higher_is_better`` is None where neither
-        is; ``headline`` marks the metrics that a benchmark is known by; ``coverage`` is the share of units that are
-        scored. For a table as in a paper, ``scores(benchmark).pivot(index="model", columns="title", values="value")``.
+        the interval, NaN where there is none. For a table as in a paper,
+        ``scores(benchmark).pivot(index="model", columns="title", values="value")``.
 
         Raises:
             ConfigError: there is no such benchmark.
@@ -268,10 +266,8 @@ class OpenedProject:
     def rows(self, benchmark: str, **of: str) -> "pd.DataFrame":
         """What each sample, question or pair is worth: a row for each of them, ``unit``, in each score of a benchmark.
 
-        ``on``, ``model``, ``generator``, ``encoder`` or ``description`` narrow the scores down. The columns are what
-        the score is of, the unit's ``group``, ``cluster`` and ``outcome``, its values, and whatever else is known of
-        it. A value over several steps, orders or gradings has a numbered column for each, ``similarity_1`` for
-        instance; NaN is where nothing could be had. Errors as in :meth:`scores`.
+        ``on``, ``model``, ``generator``, ``encoder`` or ``description`` narrow the scores down. A value over several
+        steps, orders or gradings has a numbered column for each, ``similarity_1``. Errors as in :meth:`scores`.
         """
         import pandas as pd
 

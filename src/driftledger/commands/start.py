@@ -17,7 +17,6 @@ from string import Template
 import pygit2
 from rich.table import Table
 
-from driftledger.benchmarks.descriptions import Description
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import write_bytes, write_text
@@ -212,14 +211,11 @@ def models_table(project: Project, section: str) -> Table:
     selected = project.settings.named(section) if has_project else ()
     shown = table("name", "provider", "settings", "")
     for name, entry in entries.items():
-        if isinstance(entry, Description):
-            provider, settings = "", {"prompt": entry.prompt}
-        else:
-            provider, settings = entry.provider, entry.settings()
-        first = [settings[key] for key in ("model", "path", "prompt") if isinstance(settings.get(key), str)]
-        prices = settings.get("prices")
-        words = [*first, *([f"prices {canonical_json(prices)}"] if prices else [])]
-        shown.add_row(*map(line, (name, provider, ", ".join(words), "selected" if name in selected else "")))
+        said = entry.model_dump(mode="json")
+        words = [said[key] for key in ("model", "path", "prompt") if isinstance(said.get(key), str)]
+        words += [f"prices {canonical_json(said['prices'])}"] if said.get("prices") else []
+        mark = "selected" if name in selected else ""
+        shown.add_row(*map(line, (name, said.get("provider", ""), ", ".join(words), mark)))
     return shown
 
 
