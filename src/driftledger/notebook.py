@@ -20,14 +20,12 @@ from pydantic import ValidationError
 from rich.console import Console, RenderableType
 
 from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.collecting import StageInputs, write_collected
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.registry import benchmark as specification
-from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.runner import StageInputs, write_collected
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.traces import Shot, Shown, Trace
-from driftledger.collect.observations import read_observations
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError, first_few, unknown_name
@@ -49,7 +47,6 @@ from driftledger.ledger.compare import Comparison, as_table, compare
 from driftledger.ledger.lineage import read_evidence, read_lineage
 from driftledger.ledger.lock import read_lock
 from driftledger.ledger.objects.files import Workspace
-from driftledger.ledger.objects.reach import HERE, Reach
 from driftledger.ledger.published import read_published
 from driftledger.project.catalogue import CatalogueEntry, catalogue
 from driftledger.project.presets import name_of, section_text
@@ -181,19 +178,13 @@ def _values(values: Mapping[str, Shown], joint: str = "") -> str:
     return f"{joint}{text}" if text else ""
 
 
-def sources(project: Project, reach: Reach = HERE, rev: str | None = None) -> Sources:
-    """Return what is known of scores: in the checkout, or in one commit."""
-    return Sources(project.root, project.selected, project.combinations, reach, rev)
-
-
 def open_project(path: str | os.PathLike[str] = ".", *, trust: bool = False) -> "OpenedProject":
     """Open the project whose ``params.yaml`` is in the folder ``path``.
 
     What is asked of it is answered from the files that ``dvc repro`` or ``dvc pull`` left there.
 
     Args:
-        trust: the checkout is your own: the MLflow and the DVC remote that it names are asked by ``audit`` and
-            ``compare``, and its own code may be run.
+        trust: the checkout is your own: its links and its DVC cache are followed, and its own code may be run.
 
     Raises:
         ConfigError: there is no ``params.yaml``, or something in it is wrong.
@@ -203,18 +194,14 @@ def open_project(path: str | os.PathLike[str] = ".", *, trust: bool = False) -> 
         raise ConfigError(f"{root} holds no {PARAMS}; open the top folder of a project")
     project = Project(root, own_code=trust)
     assert project.settings  # which are checked when they are read
-    return OpenedProject(project, Reach(trust=trust))
+    return OpenedProject(project)
 
 
 class OpenedProject:
-    """A project whose files are read when they are asked for, so that what ``dvc repro`` has changed since is seen.
+    """A project whose files are read when they are asked for, so that what ``dvc repro`` has changed since is seen."""
 
-    Args:
-        reach: how far :meth:`audit` and :meth:`compare` may go for what is not here.
-    """
-
-    def __init__(self, project: Project, reach: Reach = HERE) -> None:
-        self._project, self._reach, self.path = project, reach, project.root
+    def __init__(self, project: Project) -> None:
+        self._project, self.path = project, project.root
 
     def __repr__(self) -> str:
         runs, selected = len(self._project.combinations), self._project.selected.scores
@@ -299,17 +286,14 @@ class OpenedProject:
             raise LedgerError(f"no chain here is of sample {for_line(sample)!r:.200}; nearest: {for_line(nearest)}")
         return Chains(sample, lines)
 
-    def audit(self, target: str, rev: str | None = None) -> Answer:
+    def audit(self, target: str) -> Answer:
         """Where a run, a score file, an image or one number, ``RUN:METRIC``, comes from; as ``driftledger audit``.
-
-        Args:
-            rev: a commit of Git, whose scores are read in place of those here.
 
         Raises:
             LedgerError: nothing has that name.
         """
-        found = resolve_target(sources(self._project, self._reach, rev), target)
-        return Answer(answers.as_tree(found), json.loads(answers.inert_json(answers.data_of(found))))
+        found = resolve_target(Sources(self._project), target)
+        return Answer(answers.as_answer(found), json.loads(json.dumps(answers.data_of(found))))
 
     def compare(self, a: str, b: str, *, anyway: bool = False) -> Compared:
         """Two runs, metric by metric, with paired intervals over what both were measured on; as ``driftledger
@@ -321,9 +305,8 @@ class OpenedProject:
         Raises:
             LedgerError: there is no such run, or both have nothing in common.
         """
-        known = sources(self._project, self._reach)
-        seen = read_observations(self._project.paths.observations)
-        compared = compare(find_run(known, a), find_run(known, b), known.contents, anyway=anyway, seen=seen)
+        known = Sources(self._project)
+        compared = compare(find_run(known, a), find_run(known, b), known.contents, anyway=anyway)
         return Compared(as_table(compared), json.loads(json.dumps(compared.to_dict())), compared)
 
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Mapping[str, str]]]:
@@ -511,12 +494,12 @@ def evaluate(
     )
     try:
         _build_images(images, folders["dataset"])
-        collecting = runner(spec.name).collecting(asked, "chain")
+        collecting = spec.collecting(asked)
         with CallStore(Path(kept.name) / "calls") as store:
             collected = ask(collecting, store)
         write_collected(folders["chain"], collecting, collected)
         scoring = spec.scoring_of(section, seed)
-        score, rows = runner(spec.name).score(ToScore(keys, folders, scoring, 0.0, {"encoder": looker}))
+        score, rows = spec.score(ToScore(keys, folders, scoring, 0.0, {"encoder": looker}))
     except BaseException:
         kept.cleanup()
         raise

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from driftledger.collect.observations import Observed, read_observations
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import collect, collect_shard, merge
 from driftledger.core.errors import ConfigError, StoreError
@@ -17,7 +16,7 @@ from driftledger_demo.models.controls import Blind, WordCounter
 from driftledger_demo.models.rubric import Rubric
 from tests.commands.test_collect import project, to_make
 from tests.support.small import contents
-from tests.support.stores import stored_rows
+from tests.support.stores import found, stored_rows
 
 __all__ = ["project"]
 
@@ -30,7 +29,7 @@ def asks_nobody(*_: Any) -> None:
 
 
 def stored(store: CallStore) -> dict[str, Any]:
-    return {key: result.to_row() for key, result in store.get(stored_rows(store.folder)).items()}
+    return {key: result.to_row() for key, result in found(store, stored_rows(store.folder)).items()}
 
 
 def run_round(project: Project, of: int, into: Path, **chosen: Any) -> list[str]:
@@ -56,7 +55,6 @@ def test_shards_make_what_one_process_makes(project: Project, tmp_path: Path, mo
     assert set(to_make(project).values()) == {0}
     with project.store() as store:
         assert stored(store) == calls
-        assert store.observations() == {}
     for component in (WordCounter, Rubric):
         monkeypatch.setattr(component, "respond", asks_nobody)
     said = collect_shard(Project(project.root), "1/5", into)
@@ -81,10 +79,6 @@ def test_a_call_that_gives_another_answer_is_told(
     assert merge(project, [tmp_path / "one"]) == "1 store merged: 30 calls are new"
     said = merge(project, [tmp_path / "two", tmp_path / "one"])
     assert said == "2 stores merged: 0 calls are new, 30 were made twice with different answers: the first stays"
-    seen = {project.model("blind").fingerprint: Observed(name="blind", asked_again=30, other=30)}
-    assert read_observations(project.paths.observations) == seen
-    assert merge(project, [tmp_path / "two"]) == "1 store merged: 0 calls are new"
-    assert read_observations(project.paths.observations) == seen
 
 
 def test_what_is_not_a_store_is_named(project: Project, tmp_path: Path) -> None:

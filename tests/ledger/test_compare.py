@@ -270,7 +270,7 @@ def test_another_version_of_the_same_name_is_told_by_its_settings(tmp_path: Path
     assert found.pairs[0].changed == ['model seer, settings.detail: nothing → "coarse\\u001b[31m"']
     assert found.noted == ["B's model seer: sees \x1b[1m nothing"]
     assert "\x1b" not in printed(as_table(found))
-    assert "seer@00000000's model seer: sees \\x1b[1m nothing" in printed(as_table(found))
+    assert "B's model seer: sees \\x1b[1m nothing" in printed(as_table(found))
 
 
 def test_json_has_the_judgements_and_nothing_that_only_people_read(tmp_path: Path) -> None:

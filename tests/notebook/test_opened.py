@@ -70,10 +70,10 @@ def test_answers_are_those_of_the_terminal(
 ) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     audited = opened.audit(f"{RUN}:gc_at_2")
-    printed = finished.run("driftledger", "audit", "--full", f"{RUN}:gc_at_2", COLUMNS="100").stdout
+    printed = finished.run("driftledger", "audit", f"{RUN}:gc_at_2", COLUMNS="100").stdout
     assert repr(audited) == printed.rstrip("\n")
     assert audited.data == json.loads(finished.run("driftledger", "audit", "--json", f"{RUN}:gc_at_2").stdout)
-    assert audited._repr_html_().startswith("<pre>genception/my_images/gc_at_2 = ")
+    assert audited._repr_html_().startswith("<pre>GC@2 on my_images: 0.")
     compared = opened.compare(RUN, RUN)
     assert repr(compared) == finished.run("driftledger", "compare", RUN, RUN, COLUMNS="100").stdout.rstrip("\n")
     assert compared.data == json.loads(finished.run("driftledger", "compare", "--json", RUN, RUN).stdout)

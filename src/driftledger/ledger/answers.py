@@ -69,14 +69,9 @@ def _number_data(number: Number) -> dict[str, Any]:
     return found | lineage.model_dump(mode="json", by_alias=True, exclude={"score"})
 
 
-def inert_json(value: Any) -> str:
-    """Indented JSON of ASCII letters, in which a terminal finds nothing to obey."""
-    return json.dumps(value, indent=2)
-
-
-def as_tree(target: RunTarget | ImageTarget) -> str:
-    """Everything that is behind what was asked, as YAML."""
-    plain = json.loads(inert_json(data_of(target)))
+def as_yaml(target: RunTarget | ImageTarget) -> str:
+    """Everything that is behind what was asked."""
+    plain = json.loads(json.dumps(data_of(target)))
     return for_terminal(yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=120))
 
 

@@ -26,13 +26,12 @@ from driftledger.core.paths import Combination
 from driftledger.data.datasets.decode import decode
 from driftledger.data.question_sets.files import QuestionSetCard
 from driftledger.data.records import DatasetCard
-from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage, read_all_evidence
-from driftledger.ledger.lock import LOCK, LockEntry, parse_lock
+from driftledger.ledger.lineage import Evidence, Folder, Lineage, read_all_evidence
+from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.objects.files import Tree, Workspace
 from driftledger.ledger.objects.git import Commit, CommitTree, Git
-from driftledger.ledger.objects.reach import HERE, Reach
-from driftledger.ledger.published import read_published
+from driftledger.ledger.published import Published, read_published
+from driftledger.project.project import Project
 
 _LISTS: dict[str, tuple[str, str, str, str, type[Record]]] = {
     "samples.jsonl": ("sample", "sha256", "file", "dataset.json", DatasetCard),
@@ -91,9 +90,9 @@ class RunTarget(NamedTuple):
     """A run, or the one score file or number of it that was asked for."""
 
     evidence: Evidence
-    known: Origin
     lineage: Lineage | None = None
     number: Number | None = None
+    known: Origin = "dvc.lock"
 
 
 class ImageTarget(NamedTuple):
@@ -117,51 +116,14 @@ class Offer(NamedTuple):
 
 
 class Sources:
-    """What is known of scores: in the working tree, or in one commit.
+    """What is known of the scores in a project."""
 
-    Args:
-        selected: what the runs of ``params.yaml`` are evaluated on.
-        combinations: the runs of ``params.yaml``.
-        reach: how far to go for bytes.
-        rev: the commit; without it the working tree.
-
-    Raises:
-        LedgerError: there is no such commit.
-    """
-
-    def __init__(
-        self,
-        root: Path,
-        selected: Selected | None = None,
-        combinations: Sequence[Combination] = (),
-        reach: Reach = HERE,
-        rev: str | None = None,
-    ) -> None:
-        self.root, self.contents = root, Contents(root, reach)
-        self.selected, self.combinations = selected or Selected(), combinations
-        self.git, self._code, self.known = Git.around(root), None, "dvc.lock"
+    def __init__(self, project: Project) -> None:
+        self.root, self.git = project.root, Git.around(project.root)
+        self.contents = Contents(project.root, trust=project.own_code)
+        self.selected, self.combinations = project.selected, project.combinations
         self.incomplete = ""
         """What is wrong with a run that :attr:`current` leaves out, after a semicolon."""
-        self._tree: Tree = Workspace(root, trust=reach.trust)
-        if rev is not None:
-            commit = None if self.git is None else self.git.commit(rev)
-            if self.git is None or commit is None:
-                raise LedgerError(f"there is no commit {rev!r:.100} here; 'git log' lists them")
-            self._tree, self.known = CommitTree(self.git, commit.id), "git"
-            self._code = CodeVersion(commit=commit.id, dirty=False)
-            paths = sorted(f"{SCORES}/{path}" for path in self._tree.listing(SCORES) if path.endswith(f"/{SCORE}"))
-            self.selected = Selected([found for path in paths if (found := find_score(path))])
-            runs = [[keys.get(role, "") for role in Combination._fields] for _, keys in self.selected.scores]
-            self.combinations = sorted({Combination(*names) for names in runs if all(names)})
-
-    known: Origin
-    _code: CodeVersion | None
-
-    @cached_property
-    def lock(self) -> dict[str, LockEntry]:
-        """The entries of ``dvc.lock``; nothing where there is none."""
-        data = self._tree.read(LOCK)
-        return {} if data is None else parse_lock(data)
 
     @cached_property
     def current(self) -> list[Evidence]:
@@ -187,7 +149,7 @@ class Sources:
 
     def runs(self, combinations: Sequence[Combination]) -> list[Evidence]:
         """Their evidence; errors as in :func:`~driftledger.ledger.lineage.read_all_evidence`."""
-        return read_all_evidence(self.root, self.selected, combinations, self._tree, self._code)
+        return read_all_evidence(self.root, self.selected, combinations, self.contents.here)
 
     def find(self, text: str) -> RunTarget | None:
         """A run by its name, ``model/generator/encoder``, or eight or more digits of its fingerprint; one that is not
@@ -197,7 +159,7 @@ class Sources:
             LedgerError: its scores are incomplete, or several runs begin so.
         """
         if named := [each for each in self.combinations if text in (str(each), "/".join(each))]:
-            return RunTarget(self.runs(named)[0], self.known)
+            return RunTarget(self.runs(named)[0])
         if not re.fullmatch("[0-9a-f]{8,64}", text):
             return None
         here = {each.fingerprint: each for each in self.current if each.fingerprint.startswith(text)}
@@ -205,16 +167,25 @@ class Sources:
         if len(here.keys() | runs.keys()) > 1:
             raise LedgerError(f"several runs have a fingerprint that begins with {text}; give more of it")
         for evidence in here.values():
-            return RunTarget(evidence, self.known)
-        git = self.git
+            return RunTarget(evidence)
         for run in runs.values():
-            selected, last = Selected([(benchmark(each.benchmark), each.keys) for each in run.scores]), run.scores[-1]
-            for blob, commit in () if git is None else git.ever_at(f"{last.path}/{SCORE}"):
-                if git is not None and sha256_bytes(git.read(blob) or b"") == last.score:
-                    tree = CommitTree(git, commit)
-                    return RunTarget(
-                        read_all_evidence(self.root, selected, [run.combination], tree, run.code)[0], "git"
-                    )
+            if (former := self._from_git(run)) is not None:
+                return RunTarget(former, known="git")
+        return None
+
+    def _from_git(self, run: Published) -> Evidence | None:
+        """The evidence of a published run in the newest commit that has all of its scores."""
+        selected = Selected([(benchmark(each.benchmark), each.keys) for each in run.scores])
+        paths, seen = [f"{each.path}/{SCORE}" for each in run.scores], set[tuple[str | None, ...]]()
+        if (git := self.git) is None:
+            return None
+        for commit in git.commits()[::-1]:
+            blobs = tuple(git.ids(commit.id, paths))
+            if blobs in seen:
+                continue
+            seen.add(blobs)
+            if [each.score for each in run.scores] == [sha256_bytes(git.read(blob) or b"") for blob in blobs]:
+                return read_all_evidence(self.root, selected, [run.combination], CommitTree(git, commit.id))[0]
         return None
 
 
@@ -269,7 +240,7 @@ def _find_score_file(sources: Sources, text: str) -> RunTarget | None:
         return None
     for run, each in sources.lineages:
         if path == each.folder.path or (digest and sources.contents.manifest(each.folder).get(SCORE) == digest):
-            return RunTarget(run, sources.known, each)
+            return RunTarget(run, each)
     return None
 
 
@@ -327,8 +298,10 @@ def find_image(sources: Sources, text: str) -> ImageTarget:
 def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[str]]:
     """Search every list of images in the folders of ``dvc.lock``."""
     places, unknown = list[dict[str, Any]](), list[str]()
-    outs = {out.path: out.md5 for entry in sources.lock.values() for out in entry.outs if out.path.startswith("data/")}
+    outs = {out.path: out.md5 for entry in locked_now(sources.root).values() for out in entry.outs}
     for out, md5 in outs.items():
+        if not out.startswith("data/"):
+            continue
         files = sources.contents.output(out, md5) if md5.endswith(".dir") else {"": ""}
         unknown += [] if files else [f"{out} (md5 {md5}) is not here; run 'dvc pull'"]
         for inside, name in (each.rsplit("/", 1) for each in files if each.rpartition("/")[2] in _LISTS):
@@ -338,12 +311,13 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
             if path is None:
                 unknown.append(f"{folder.path}/{name} is not here; run 'dvc pull'")
             for line in [] if path is None else path.read_bytes().split(b"\n"):
-                if digest.encode() in line and (entry := _object(line)).get(hashed) == digest:
+                entry = _object(line) if digest.encode() in line else {}
+                for image in (each for each in (entry, *entry.get("results", ())) if each.get(hashed) == digest):
                     made = sources.contents.within(folder, card)
-                    place: dict[str, Any] = {"role": role, "folder": folder.path, "file": str(entry.get(shown))}
+                    place: dict[str, Any] = {"role": role, "folder": folder.path, "file": str(image.get(shown))}
                     place["entry"] = entry
                     place["card"] = {} if made is None else read_json(made, kind).to_dict()
-                    parent, t = entry.get("parent_sha256"), entry.get("t")
+                    parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step")
                     before = f"drawn at t = {t - 1}" if isinstance(t, int) and t > 1 else "the original"
                     place["parent"] = None if parent is None else f"sha256 {parent}, {before}"
                     places.append(place | {"scores": _scores_of(sources, folder)})
