@@ -210,8 +210,8 @@ class OpenedProject:
 
     @property
     def runs(self) -> "pd.DataFrame":
-        """A row per selected combination: its names, how many ``scores`` it has and how many are ``selected``, whether it
-        is ``published`` as it is now, and the start of its ``fingerprint``, empty where scores are missing."""
+        """A row per selected combination: its names, how many ``scores`` it has and how many are ``selected``, whether
+        it is ``published`` as it is now, and the start of its ``fingerprint``, empty where scores are missing."""
         import pandas as pd
 
         published, rows = {each.fingerprint for each in read_published(self.path)}, []
