@@ -144,8 +144,8 @@ class Chains:
         for line in self.lines:
             texts.append(f"  {for_line(line.title)} · {for_line(line.through)}{_values(line.trace.values, ': ')}")
             for title, gave, trouble in line.iterations():
-                said = as_many([trouble or str(gave.get("description") or "nothing was said")], _LINE)
-                texts.append(f"    {title}{_values(gave, ', ')}: {said}")
+                text = as_many([trouble or str(gave.get("description") or "nothing was said")], _LINE)
+                texts.append(f"    {title}{_values(gave, ', ')}: {text}")
         return "\n".join(texts)
 
     def _repr_html_(self) -> str:
@@ -305,8 +305,8 @@ class OpenedProject:
         Raises:
             LedgerError: there is no such run, or both have nothing in common.
         """
-        known = Sources(self._project)
-        compared = compare(find_run(known, a), find_run(known, b), known.contents, anyway=anyway)
+        sources = Sources(self._project)
+        compared = compare(find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway)
         return Compared(as_table(compared), json.loads(json.dumps(compared.to_dict())), compared)
 
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Mapping[str, str]]]:
@@ -476,13 +476,13 @@ def evaluate(
     elif name_of(name) != name:
         raise ConfigError(f"name is {name!r:.100}; use a-z 0-9 _ and begin with a letter")
     keys = {"dataset": name}
-    for given, made in ((model, describer), (generator, drawer), (encoder, looker)):
-        keys[made.kind] = given if isinstance(given, str) else name_of(made.provider.rpartition(":")[2])
+    for given, component in ((model, describer), (generator, drawer), (encoder, looker)):
+        keys[component.kind] = given if isinstance(given, str) else name_of(component.provider.rpartition(":")[2])
     if not looker.sees:
         raise ConfigError(f"the encoder {keys['encoder']} has no image tower; name one that sees images")
     kept = TemporaryDirectory(prefix="driftledger-")
     folders = {"dataset": Path(kept.name) / name, "chain": Path(kept.name) / "chains"}
-    asked = StageInputs(
+    inputs = StageInputs(
         keys={key: keys[key] for key in ("dataset", "model", "generator")},
         section=section,
         seed=seed,
@@ -494,7 +494,7 @@ def evaluate(
     )
     try:
         _build_images(images, folders["dataset"])
-        collecting = spec.collecting(asked)
+        collecting = spec.collecting(inputs)
         with CallStore(Path(kept.name) / "calls") as store:
             collected = ask(collecting, store)
         write_collected(folders["chain"], collecting, collected)
@@ -547,19 +547,19 @@ def _component(role: str, given: "str | Component | type[Component]") -> Compone
     Raises:
         ConfigError: it is unknown, of another kind, or its settings are wrong.
     """
-    made: object = given
+    component: object = given
     try:
         if isinstance(given, str):
-            known = catalogue(f"{role}s")
-            if given not in known:
-                raise ConfigError(unknown_name(role, given, known))
-            entry = cast(CatalogueEntry, known[given])
-            made = provider_class(f"{role}s", entry.provider).model_validate(entry.settings())
+            entries = catalogue(f"{role}s")
+            if given not in entries:
+                raise ConfigError(unknown_name(role, given, entries))
+            entry = cast(CatalogueEntry, entries[given])
+            component = provider_class(f"{role}s", entry.provider).model_validate(entry.settings())
         elif isinstance(given, type):
-            made = given()
+            component = given()
     except ValidationError as error:
         raise ConfigError(explain(error, role)) from None
-    if not isinstance(made, Component) or made.kind != role:
-        what = made.provider if isinstance(made, Component) else type(made).__name__
+    if not isinstance(component, Component) or component.kind != role:
+        what = component.provider if isinstance(component, Component) else type(component).__name__
         raise ConfigError(f"{what} is no {role}; give a {role}'s name in the catalogue, a component or a function")
-    return made
+    return component

@@ -282,7 +282,8 @@ def read_yaml(path: Path) -> Any:
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+        said = " ".join(str(error).split()).replace(' in "<unicode string>"', "")
+        raise ConfigError(f"{path} is not YAML: {said}") from None
 
 
 def parse_settings(raw: Any, where: str, own_code: Path | None = None) -> Settings:
@@ -350,9 +351,9 @@ def _components(settings: Settings) -> Iterator[str]:
     run = settings.run
     for section in PROVIDED_SECTIONS:
         for name in settings.named(section):
-            made = _built(settings, section, name)
+            component = _built(settings, section, name)
             has_workers = cast(CatalogueEntry, settings.entry(section, name)).workers is not None
-            if has_workers and (section not in WITH_WORKERS or hasattr(made, "limits")):
+            if has_workers and (section not in WITH_WORKERS or hasattr(component, "limits")):
                 yield f"{section}.{name}: workers are for models and generators that are no service; remove them"
     towers = [("image", name, "run.encoders", "name it in run.text_encoders") for name in run.encoders]
     towers += [("text", name, "run.text_encoders", "name it in run.encoders") for name in run.text_encoders]
