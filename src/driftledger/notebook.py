@@ -20,10 +20,9 @@ from pydantic import ValidationError
 from rich.console import Console, RenderableType
 
 from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.collecting import StageInputs, write_collected
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.registry import benchmark as specification
-from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.runner import StageInputs, write_collected
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.traces import Shot, Shown, Trace
@@ -515,12 +514,12 @@ def evaluate(
     )
     try:
         _build_images(images, folders["dataset"])
-        collecting = runner(spec.name).collecting(asked, "chain")
+        collecting = spec.collecting(asked)
         with CallStore(Path(kept.name) / "calls") as store:
             collected = ask(collecting, store)
         write_collected(folders["chain"], collecting, collected)
         scoring = spec.scoring_of(section, seed)
-        score, rows = runner(spec.name).score(ToScore(keys, folders, scoring, 0.0, {"encoder": looker}))
+        score, rows = spec.score(ToScore(keys, folders, scoring, 0.0, {"encoder": looker}))
     except BaseException:
         kept.cleanup()
         raise

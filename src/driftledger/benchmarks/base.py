@@ -1,25 +1,35 @@
-"""What a benchmark is: a specification that imports no component, and a runner that is imported when it is used.
+"""What a benchmark is: tables that say what it is, a protocol that asks, and a function that scores.
 
-Everything that the rest of the program wants to know of a benchmark stands in the tables of its specification: its
-stages, its metrics, what makes two of its scores unfair to compare, how its records link, which pictures and tables it
-adds. A new benchmark is a folder, a line in :mod:`driftledger.benchmarks.registry` and a pipeline.
+Everything that the rest of the program wants to know of a benchmark stands in the tables: its stages, its metrics, what
+makes two of its scores unfair to compare, which pictures and tables it adds. A new benchmark is a folder and a line in
+:mod:`driftledger.benchmarks.registry`. What asks and what scores is imported when it is used: the command line starts
+without it.
 """
 
 import re
-from abc import ABC
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
+from driftledger.benchmarks.records import RECORDS, CollectedRecord
 from driftledger.benchmarks.score import RepeatRow, Row, Score, base_key
 from driftledger.benchmarks.settings import Scoring, Section
+from driftledger.collect.call import Planned, RunSteps
+from driftledger.core.errors import StoreError
+from driftledger.core.files import read_jsonl
+from driftledger.core.strict import explain
+from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
 
 if TYPE_CHECKING:
+    from driftledger.benchmarks.scoring import Scored, ToScore
     from driftledger.benchmarks.traces import Trace
 
 
@@ -181,6 +191,12 @@ COVERAGE = Metric(
 """Which every score has."""
 
 
+class Extra(BaseModel):
+    """The shape of what a benchmark's records hold beside results; by default nothing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
 @dataclass(frozen=True)
 class Stage:
     """A step from the data to a score, which writes a folder for each value of its keys.
@@ -194,8 +210,8 @@ class Stage:
     """The folder that it writes, below the top one; a template over the keys."""
     version: int = 1
     """Raised by whoever changes what the stage writes, so that it runs again everywhere."""
-    record: type[CollectedRecord] | None = None
-    """What a line of its ``records.jsonl`` is; None for data and scores."""
+    extra: type[Extra] = Extra
+    """The shape of ``extra`` in a line of its ``records.jsonl``."""
     settings: tuple[str, ...] = ()
     """Keys of the benchmark's section that shape what it writes."""
     judged: bool = False
@@ -213,6 +229,20 @@ class Stage:
         """
         head, model, _ = self.path.partition("{model}")
         return (head + model).format_map(keys) if model else head.rpartition("/{")[0]
+
+    def records(self, folder: Path) -> list[CollectedRecord]:
+        """Read the records in a folder.
+
+        Raises:
+            StoreError: they are missing or damaged, or ``extra`` has another shape.
+        """
+        records = read_jsonl(folder / RECORDS, CollectedRecord)
+        for record in records:
+            try:
+                self.extra.model_validate(record.extra)
+            except ValidationError as error:
+                raise StoreError(explain(error, f"{folder / RECORDS}, {record.place}: extra")) from None
+        return records
 
     def lock(self, keys: Mapping[str, str]) -> str:
         """The stage in ``dvc.lock`` that writes that output: ``data``, ``collect@<model>`` or ``score@<model>``."""
@@ -388,7 +418,7 @@ class Benchmark(ABC):
     questions: ClassVar[QuestionRules | None] = None
     """What the questions of its sets must have; None for a benchmark that goes over datasets."""
     collects: ClassVar[tuple[Stage, ...]]
-    """Stages that ask components, or read what was answered, in the order of the flow."""
+    """The one stage that asks components."""
     scores: ClassVar[Stage]
     metrics: ClassVar[tuple[Metric, ...]]
     """Headlines first, in the order in which a reader wants them."""
@@ -396,10 +426,6 @@ class Benchmark(ABC):
     """Its section of ``params.yaml``."""
     scoring: ClassVar[type[Scoring]]
     """What ``inputs.settings`` holds: all that the scoring depends on, but coverage, which may only refuse."""
-    runner: ClassVar[str]
-    """``module:Class`` of its :class:`Runner`."""
-    judged: ClassVar[bool] = False
-    """Whether ``run.judge`` has a part in its scores."""
     unfair: ClassVar[tuple[Rule, ...]] = ()
     at_a_glance: ClassVar[tuple[str, ...]] = ()
     """Keys of the metrics that the leaderboard shows at a glance; the first of the table where none is named."""
@@ -439,6 +465,49 @@ class Benchmark(ABC):
     def stages(self) -> tuple[Stage, ...]:
         """From the data to the score."""
         return (self.data, *self.collects, self.scores)
+
+    @property
+    def judged(self) -> bool:
+        """Whether ``run.judge`` has a part in its scores."""
+        return any(stage.judged for stage in self.collects)
+
+    def collecting(self, given: StageInputs) -> Collecting:
+        """Return what a folder of records is made from: by default the components that its keys name, the judge if it
+        is judged, and as protocol the settings of its stage and the seed.
+
+        Raises:
+            StoreError: the data's stage has not run.
+        """
+        made = {"model": given.model, "generator": given.generator}
+        components: dict[str, Any] = {
+            role: (given.keys[role], made[role](given.keys[role])) for role in made.keys() & given.keys
+        }
+        if self.judged:
+            components["judge"] = (given.judge, given.model(given.judge or ""))
+        protocol = {name: getattr(given.section, name) for name in self.collects[0].settings} | {"seed": given.seed}
+        return Collecting(self, given.keys, given.data(), components, protocol)
+
+    def steps(self, collecting: Collecting) -> Iterable[Planned[list[CollectedRecord]]]:
+        """Yield the protocol of each unit, which yields calls, is sent their results, and returns records."""
+        raise NotImplementedError(f"{self.name} has no steps")
+
+    def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
+        """Drive the protocols by ``run``, by default all at once; errors as of :class:`RunSteps`."""
+        return [record for records in run([*self.steps(collecting)]) for record in records]
+
+    def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
+        """Return which failed calls there were."""
+        failed = [record for record in records if record.outcome is Outcome.FAILED]
+        phrases = [f"{record.place}: {record.error or 'no reason given'}" for record in failed]
+        return FailedCalls(phrases, len(records), "records")
+
+    @abstractmethod
+    def score(self, given: "ToScore") -> "Scored":
+        """Compute a score from records.
+
+        Raises:
+            CoverageError: too little could be scored.
+        """
 
     def scoring_of(self, section: Section, seed: int) -> Scoring:
         """Return the settings of scoring: those of its section of the same names, and the seed."""
@@ -536,16 +605,6 @@ class Benchmark(ABC):
             if name != "confidence":
                 facts[name] = value if facts.get(name, value) == value else [facts[name], value]
         return facts
-
-    def links(
-        self, stage: str, records: Sequence[Any], card: CollectedCard, parents: Mapping[str, str]
-    ) -> Iterator[Linked]:
-        """What does not fit in the records of a collect stage, beyond what all records share.
-
-        Args:
-            parents: id of a sample or question → SHA-256 of its image; empty where they cannot be read.
-        """
-        return iter(())
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """The rows behind the numbers of one group; none where they cannot be told. By default those that name the

@@ -8,7 +8,7 @@ part of the calls, into a store of its own, for ``driftledger merge``.
 
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,19 +18,18 @@ from typing import Any, TypeVar
 from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
-from driftledger.benchmarks.records import CARD, CollectedCard
-from driftledger.benchmarks.registry import benchmark_names, runner
-from driftledger.benchmarks.runner import Collecting, write_collected
-from driftledger.collect.call import NotStoredError, Planned
+from driftledger.benchmarks.collecting import Collecting, write_collected
+from driftledger.benchmarks.records import CARD
+from driftledger.benchmarks.registry import benchmark_names
+from driftledger.collect.call import Context, NotStoredError, Planned
 from driftledger.collect.observations import write_observations
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector
 from driftledger.collect.shards import Shard, block_of, part_of, stores_in
 from driftledger.collect.store import DATABASE, CallStore, Merged
-from driftledger.components.base import Component
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
-from driftledger.core.files import INPUTS, files_digest, is_made, keep_only, made_from, make, read_json
+from driftledger.core.files import INPUTS, files_digest, is_made, keep_only, made_from, make
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line
 from driftledger.project.asking import ask, collector_of, refuse_failures
@@ -65,12 +64,6 @@ class Task:
         return self.project.root / self.stage.at(self.keys)
 
     @property
-    def before(self) -> Sequence[Stage]:
-        """The stages that it goes on from."""
-        collects = self.spec.collects
-        return (self.spec.data, *collects[: collects.index(self.stage)])
-
-    @property
     def asks(self) -> set[tuple[str, str]]:
         """Role and name of each component that is asked."""
         names = {(key, self.keys[key]) for key in ("model", "generator") if key in self.keys}
@@ -82,20 +75,18 @@ class Task:
         Raises:
             StoreError: the data are not built, or ``resolve`` has not run since this was selected.
         """
-        return inputs_of(self.project, "collect", self.stage, self.keys, self.before)
+        return inputs_of(self.project, "collect", self.stage, self.keys, (self.spec.data,))
 
     def is_made(self) -> bool:
-        """Whether its records were made from what shapes them now, without a look into files; False where an earlier
-        folder is missing."""
+        """Whether its records were made from what shapes them now, without a look into files; False without data."""
         try:
             return is_made(self.folder, self.inputs(), look_into_files=False)
         except StoreError:
             return False
 
-    def collecting(self, earlier: Mapping[str, Any] | None = None) -> Collecting[Any]:
-        """What it asks; ``earlier`` as of :meth:`~driftledger.benchmarks.runner.Runner.collecting`."""
-        given = self.project.stage_inputs(self.spec, self.keys)
-        return runner(self.spec.name).collecting(given, self.stage.name, earlier)
+    def collecting(self) -> Collecting:
+        """What it asks."""
+        return self.spec.collecting(self.project.stage_inputs(self.spec, self.keys))
 
 
 def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list[Task]:
@@ -105,15 +96,15 @@ def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list
         chosen: benchmarks by name; all if it is empty.
     """
     settings = project.settings
-    first, later = list[Task](), list[Task]()
-    for spec in settings.benchmarks:
-        if not chosen or spec.name in chosen:
-            for stage in spec.collects:
-                tasks = [Task(project, spec, stage, keys) for keys in settings.keys_of(spec, stage, model)]
-                (first if stage is spec.collects[0] else later).extend(tasks)
+    tasks = [
+        Task(project, spec, stage, keys)
+        for spec in settings.benchmarks
+        if not chosen or spec.name in chosen
+        for stage in spec.collects
+        for keys in settings.keys_of(spec, stage, model)
+    ]
     order = {name: place for place, name in enumerate(settings.run.generators)}
-    first.sort(key=lambda task: order.get(task.keys.get("generator", ""), len(order)))
-    return first + later
+    return sorted(tasks, key=lambda task: (order.get(task.keys.get("generator", ""), len(order)), task.stage.judged))
 
 
 def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection[str] = ()) -> None:
@@ -183,7 +174,7 @@ class _Work:
                 pay_back(task, self._store)
                 collecting = task.collecting()
             collected = ask(collecting, self._store, self._collector)
-            failures = collecting.failures(collected)
+            failures = task.spec.failures(collected)
             refuse_failures(failures, task.spec.name, self._project.settings.section(task.spec.name).min_coverage)
             failed.extend(failures.failed)
             write_collected(task.folder, collecting, collected)
@@ -212,25 +203,19 @@ class _Work:
 def pay_back(task: Task, store: CallStore) -> None:
     """Put the calls that an earlier folder of records tells of into the store, unless they are there.
 
-    A folder that was changed since it was made pays nothing back: what it tells may be forged.
+    A folder that was changed since it was made pays nothing back: what it tells may be forged. Neither does one of
+    another version of driftledger.
     """
-    project, folder = task.project, task.folder
+    folder = task.folder
     made = made_from(folder)  # a folder with failed calls has no mark
-    if not (folder / CARD).is_file() or (made is not None and made.files != files_digest(folder)):
-        return
-    paths = {stage.name: stage.at(task.keys) for stage in (*task.before, task.stage)}
-    card = read_json(folder / CARD, CollectedCard)
-    components: list[Component] = [getattr(project, role)(name) for role, name in task.asks]
-    for role, named in card.components.items():
-        if role not in ("model", "generator", "judge") and named.name in project.settings.named("models"):
-            components.append(project.model(named.name))
-    by_fingerprint = {each.fingerprint: each for each in components}
-    for caller in runner(task.spec.name).callers(paths, lambda stage: project.root / paths[stage]):
-        component = by_fingerprint.get(caller.card.fingerprint)
-        if component is not None and caller.folder == paths[task.stage.name] and caller.needs is None:
-            calls = caller.calls(component)
-            recorded = ((each.call(), each.result) for each in calls if each.result is not None)
-            store.restore((call.key, call.context, result) for call, result in recorded)
+    if (folder / CARD).is_file() and (made is None or made.files == files_digest(folder)):
+        with suppress(StoreError):
+            records = task.stage.records(folder)
+            store.restore(
+                (each.key, Context(task.keys[task.spec.data.keys[0]], record.unit, record.step), each.result(folder))
+                for record in records
+                for each in record.results
+            )
 
 
 def plan(project: Project) -> dict[str, PlannedCalls]:
@@ -243,9 +228,8 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
     with project.store(writes=False) as store:
         plan = Plan(store)
         for model in run.models:
-            done: dict[tuple[str, ...], dict[str, Any]] = {}
             for task in tasks_of(project, model):
-                _count(task, plan, done.setdefault((task.spec.name, *task.keys.values()), {}))
+                _count(task, plan)
         counted = dict[str, PlannedCalls]()
         for name in settings.named("models"):
             calls = plan.of(project.model(name))
@@ -272,24 +256,15 @@ def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
     return planned
 
 
-def _count(task: Task, plan: Plan, done: dict[str, Any]) -> None:
-    """Count the calls of a folder; what follows calls that are still to be made is counted at most.
-
-    Args:
-        done: stage → what came of it, of the same keys; a stage that is missing is not complete.
-    """
+def _count(task: Task, plan: Plan) -> None:
+    """Count the calls of a folder; what follows calls that are still to be made is counted at most."""
     has_data = (task.project.root / task.spec.data.at(task.keys)).is_dir()
-    is_current = has_data and task.is_made()
-    complete = all(stage.name in done for stage in task.before[1:])
-    collecting = task.collecting(None if is_current else done if complete else {})
-    if is_current:
-        if (recorded := plan.recorded(collecting.run)) is not None:
-            done[task.stage.name] = recorded
+    collecting = task.collecting()
+    if has_data and task.is_made():
+        plan.recorded(collecting.run)
         return
     try:
-        if not complete:
-            raise NotStoredError(collecting.uncounted())
-        done[task.stage.name] = collecting.run(plan.run)
+        collecting.run(plan.run)
     except NotStoredError as error:
         for each in error.rest:
             plan.add(*each)
@@ -321,7 +296,7 @@ def collect_shard(
         raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
     part = Shard.parse(shard)
     tasks = [task for model in _chosen(project, models, benchmarks) for task in tasks_of(project, model, benchmarks)]
-    block = block_of(component for task in tasks for component in task.collecting({}).components)
+    block = block_of(component for task in tasks for component in task.collecting().asked)
     folder, waiting = part.store(into), False
     with ExitStack() as stack:
         elsewhere = [project.state, *(each for each in stores_in(into) if each != folder)]
@@ -331,17 +306,10 @@ def collect_shard(
         store = stack.enter_context(CallStore(folder, wait=project.waits, others=others))
         before = store.count()
         collector = stack.enter_context(collector_of(project.settings, store, shards=part.of))
-        done: dict[tuple[str, ...], dict[str, Any]] = {}
         for number, task in enumerate(tasks):
-            earlier = done.setdefault((task.spec.name, *task.keys.values()), {})
             if not task.is_made():
                 try:
-                    folders = {stage.name: project.root / stage.at(task.keys) for stage in task.before[1:]}
-                    if any(name not in earlier and not each.is_dir() for name, each in folders.items()):
-                        raise NotStoredError
-                    collecting = task.collecting(earlier or None)
-                    if collecting.calls:
-                        earlier[task.stage.name] = _ask_part(part, block, store, collector, collecting)
+                    _ask_part(part, block, store, collector, task.collecting())
                 except NotStoredError:
                     waiting = True
             for role, name in task.asks - {each for later in tasks[number + 1 :] for each in later.asks}:
@@ -357,7 +325,7 @@ def collect_shard(
     return f"shard {part}: {made}; all is there: {merging} brings it into the call store, and 'dvc repro' goes on"
 
 
-def _ask_part(shard: Shard, block: int, store: CallStore, collector: Collector, collecting: Collecting[R]) -> R:
+def _ask_part(shard: Shard, block: int, store: CallStore, collector: Collector, collecting: Collecting) -> None:
     def made(planned: Sequence[Planned[R]], positions: Sequence[int]) -> list[R]:
         own = set(positions)
         progress.skip(sum(len(each.calls) for position, each in enumerate(planned) if position not in own))
@@ -366,7 +334,7 @@ def _ask_part(shard: Shard, block: int, store: CallStore, collector: Collector, 
         return collector.run(steps, progress, most_calls, positions=positions)
 
     with Progress(f"{collecting.title} · {shard}", total=collecting.calls) as progress:
-        return collecting.run(lambda planned: part_of(planned, shard, block, store, made))
+        collecting.run(lambda planned: part_of(planned, shard, block, store, made))
 
 
 def merge(project: Project, paths: Sequence[Path]) -> str:

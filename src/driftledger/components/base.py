@@ -12,6 +12,7 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
+from driftledger.core.errors import MissingExtraError
 from driftledger.core.registry import Provided
 from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply
 
@@ -103,9 +104,20 @@ class Component(Provided, ABC):
         return sha256_of(self.spec)
 
 
-def library_versions(*names: str) -> dict[str, str]:
-    """Distribution name → installed version, for :meth:`Component.identity`."""
-    return {name: metadata.version(name) for name in names}
+def library_versions(*names: str, extra: str = "") -> dict[str, str]:
+    """Distribution name → installed version, for :meth:`Component.identity`.
+
+    Args:
+        extra: what of this package's extras installs them; empty for what this package needs anyway.
+
+    Raises:
+        MissingExtraError: one is not installed.
+    """
+    try:
+        return {name: metadata.version(name) for name in names}
+    except metadata.PackageNotFoundError as error:
+        install = f"driftledger[{extra}]" if extra else "driftledger"
+        raise MissingExtraError(f"the library {error.name!r} is not installed; run: pip install '{install}'") from None
 
 
 class Model(Component):

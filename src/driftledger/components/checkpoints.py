@@ -5,13 +5,12 @@ import os
 import re
 import sqlite3
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from platformdirs import user_cache_path
 from pydantic import Field
@@ -21,14 +20,12 @@ from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import (
     ConfigError,
     DriftledgerError,
-    MissingExtraError,
-    MissingSourceError,
     OutOfMemoryError,
     first_few,
-    nothing_at,
 )
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
+from driftledger.data.hub import Source, find_source
 
 TRUST = "DRIFTLEDGER_TRUST_REMOTE_CODE"
 
@@ -44,90 +41,6 @@ commit, or changes the weights beside it."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
 """What explains a checkpoint and is no part of it."""
-
-
-class Source(NamedTuple):
-    """Where a checkpoint is: ``folder`` here, or ``repository`` at ``commit`` on the Hugging Face hub."""
-
-    folder: Path | None
-    repository: str | None
-    commit: str | None
-
-    @property
-    def location(self) -> str:
-        """The first argument of ``from_pretrained``; :attr:`commit` is its ``revision``."""
-        return str(self.folder or self.repository)
-
-    def identity(self) -> dict[str, Any]:
-        """The commit, or the SHA-256 of every file that a loader may read."""
-        if self.folder is None:
-            return {"repository": self.repository, "commit": self.commit}
-        files = {path.relative_to(self.folder).as_posix(): remembered_sha256(path) for path in _files(self.folder)}
-        return {"files": len(files), "sha256": sha256_of(files)}
-
-    def has(self, name: str) -> bool:
-        """Whether a file of that name stands at the top; of the hub, offline, whether its local cache has it."""
-        if self.folder is not None:
-            return (self.folder / name).is_file()
-        hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
-        try:
-            hub.hf_hub_download(self.repository, name, revision=self.commit)
-        except errors.EntryNotFoundError:
-            return False
-        return True
-
-    def local(self, patterns: Sequence[str]) -> Path:
-        """The folder; from the hub, the files that match ``patterns`` are fetched into the hub's cache.
-
-        For libraries that take no commit: what they load is then what the identity names.
-        """
-        if self.folder is not None:
-            return self.folder
-        hub = import_extra("huggingface_hub")
-        try:
-            return Path(hub.snapshot_download(self.repository, revision=self.commit, allow_patterns=[*patterns]))
-        except hub.errors.HTTPError as error:
-            raise ConfigError(f"{self.repository!r:.200} cannot be fetched: {for_line(str(error)):.300}") from None
-
-
-def find_source(path: str, revision: str | None) -> Source:
-    """The folder ``path``, or the hub repository of that name at the commit behind ``revision``.
-
-    A commit is taken at its word; a branch or tag is asked of the hub, and without a network of the hub's local cache.
-
-    Raises:
-        MissingSourceError: neither a folder nor a repository that can be reached.
-        ConfigError: a file or an empty folder, a folder with a revision, or a path that nothing can be asked of.
-    """
-    try:
-        folder = Path(path).expanduser().absolute()
-        is_folder = folder.is_dir()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ConfigError(f"{path!r:.200} cannot be reached ({for_line(str(error)):.200}); correct path") from None
-    if is_folder:
-        if revision is not None:
-            raise ConfigError(f"{path!r} is a folder here, which has no revision; remove revision or the folder")
-        if not _files(folder):
-            raise ConfigError(f"{path!r} holds no files; put the checkpoint there, or correct path")
-        return Source(folder, None, None)
-    if revision is None:
-        sentence = f"{path!r:.200} is not a folder here; correct path, or set revision if it is on the hub"
-        raise MissingSourceError(sentence, path) if nothing_at(folder) else ConfigError(sentence)
-    if _COMMIT.fullmatch(revision):
-        return Source(None, path, revision)
-    hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
-    try:
-        return Source(None, path, str(hub.HfApi().model_info(path, revision=revision).sha))
-    except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError, ValueError) as error:
-        with suppress(OSError, ValueError):
-            cached = Path(hub.snapshot_download(path, revision=revision, local_files_only=True)).name
-            if _COMMIT.fullmatch(cached):
-                return Source(None, path, cached)
-        raise MissingSourceError(
-            f"{path!r:.200} at {revision!r:.100} is not a folder here and not reachable on the hub "
-            f"({for_line(str(error)):.300}); correct path, revision or the network",
-            path,
-        ) from None
 
 
 def _files(folder: Path) -> list[Path]:
@@ -208,7 +121,23 @@ class CheckpointComponent(Component):
 
     @cached_property
     def source(self) -> Source:
-        return find_source(self.path, self.revision)
+        """Where it is.
+
+        Raises:
+            ConfigError: neither here nor on the hub, or a folder without files.
+        """
+        source = find_source(self.path, self.revision)
+        if source.folder is not None and not _files(source.folder):
+            raise ConfigError(f"{self.path!r} holds no files; put the checkpoint there, or correct path")
+        return source
+
+    def weights(self) -> dict[str, Any]:
+        """The commit, or the SHA-256 of every file that a loader may read."""
+        folder, repository, commit = self.source
+        if folder is None:
+            return {"repository": repository, "commit": commit}
+        files = {path.relative_to(folder).as_posix(): remembered_sha256(path) for path in _files(folder)}
+        return {"files": len(files), "sha256": sha256_of(files)}
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -245,9 +174,9 @@ class CheckpointComponent(Component):
 
     def identity(self) -> dict[str, Any]:
         return {
-            "weights": self.source.identity(),
+            "weights": self.weights(),
             "device": self.torch_device.partition(":")[0],
-            "libraries": self.versions_of(*self.libraries),
+            "libraries": library_versions(*self.libraries, extra=self.extra),
         }
 
     @property
@@ -255,19 +184,6 @@ class CheckpointComponent(Component):
         if self.dtype == "float32" or self.batch_size == 1:
             return None
         return f"in {self.dtype}, the company in its batches of {self.batch_size} changes what comes out"
-
-    def versions_of(self, *libraries: str) -> dict[str, str]:
-        """Distribution name → installed version.
-
-        Raises:
-            MissingExtraError: one is not installed.
-        """
-        try:
-            return library_versions(*libraries)
-        except PackageNotFoundError as error:
-            raise MissingExtraError(
-                f"the library {error.name!r} is not installed; run: pip install 'driftledger[{self.extra}]'"
-            ) from None
 
     @cached_property
     def loaded(self) -> Any:

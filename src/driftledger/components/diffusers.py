@@ -16,7 +16,6 @@ from driftledger.components.base import Generator, Operational
 from driftledger.components.checkpoints import (
     ADAPTER,
     CheckpointComponent,
-    Source,
     adapter_refused,
     memory_guard,
     quietly,
@@ -26,6 +25,7 @@ from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.images import ENCODING
 from driftledger.core.registry import import_extra
 from driftledger.core.types import Generated, Outcome, PromptUsage
+from driftledger.data.hub import Source
 
 
 class PromptReader:

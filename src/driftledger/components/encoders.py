@@ -19,7 +19,6 @@ from driftledger.components.base import Encoder, library_versions
 from driftledger.components.checkpoints import (
     REPORTING,
     CheckpointComponent,
-    Source,
     memory_guard,
     quietly,
     refuse_random,
@@ -28,6 +27,7 @@ from driftledger.components.checkpoints import (
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32, PromptUsage
+from driftledger.data.hub import Source
 
 
 class Tower(NamedTuple):
@@ -288,11 +288,9 @@ class Inception(TorchEncoder):
 
     dtype: Literal["float32"] = "float32"
 
-    def identity(self) -> dict[str, Any]:
-        found = super().identity()
-        if self.source.folder is None:
-            return found
-        return found | {"weights": {"sha256": remembered_sha256(self._file(self.source.folder))}}
+    def weights(self) -> dict[str, Any]:
+        folder = self.source.folder
+        return super().weights() if folder is None else {"sha256": remembered_sha256(self._file(folder))}
 
     def load(self, source: Source) -> Tower:
         torchscript = import_extra("cleanfid.inception_torchscript")

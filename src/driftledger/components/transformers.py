@@ -16,12 +16,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from PIL import Image
 from pydantic import Field, JsonValue, model_validator
 
-from driftledger.components.base import Model, Operational
-from driftledger.components.checkpoints import REPORTING, CheckpointComponent, Source, memory_guard, refuse_random
+from driftledger.components.base import Model, Operational, library_versions
+from driftledger.components.checkpoints import REPORTING, CheckpointComponent, memory_guard, refuse_random
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
+from driftledger.data.hub import Source
 
 
 class UnfitError(Exception):
@@ -320,7 +321,7 @@ class Transformers(ChatCheckpoint):
         if self.quantization is not None:
             import_extra("bitsandbytes")
             more.append("bitsandbytes")
-        return found | {"libraries": found["libraries"] | self.versions_of(*more)}
+        return found | {"libraries": found["libraries"] | library_versions(*more, extra=self.extra)}
 
     @property
     def unrepeatable(self) -> str | None:

@@ -13,12 +13,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from driftledger.components.base import Operational
-from driftledger.components.checkpoints import FULL, DType, Source, memory_guard
+from driftledger.components.checkpoints import FULL, DType, memory_guard
 from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, failed, reply_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Reply, Usage
+from driftledger.data.hub import Source
 
 SWITCH = "VLLM_BATCH_INVARIANT"
 """vLLM reads it once in a process, and in those that it starts."""
@@ -93,7 +94,16 @@ class VLLM(ChatCheckpoint):
             raise ValueError("it has no processor for both images and text")
         chat = Chat(f"{self.path!r:.200}", processor, {}, self.template_variables, self.today)
         _ = chat.template  # before minutes of loading
-        vllm = self._library()
+        wanted = str(int(self.batch_invariant))
+        if "vllm" in sys.modules and os.environ.get(SWITCH, "0") != wanted:
+            raise ConfigError(
+                f"{self.path!r:.200}: vLLM runs in this process with another batch_invariant; collect one model at a "
+                "time (driftledger collect --model)"
+            )
+        os.environ[SWITCH] = wanted
+        for name, value in _ENVIRONMENT.items():
+            os.environ.setdefault(name, value)
+        vllm = import_extra("vllm")
         chosen = {
             "max_model_len": self.max_model_len,
             "limit_mm_per_prompt": self.limit_mm_per_prompt,
@@ -117,28 +127,6 @@ class VLLM(ChatCheckpoint):
         # A prompt that the engine refuses: a ValueError up to 0.31.
         client_error = getattr(sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError)
         return _Ready(engine, chat, vllm.SamplingParams, dead, (ValueError, client_error))
-
-    def _library(self) -> Any:
-        """vLLM, imported under the environment that the settings ask for."""
-        self.versions_of("vllm")
-        wanted = str(int(self.batch_invariant))
-        if "vllm" in sys.modules and os.environ.get(SWITCH, "0") != wanted:
-            raise ConfigError(
-                f"{self.path!r:.200}: vLLM runs in this process with another batch_invariant; collect one model at a "
-                "time (driftledger collect --model)"
-            )
-        os.environ[SWITCH] = wanted
-        for name, value in _ENVIRONMENT.items():
-            os.environ.setdefault(name, value)
-        vllm = import_module("vllm")
-        platform = import_module("vllm.platforms").current_platform
-        kind, built_for = self.torch_device.partition(":")[0], platform.device_type
-        if kind != built_for:  # vLLM is built for one kind of device, and cannot be given another
-            raise ConfigError(
-                f"{self.path!r:.200}: the vLLM that is installed computes on {built_for or 'no device here'}, and "
-                f"device is {kind}; correct device, or install vLLM for {kind}"
-            )
-        return vllm
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer as :class:`Transformers` does, in whole batches; a :class:`ConfigError` where the engine has died."""

@@ -75,6 +75,7 @@ EXTRAS = {
     "open_clip": "open_clip",
     "sentence_transformers": "sentence",
     "cleanfid": "fid",
+    "vllm": "vllm",
     "inspect_ai": "inspect",
 }
 """Top-level module of an optional library → the extra of this package that installs it."""

@@ -311,12 +311,13 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
             if path is None:
                 unknown.append(f"{folder.path}/{name} is not here; run 'dvc pull'")
             for line in [] if path is None else path.read_bytes().split(b"\n"):
-                if digest.encode() in line and (entry := _object(line)).get(hashed) == digest:
+                entry = _object(line) if digest.encode() in line else {}
+                for image in (each for each in (entry, *entry.get("results", ())) if each.get(hashed) == digest):
                     made = sources.contents.within(folder, card)
-                    place: dict[str, Any] = {"role": role, "folder": folder.path, "file": str(entry.get(shown))}
+                    place: dict[str, Any] = {"role": role, "folder": folder.path, "file": str(image.get(shown))}
                     place["entry"] = entry
                     place["card"] = {} if made is None else read_json(made, kind).to_dict()
-                    parent, t = entry.get("parent_sha256"), entry.get("t")
+                    parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step")
                     before = f"drawn at t = {t - 1}" if isinstance(t, int) and t > 1 else "the original"
                     place["parent"] = None if parent is None else f"sha256 {parent}, {before}"
                     places.append(place | {"scores": _scores_of(sources, folder)})

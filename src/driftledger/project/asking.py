@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import TypeVar
 
-from driftledger.benchmarks.runner import Collecting, FailedCalls
+from driftledger.benchmarks.collecting import Collecting, FailedCalls
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.batches import InThisProcess
 from driftledger.collect.call import Planned
 from driftledger.collect.ray import RayWorkers
@@ -19,7 +20,6 @@ from driftledger.core.terminal import Progress
 from driftledger.project.settings import Settings
 
 R = TypeVar("R")
-T = TypeVar("T")
 
 
 def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Collector:
@@ -39,7 +39,7 @@ def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Co
     return Collector(store, workers, shards=shards)
 
 
-def ask(collecting: Collecting[T], store: CallStore, collector: Collector | None = None) -> T:
+def ask(collecting: Collecting, store: CallStore, collector: Collector | None = None) -> list[CollectedRecord]:
     """Make every call that is not stored yet, show the progress, and say what it has cost.
 
     Args:
@@ -64,7 +64,7 @@ def ask(collecting: Collecting[T], store: CallStore, collector: Collector | None
         Progress(collecting.title, total=collecting.calls) as progress,
     ):
         collected = collecting.run(run)
-    for component in collecting.components:
+    for component in collecting.asked:
         if isinstance(component, RemoteComponent):
             spent = store.spent(component.fingerprint)
             cost = f", cost {spent.cost:.2f}" if component.prices else ""

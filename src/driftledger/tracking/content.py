@@ -190,8 +190,7 @@ def artifacts_of(root: Path, evidence: Evidence, rows: Mapping[str, Sequence[Row
     for lineage in first_of_records(evidence.lineages):
         folders = lineage.places(root)
         for stage in lineage.spec.collects:
-            if stage.record is not None:
-                files[f"{lineage.place}/{stage.name}.csv"] = records_csv(folders[stage.name], stage.record)
+            files[f"{lineage.place}/{stage.name}.csv"] = records_csv(folders[stage.name])
     return files
 
 

@@ -45,7 +45,7 @@ class Chains:
 
     def __init__(self, folder: Folder, records: Sequence[Row]) -> None:
         self.records = records
-        self.last = {each["sample"]: each for each in records}
+        self.last = {each["unit"]: each for each in records}
         """Sample → its last record; of one repeat."""
         drawn = [each for each in records if each["image"] is not None]
         self.drawn = {place_of(each): Picture(folder, each["image"]) for each in drawn}
@@ -54,26 +54,23 @@ class Chains:
     @property
     def words(self) -> dict[str, float]:
         """The mean length of the descriptions."""
-        said = [each.get("description") for each in self.records]
+        said = [each["text"] for each in self.records]
         words = [float(len(each.split())) for each in said if each is not None]
         return {"words": mean(words)} if words else {}
 
 
 def read_chains(folder: Folder, found: Found) -> list[Chains]:
     """Those of each repeat; what is true of all of them is put among what is found."""
-    every, protocol = folder.rows("records.jsonl"), folder.json("components.json")["protocol"]
+    every, protocol = values.records(folder), folder.json("components.json")["protocol"]
     repeats = values.whole(protocol.get("repeats", 1), 1, MOST_REPEATS)
     found.put(["metrics"], Chains(folder, every).words)
-    found.served("model", every, "served_model", "system_fingerprint")
-    drawn = [each for each in every if each["image"] is not None]
-    found.served("generator", drawn, "served_generator", "generator_system_fingerprint")
-    of = [values.whole(each.get("repeat", 0), 0, 10**6) for each in every]  # the first repeat is not written out
-    return [Chains(folder, [each for at, each in zip(of, every, strict=True) if at == n]) for n in range(repeats)]
+    found.served(every, "model", "writer", "generator")
+    return [Chains(folder, [each for each in every if each["repeat"] == n]) for n in range(repeats)]
 
 
 def place_of(record: Row) -> tuple[str, int]:
     """Sample and t."""
-    return record["sample"], values.whole(record["t"], 1, 10**6)
+    return record["unit"], values.whole(record["step"], 1, 10**6)
 
 
 def ended(outcomes: Sequence[str]) -> str:
@@ -324,7 +321,7 @@ def _redrawn(
     originals = {sample.id: Picture(files.data, sample.file) for sample in samples}
     pairs = {name: (first, chains.drawn[name, 1]) for name, first in originals.items() if (name, 1) in chains.drawn}
     last = {sample.id: chains.last.get(sample.id, {}) for sample in samples}  # drawn or not
-    said = {name: text for name, each in last.items() if (text := each.get("description"))}
+    said = {name: text for name, each in last.items() if (text := each.get("text"))}
     columns, frechet = dict[str, Array](), list[float]()
     name, distance = "clip_s_i" if encoder.reads else "image_similarity", encoder.frechet_name
 

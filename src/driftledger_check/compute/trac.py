@@ -135,7 +135,8 @@ def trac(files: ScoreFiles, found: Found) -> None:
     lengths, shots = asked["max_tokens"], [0, *asked["shots"]]
     if len(lengths) * len(shots) > MOST_CONDITIONS:
         raise ValueError(f"more than {MOST_CONDITIONS} conditions are more than the checker goes through")
-    records, encoder = files.collected["describe"].rows("records.jsonl"), Encoder(files, "text_encoder", found)
+    every, encoder = values.records(files.collected["describe"]), Encoder(files, "text_encoder", found)
+    records = [each for each in every if each["step"]]
     conditions: dict[tuple[Any, Any], list[Row]] = {}
     for each in records:
         conditions.setdefault((each.get("max_tokens"), each.get("shots", 0)), []).append(each)
@@ -174,7 +175,7 @@ def trac(files: ScoreFiles, found: Found) -> None:
         "by_shots/top1": {str(times): value for (limit, times), value in top1.items() if limit == lengths[0]},
     }
     found.put(["curves"], {name: sweep for name, sweep in sweeps.items() if len(sweep) > 1})
-    found.served("model", records, "served_model", "system_fingerprint")
+    found.served(records, "model")
 
 
 def _numbers(
@@ -215,7 +216,7 @@ def _put_headline(
         found.put(["groups", "class", label], row | {"test": len(here), "support": retrieved.support[label]})
     place = {query.sample: at for at, query in enumerate(queries)}
     for each in tested:
-        name = each["sample"]
+        name = each["unit"]
         extra: dict[str, Any] = {"label": labels[name], "scored": name in place}
         worth: dict[str, list[float]] = {}
         if name in place:
@@ -232,7 +233,7 @@ def _sides(records: Sequence[Row], labels: Row) -> tuple[list[Described], list[D
     sides: dict[str, list[Described]] = {"support": [], "test": []}
     for each in records:
         if (said := values.description(each)) is not None:
-            sample = each["sample"]
+            sample = each["unit"]
             sides[each["split"]].append(Described(sample, labels[sample], said))
     support, there = sorted(sides["support"], key=_order), {each.label for each in sides["support"]}
     return support, [each for each in sides["test"] if each.label in there]

@@ -49,9 +49,26 @@ def settings(files: ScoreFiles) -> Row:
     return found
 
 
+def records(folder: Folder) -> list[Row]:
+    """What is collected, a row each: unit, step and repeat, what came of them, and what else the benchmark noted."""
+    return [_flat(line) for line in folder.rows("records.jsonl")]
+
+
+def _flat(line: Row) -> Row:
+    ended = [each["outcome"] for each in line["results"]]
+    said: Row = next((each for each in line["results"] if each["role"] in ("model", "writer")), {})
+    drawn: Row = next((each for each in line["results"] if each.get("image") is not None), {})
+    outcome = next((each for each in ended[::-1] if each != "ok"), "ok")
+    results = {"outcome": outcome, "text": said.get("text"), "image": drawn.get("image"), "results": line["results"]}
+    return {**line.get("extra", {}), **results, "repeat": 0, **{key: line[key] for key in _PLACE if key in line}}
+
+
+_PLACE = ("unit", "step", "repeat")
+
+
 def description(record: Row) -> str | None:
     """The description of a call that left one."""
-    return record.get("description") if record["outcome"] in ("ok", "truncated") else None
+    return record["text"] if record["outcome"] in ("ok", "truncated") else None
 
 
 def whole(value: Any, least: int, most: int) -> int:
@@ -109,10 +126,16 @@ class Found:
     def outcomes(self, records: Iterable[Row]) -> None:
         self.put(["outcomes"], Counter(each["outcome"] for each in records))
 
-    def served(self, role: str, records: Iterable[Row], name: str, fingerprint: str) -> None:
+    def served(self, records: Iterable[Row], *roles: str) -> None:
         """Put how many calls each version of a service answered; local components have none."""
-        versions = ([each.get(key) or "" for key in (name, fingerprint)] for each in records)
-        self.put(["served", role], Counter(" ".join(filter(None, some)) for some in versions if any(some)))
+        for role in roles:
+            calls = {
+                each["key"]: [each.get(key) or "" for key in ("served_model", "system_fingerprint")]
+                for record in records
+                for each in record["results"]
+                if each["role"] == role and (role != "generator" or each.get("image") is not None)
+            }
+            self.put(["served", role], Counter(" ".join(filter(None, some)) for some in calls.values() if any(some)))
 
     def withhold(self, metrics: Sequence[str], why: str) -> None:
         """Note that these metrics cannot be checked; what is put for them is a placeholder."""

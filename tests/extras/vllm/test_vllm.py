@@ -135,22 +135,6 @@ def test_batch_invariance_is_switched_on_before_the_engine_starts(
     assert "with another batch_invariant" in refused(built["llava"], asked[0])
 
 
-def test_it_computes_on_the_kind_of_device_that_the_identity_says_or_not_at_all(
-    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert vllm(built["llava"], device="cpu").identity()["device"] == "cpu"
-    assert "is installed computes on cuda, and device is cpu; correct" in refused(
-        built["llava"], asked[0], device="cpu"
-    )
-    platform = __import__("vllm.platforms").platforms.current_platform
-    monkeypatch.setattr(platform, "device_type", "cpu")
-    assert vllm(built["llava"], device="cpu").respond(asked[:1])[0].outcome.goes_on
-    assert "computes on cpu, and device is cuda" in refused(built["llava"], asked[0])
-    monkeypatch.setattr(platform, "device_type", "")
-    assert "computes on no device here" in refused(built["llava"], asked[0])
-    assert len(engine.ENGINES) == 1
-
-
 # which version
 
 

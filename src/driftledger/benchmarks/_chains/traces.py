@@ -5,11 +5,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, image_path, of_repeat
-from driftledger.benchmarks.records import RECORDS
+from driftledger.benchmarks._chains.records import ChainRequest, image_path, of_repeat
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
-from driftledger.core.files import read_jsonl
+from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
 from driftledger.data.records import read_samples
 
@@ -28,25 +28,23 @@ def traces(
     """
     files = {sample.id: sample.image.path for sample in read_samples(dataset)}
     prompt = ChainRequest.model_validate(score.inputs.protocol).describe_prompt
-    records: dict[str, list[ChainRecord]] = {}
-    for record in read_jsonl(folder / RECORDS, ChainRecord):
-        records.setdefault(record.sample, []).append(record)
+    records = grouped(spec.collects[0].records(folder), lambda record: record.unit)
     values = values_of(spec, score)
 
-    def drawn(record: ChainRecord) -> Mapping[str, Shown]:
-        return {} if record.image is None else {"image": Shot(folder / record.image)}
+    def drawn(record: CollectedRecord) -> Mapping[str, Shown]:
+        return {} if record.image is None else {"image": Shot(folder / str(record.image.image))}
 
-    def steps(row: Row, record: ChainRecord) -> Iterator[Step]:
-        t, repeat, original = record.t, record.repeat, files[row.unit]
+    def steps(row: Row, record: CollectedRecord) -> Iterator[Step]:
+        t, repeat, original = record.step, record.repeat, files[row.unit]
         similarity = row.alone(repeat).values.get("similarity", [])
-        described, end = record.description is not None, of_repeat(repeat)
-        shown = original if t == 1 else folder / image_path(record.sample, t - 1, repeat)
+        described, end = record.text is not None, of_repeat(repeat)
+        shown = original if t == 1 else folder / image_path(record.unit, t - 1, repeat)
         column, again = f"t = {t}", f"repeat {repeat}" if repeat else ""
         yield Step(
             f"describe {t}{end}",
             "model",
             {"prompt": prompt, "image": Shot(shown)},
-            {"description": record.description},
+            {"description": record.text},
             Outcome.OK if described else record.outcome,
             None if described else record.error,
             column,
@@ -58,7 +56,7 @@ def traces(
             yield Step(
                 f"{drawing} {t}{end}",
                 "generator",
-                {"description": record.description, "seed": record.seed},
+                {"description": record.text, "seed": record.extra["seed"]},
                 {**drawn(record), **compared},
                 record.outcome if failed else Outcome.OK,
                 record.error if failed else None,
@@ -75,7 +73,7 @@ def traces(
             unit=row.unit,
             name=name,
             asked={"sample": row.unit, "category": category, "image": Shot(files[row.unit])},
-            gave={"description": end.description, **drawn(end)},
+            gave={"description": end.text, **drawn(end)},
             outcome=row.outcome,
             steps=[step for record in chains for step in steps(row, record)],
             values=values(row),

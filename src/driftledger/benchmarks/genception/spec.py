@@ -6,9 +6,9 @@ Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Alg
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks._chains.records import ChainRequest, IterationExtra
 from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEYS, LONGER, SEEN, WORDS, ChainBenchmark
 from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
@@ -20,11 +20,17 @@ from driftledger.benchmarks.base import (
     Table,
     score_stage,
 )
+from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.genception.artifacts import chains_by_model
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.genception.tables import people, rank_over_groups
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Trace
+from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.data.records import DatasetCard
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.scoring import Scored, ToScore
 
 _OVER_CATEGORIES = "averaged over a sample's repeats, over a category's samples, then over categories"
 _PAPER = "Cao et al., GenCeption"
@@ -42,7 +48,8 @@ class GenCeption(ChainBenchmark):
             "chain",
             KEYS,
             f"{RECORDS_OF}/genception/{{dataset}}/{{generator}}",
-            record=ChainRecord,
+            version=2,
+            extra=IterationExtra,
             settings=(
                 "iterations",
                 "iterations_by_group",
@@ -128,7 +135,6 @@ class GenCeption(ChainBenchmark):
     )
     settings: ClassVar[type[GenCeptionSettings]] = GenCeptionSettings
     scoring: ClassVar[type[GenCeptionScoring]] = GenCeptionScoring
-    runner: ClassVar[str] = "driftledger.benchmarks.genception.runner:GenCeptionRunner"
     pictures: ClassVar[tuple[str, ...]] = ("chains.png",)
     drawn_groups: ClassVar[Mapping[str, str]] = {"category": "gc_at_{t}"}
     dvc_metrics: ClassVar[tuple[str, ...]] = ("gc_at_{t}", "similarity_at_{t}")
@@ -145,6 +151,33 @@ class GenCeption(ChainBenchmark):
         Rule("text_encoder", "values by different text encoders are on different scales", Input.TEXT_ENCODER),
         Rule("writer", "chains that begin with other texts are other chains"),
     )
+
+    def asked(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
+        """Return what is asked of every sample.
+
+        Raises:
+            ConfigError: the settings name a group that the dataset does not have.
+        """
+        settings: GenCeptionSettings = given.section
+        for group in settings.iterations_by_group or ():
+            if group not in dataset.groups:
+                where = f"genception.iterations_by_group: group of {dataset.name}"
+                raise ConfigError(unknown_name(where, group, dataset.groups))
+        return ChainRequest(
+            iterations=settings.iterations,
+            iterations_by_group=settings.iterations_by_group,
+            describe_prompt=settings.describe_prompt,
+            max_tokens=None,
+            generate_prompt=settings.generate_prompt,
+            writer=settings.writer if dataset.name in settings.text_first else None,
+            seed=given.seed,
+            repeats=settings.repeats,
+        )
+
+    def score(self, given: "ToScore") -> "Scored":
+        from driftledger.benchmarks.genception.score import score
+
+        return score(given, self)
 
     def facts(self, score: Score) -> dict[str, Any]:
         """Return what makes scores unfair to compare; the text encoder counts as a component."""

@@ -15,7 +15,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import INPUTS, Record, read_json, read_jsonl
-from driftledger.core.text import for_line, shortened
+from driftledger.core.text import for_line
 from driftledger.data.question_sets import files as questions
 from driftledger.data.records import DatasetCard, SampleEntry, dataset_digest
 from driftledger.ledger.findings import Finding, VerifyResult
@@ -154,28 +154,20 @@ class _Links:
         if (card.benchmark, card.stage, place) != (benchmark, stage.name, folder.path):
             folder.add(CARD, f"it is the card of {card.stage} of {card.benchmark} in {place}")
         self._same(f"{where}: data_digest", card.data_digest, data.digest, data.card)
-        for earlier, sha256 in card.records.items():
-            if earlier in lineage.collected:
-                other = _Opened(lineage.collected[earlier], self._contents, VerifyResult())
-                self._same(f"{where}: records.{earlier}", sha256, other.sha256(RECORDS), f"{other.path}/{RECORDS}")
-        if stage.record is None:
-            raise ValueError(f"{stage.name} of {benchmark} has no records")
-        records = folder.rows(RECORDS, stage.record)
-        if records and stage.record.drawn is not CollectedRecord.drawn:  # else the stage may write other files
-            drawn = [(record.place, *record.drawn) for record in records if record.drawn is not None]
+        records = folder.rows(RECORDS, CollectedRecord)
+        if records:
+            results = [(record.place, each) for record in records for each in record.results]
+            drawn = [
+                (place, each.image, each.image_sha256 or "none") for place, each in results if each.image is not None
+            ]
             folder.check_images(drawn, {RECORDS, CARD})
         self.result.checked["records"] += len(records)
         for record in records:
-            if data.images and record.unit not in data.images:
+            if record.step and data.images and record.unit not in data.images:
                 folder.add(RECORDS, f"{record.place}: {lineage.data.path} has nothing with the id {record.unit}")
         for name, times in Counter(record.place for record in records).items():
             if times > 1:
                 folder.add(RECORDS, f"{name}: there are {times} such records")
-        try:
-            for linked in lineage.spec.links(stage.name, records, card, data.images):
-                folder.add(RECORDS, f"{linked.record}: {linked.problem}")
-        except (LookupError, TypeError, ValueError) as error:
-            folder.add(CARD, f"its records cannot be followed by it: {type(error).__name__}: {shortened(str(error))}")
 
     def _read_data(self, lineage: Lineage) -> _Data:
         """Check that the images, the list and the card of a dataset or question set belong together."""

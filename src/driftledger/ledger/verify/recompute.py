@@ -8,9 +8,9 @@ from typing import Any, TypeAlias, TypeVar
 
 from PIL import Image
 
-from driftledger.benchmarks.base import Stage
-from driftledger.benchmarks.records import RECORDS, CollectedRecord
-from driftledger.benchmarks.registry import runner
+from driftledger.benchmarks.base import Stage, kind_of
+from driftledger.benchmarks.collecting import Collecting, Replay
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.features import FeatureStore
@@ -18,7 +18,7 @@ from driftledger.components.base import Encoder
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.canonical import canonical_json, sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError, first_few
-from driftledger.core.files import Record, read_jsonl
+from driftledger.core.files import Record, read_json, read_jsonl
 from driftledger.core.images import strangers_pixels
 from driftledger.core.text import for_line, shortened
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
@@ -48,7 +48,9 @@ def recompute(
     components: Components | None = None,
     features: FeatureStore | None = None,
 ) -> VerifyResult:
-    """Compute scores from their records, each once, and compare all that is stored: numbers, counts, rows, readings.
+    """Compute scores from their records, each once, and compare all that is stored: numbers, counts, rows.
+
+    Records are followed: the protocols that made them give the same ones again, from the results that they hold.
 
     Nothing is called but encoders, and nothing in the workspace is touched. A score whose encoder, records or user's
     files are not here is ``skipped``.
@@ -83,7 +85,7 @@ class _Check:
 
     def result(self) -> VerifyResult:
         for stage in self._spec.collects:
-            self._try(partial(self._reread, stage), f"records of {stage.name}")
+            self._try(partial(self._replay, stage), f"records of {stage.name}")
         self._try(self._recompute, "score")
         return self._found
 
@@ -105,18 +107,23 @@ class _Check:
         """The recorded bytes of what a stage wrote."""
         return self._folders(self._lineage.folders[stage])
 
-    def _reread(self, stage: Stage) -> None:
-        """Read the answers once more."""
-        again = runner(self._spec.name).reread(stage.name, self._where)
-        if again is None or stage.record is None:
-            return
-        if again.unlike:
-            self._skip(again.unlike)
-            return
-        stored: Sequence[CollectedRecord] = read_jsonl(self._where(stage.name) / RECORDS, stage.record)
-        self._found.checked["records read again"] += len(stored)
+    def _replay(self, stage: Stage) -> None:
+        """Go through the protocols once more, with the results that the records hold: do these records come of it?"""
+        spec, folder = self._spec, self._where(stage.name)
+        card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
+        known = {
+            role: component
+            for role, each in card.components.items()
+            if not isinstance(component := self._components.get(each, role), Unavailable)
+        }
+        if missing := [role for role in card.components.keys() - known if kind_of(role) == "encoder"]:
+            raise LedgerError(
+                f"which examples were shown depends on the {missing[0].replace('_', ' ')}, which is not here"
+            )
+        again = Collecting.recorded(spec, card, self._where(spec.data.name), known).run(replay)
+        self._found.checked["records followed"] += len(replay.records)
         path = f"{self._lineage.collected[stage.name].path}/{RECORDS}"
-        self._compare_rows(path, stored, again.records, lambda record: record.place, exact=True)
+        self._compare_rows(path, replay.records, again, lambda record: record.place, exact=True)
 
     def _recompute(self) -> None:
         score, spec = self._lineage.score, self._spec
@@ -127,7 +134,7 @@ class _Check:
                 if isinstance(component, Unavailable):
                     raise LedgerError(component.why)
                 encoders[role] = component  # type: ignore[assignment]  # of the section of encoders
-        made = runner(spec.name).score(
+        made = spec.score(
             ToScore(
                 keys=score.keys,
                 folders={stage.name: self._where(stage.name) for stage in (spec.data, *spec.collects)},
