@@ -14,7 +14,7 @@ from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.terminal import HEAD, facts, line, lines, table
 from driftledger.core.text import as_many, figure, for_terminal
-from driftledger.ledger.audit import ImageTarget, Number, Offer, RunTarget
+from driftledger.ledger.audit import ImageTarget, Number, RunTarget
 from driftledger.ledger.lineage import Lineage, place_of
 
 SHORT = 8
@@ -153,7 +153,7 @@ def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
     return head.get(place["role"], drawn), [(k, as_many([str(text)], 2 * _WIDE)) for k, text in more.items() if text]
 
 
-def offers_table(asked: str, offers: Sequence[Offer], most: int = 9) -> Group:
+def offers_table(asked: str, offers: Sequence[tuple[Number, str]], most: int = 9) -> Group:
     """A line for each number that could be meant, with the command to type."""
     shown = table("value", "on", "type", numbers=["value"])
     for number, target in offers[:most]:
