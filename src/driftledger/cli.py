@@ -17,7 +17,7 @@ import typer
 
 from driftledger import __version__
 from driftledger.commands import people
-from driftledger.core.errors import DriftledgerError, MissingSourceError
+from driftledger.core.errors import ConfigError, DriftledgerError, MissingSourceError
 from driftledger.core.text import for_line, for_terminal
 
 if TYPE_CHECKING:
@@ -221,6 +221,8 @@ def collect(
     project = replace(context.obj, waits=not no_wait)
     if shard is None and into is None:
         collecting.collect(project, model or (), benchmarks or ())
+    elif shard is None or into is None:
+        raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
     else:
         typer.echo(for_terminal(collecting.collect_shard(project, shard, into, benchmarks or (), model or ())))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from PIL import Image
 from pydantic import ValidationError
@@ -26,7 +26,6 @@ from driftledger.benchmarks.registry import benchmark as specification
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.traces import Shot, Shown, Trace
-from driftledger.collect.observations import read_observations
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError, first_few, unknown_name
@@ -58,8 +57,6 @@ from driftledger.reports.site.thumbnails import inline
 
 if TYPE_CHECKING:
     import pandas as pd
-
-C = TypeVar("C", bound=Component)
 
 GivenImages: TypeAlias = "str | Path | DatasetProvider | Iterable[str | Path | Image.Image]"
 """A folder, any other source of a dataset, or a list of files and of Pillow's images."""
@@ -273,11 +270,8 @@ class OpenedProject:
         several = {key for _, rows in scored for row in rows for key, values in row.values.items() if len(values) > 1}
         return pd.DataFrame([_cells(score, row, several) for score, rows in scored for row in rows])
 
-    def chains(self, sample: str, benchmark: str | None = None) -> Chains:
+    def chains(self, sample: str, benchmark: str = "genception") -> Chains:
         """What became of a sample: the original, every redrawing, descriptions and similarities, a line per run.
-
-        Args:
-            benchmark: of which; without it the first that redraws this sample.
 
         Raises:
             ConfigError: there is no such benchmark.
@@ -285,19 +279,16 @@ class OpenedProject:
             StoreError: no score exists.
         """
         lock, units, lines = read_lock(self.path), dict[str, None](), list[ChainLine]()
-        chosen = benchmark
         for spec, keys in self._stored(benchmark):
-            if "generator" in keys and chosen in (None, spec.name):
-                rows = self._rows(spec, keys)
-                units |= dict.fromkeys(row.unit for row in rows)
-                if mine := [row for row in rows if row.unit == sample]:
-                    chosen, lineage = spec.name, read_lineage(Workspace(self.path), lock, spec, keys)
-                    lines += _lines(spec, lineage.places(self.path), lineage.score, mine)
-        if lines:
-            return Chains(sample, lines)
-        nearest = get_close_matches(sample, units, n=3, cutoff=0.4) or list(units)[:3]
-        hint = f"; nearest: {for_line(', '.join(nearest))}" if nearest else ""
-        raise LedgerError(f"no chain here is of a sample {for_line(sample)!r:.200}{hint}")
+            rows = self._rows(spec, keys)
+            units |= dict.fromkeys(row.unit for row in rows)
+            if mine := [row for row in rows if row.unit == sample and "generator" in keys]:
+                lineage = read_lineage(Workspace(self.path), lock, spec, keys)
+                lines += _lines(spec, lineage.places(self.path), lineage.score, mine)
+        if not lines:
+            nearest = ", ".join(get_close_matches(sample, units, cutoff=0))
+            raise LedgerError(f"no chain here is of sample {for_line(sample)!r:.200}; nearest: {for_line(nearest)}")
+        return Chains(sample, lines)
 
     def audit(self, target: str) -> Answer:
         """Where a run, a score file, an image or one number, ``RUN:METRIC``, comes from; as ``driftledger audit``.
@@ -319,8 +310,7 @@ class OpenedProject:
             LedgerError: there is no such run, or both have nothing in common.
         """
         known = Sources(self._project)
-        seen = read_observations(self._project.paths.observations)
-        compared = compare(find_run(known, a), find_run(known, b), known.contents, anyway=anyway, seen=seen)
+        compared = compare(find_run(known, a), find_run(known, b), known.contents, anyway=anyway)
         return Compared(as_table(compared), json.loads(json.dumps(compared.to_dict())), compared)
 
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Mapping[str, str]]]:
@@ -386,21 +376,16 @@ class FirstLook:
 
     score: Score
     rows: list[Row]
+    iterations: int
+    """T."""
     _folders: Mapping[str, Path]
     _kept: "TemporaryDirectory[str]" = field(compare=False)
-
-    @property
-    def iterations(self) -> int:
-        """T."""
-        return int(self.score.inputs.settings["iterations"])
 
     @property
     def gc(self) -> Estimate:
         """GC@T: the mean over the images of a category, then over categories, with its interval over images."""
         key = f"gc_at_{self.iterations}"
-        interval = self.score.interval(key)
-        assert interval is not None  # which every GC@T has
-        return Estimate(self.score.metrics[key], *interval)
+        return Estimate(self.score.metrics[key], *(self.score.interval(key) or ()))
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -431,14 +416,13 @@ class FirstLook:
         return Chains(name, _lines(specification("genception"), self._folders, self.score, [by_name[name]]))
 
     def __repr__(self) -> str:
-        return "\n".join([*self._head, repr(self.table)])
+        return "\n".join([*self._head(), repr(self.table)])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<div>{for_html(each)}</div>" for each in self._head)
+        head = "".join(f"<div>{for_html(each)}</div>" for each in self._head())
         table = self.table.to_html(index=False, float_format="{:.3f}".format)
         return f"{head}{table}{self.chains()._repr_html_()}"
 
-    @property
     def _head(self) -> list[str]:
         names, score = " · ".join(self.score.keys[key] for key in ("model", "generator", "encoder")), self.score
         head = f"{names}: GC@{self.iterations} {self.gc} over {score.scored} of {score.total} images"
@@ -488,9 +472,9 @@ def evaluate(
         section = spec.settings.model_validate(load_yaml(section_text(spec.name))[spec.name] | changed)
     except ValidationError as error:
         raise ConfigError(explain(error, "evaluate")) from None
-    describer = _component("model", model, Model)  # type: ignore[type-abstract]  # of which it is to be one
-    drawer = _component("generator", generator, Generator)  # type: ignore[type-abstract]
-    looker = _component("encoder", encoder, Encoder)
+    describer = cast(Model, _component("model", model))
+    drawer = cast(Generator, _component("generator", generator))
+    looker = cast(Encoder, _component("encoder", encoder))
     if name is None:
         name = name_of(Path(images).absolute().name) if isinstance(images, str | Path) else "images"
     elif name_of(name) != name:
@@ -526,7 +510,7 @@ def evaluate(
     finally:
         for each in (describer, drawer, looker):
             each.release()
-    return FirstLook(score, rows, folders, kept)
+    return FirstLook(score, rows, iterations, folders, kept)
 
 
 def _build_images(images: GivenImages, folder: Path) -> None:
@@ -561,27 +545,25 @@ def _build_images(images: GivenImages, folder: Path) -> None:
         raise ConfigError(f"images: unsupported format: {first_few(unread)} (supported: {', '.join(FORMATS)})")
 
 
-def _component(role: str, given: "str | Component | type[Component]", kind: type[C]) -> C:
+def _component(role: str, given: "str | Component | type[Component]") -> Component:
     """Return the component that is meant.
 
     Raises:
         ConfigError: it is unknown, of another kind, or its settings are wrong.
     """
     made: object = given
-    if isinstance(given, str):
-        known = catalogue(section := f"{role}s")
-        if given not in known:
-            raise ConfigError(unknown_name(f"catalogue: {section}:", given, known))
-        entry = cast(CatalogueEntry, known[given])
-        made = provider_class(section, entry.provider).model_validate(entry.settings())
-    elif isinstance(given, type):
-        try:
+    try:
+        if isinstance(given, str):
+            known = catalogue(f"{role}s")
+            if given not in known:
+                raise ConfigError(unknown_name(role, given, known))
+            entry = cast(CatalogueEntry, known[given])
+            made = provider_class(f"{role}s", entry.provider).model_validate(entry.settings())
+        elif isinstance(given, type):
             made = given()
-        except ValidationError as error:
-            raise ConfigError(explain(error, role)) from None
-    if not isinstance(made, kind):
-        is_now = f"the {made.kind} {made.provider}" if isinstance(made, Component) else type(made).__name__
-        raise ConfigError(
-            f"{role} is {is_now}; give a {role}'s name in the catalogue, a component or a wrapped function"
-        )
+    except ValidationError as error:
+        raise ConfigError(explain(error, role)) from None
+    if not isinstance(made, Component) or made.kind != role:
+        what = made.provider if isinstance(made, Component) else type(made).__name__
+        raise ConfigError(f"{what} is no {role}; give a {role}'s name in the catalogue, a component or a function")
     return made

@@ -84,7 +84,7 @@ WRONG: list[tuple[Callable[[OpenedProject], Any], type[DriftledgerError], str]] 
     (lambda p: p.scores("genceptoin"), ConfigError, "benchmark 'genceptoin' is unknown; did you mean 'genception'"),
     (lambda p: p.rows("trac"), StoreError, "has no score of trac that params.yaml selects"),
     (lambda p: p.rows("genception", model="seer"), StoreError, "genception has no score here with model 'seer'"),
-    (lambda p: p.chains("square/9"), LedgerError, "no chain here is of a sample 'square/9'; nearest: "),
+    (lambda p: p.chains("square/9"), LedgerError, "no chain here is of sample 'square/9'; nearest: "),
     (lambda p: p.audit("a run"), LedgerError, "there is no run, score file, image or metric 'a run'"),
     (lambda p: p.compare("a run", "a run"), LedgerError, "there is no run 'a run'"),
 ]

@@ -67,7 +67,7 @@ def test_a_class_of_ones_own_is_named_by_its_place(tmp_path: Path) -> None:
 
 def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(tmp_path: Path) -> None:
     text = ENCODER + "\ndef sizes(images):\n    return [image.size for image in images]\n"
-    text += "\nBySize = driftledger.encoder(images=sizes, name='BySize')\n"
+    text += '\nBySize = driftledger.encoder(images=sizes, name="BySize")\n'
     write_module(tmp_path, "own_functions", text)
     names = ("hues", "BySize")
     found = [project(tmp_path, "encoders", f"own_functions:{name}").settings.encoder("mine") for name in names]
@@ -121,19 +121,12 @@ LACKING = {
         "Bare",
         "does not implement generate; write what Generator asks for",
     ),
-    "no tower": ("encoders", 'class Bare(Encoder):\n    version: ClassVar[str] = "1"', "Bare", "has no tower; write"),
     "fid": (
         "encoders",
         'class Bare(Encoder):\n    version: ClassVar[str] = "1"\n    frechet_name: ClassVar[str] = "fid"\n'
         "    def encode_images(self, images): return []",
         "Bare",
         "has the frechet_name 'fid'; give it one of frechet_",
-    ),
-    "another's name": (
-        "models",
-        'class Bare(Whole):\n    provider: ClassVar[str] = "blind"',
-        "Bare",
-        "calls itself 'blind'; leave its provider out",
     ),
     "no such name": ("models", "", "Nowhere", "own_lacking.py) has no Nowhere; name one of its classes"),
     "an import that fails": (
@@ -145,12 +138,6 @@ LACKING = {
     "what is raised": ("models", "1 / 0", "Whole", "cannot be imported (ZeroDivisionError: division by zero in "),
     "an exit": ("models", "raise SystemExit(3)", "Whole", "cannot be imported (SystemExit: 3 in "),
     "no Python": ("models", "def f(:", "Whole", "cannot be imported (SyntaxError: invalid syntax in "),
-    "written elsewhere": (
-        "models",
-        "from own_other import Told",
-        "Told",
-        "is written elsewhere; name it own_other:Told",
-    ),
 }
 
 

@@ -3,6 +3,7 @@
 Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of them knows how a benchmark goes.
 """
 
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from driftledger.collect.call import Call, NotStoredError, Planned, Result, RunS
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import StoreError
-from driftledger.core.files import copy_file, new_folder, read_json, read_jsonl, write_json, write_jsonl
+from driftledger.core.files import new_folder, read_json, read_jsonl, write_json, write_jsonl
 from driftledger.core.types import Sample
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
@@ -190,7 +191,7 @@ def write_collected(target: Path, collecting: Collecting, records: Sequence[Coll
         for each in (result for record in records for result in record.results):
             if each.source is not None and each.image is not None:
                 (folder / each.image).parent.mkdir(parents=True, exist_ok=True)
-                copy_file(each.source.path, folder / each.image)
+                shutil.copyfile(each.source.path, folder / each.image)
         write_jsonl(folder / RECORDS, records)
         write_json(folder / CARD, collecting.card())
 

@@ -14,13 +14,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result, failed, result_of
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
-from driftledger.core.types import Conversation, Generated, Reply, Usage
+from driftledger.core.types import Generated, Reply, Usage
 
 ENDED = sys.maxsize
 """The step of a unit that makes no more calls."""
@@ -69,16 +69,9 @@ class Batches:
             if all(self._step.get(member, ENDED) >= place.step for member in members):
                 yield place, component
 
-    def calls(self, place: Place) -> list[Waiting]:
-        """Return the calls of a batch, in the order of their units."""
-        calls = self._waiting[place]
-        return [calls[position] for position in sorted(calls)]
-
     def take(self, place: Place) -> list[Waiting]:
-        """Remove a batch, and return its calls."""
-        calls = self.calls(place)
-        del self._waiting[place]
-        return calls
+        """Remove a batch, and return its calls in the order of their units."""
+        return [call for _, call in sorted(self._waiting.pop(place).items())]
 
     def fail(self, error: BaseException) -> None:
         """Give every waiting call an error in place of its result."""
@@ -229,8 +222,8 @@ class Workers(Protocol):
     def has_room(self, component: Component, under_way: Counter[str]) -> bool:
         """Whether one more batch of it may begin beside those under way, counted by their component's fingerprint."""
 
-    async def make(self, calls: Sequence[Call], following: Sequence[Call]) -> list[Finished]:
-        """Make one batch of calls to one component; ``following`` will probably be made next.
+    async def make(self, calls: Sequence[Call]) -> list[Finished]:
+        """Make one batch of calls to one component.
 
         Raises:
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
@@ -243,14 +236,6 @@ class Workers(Protocol):
         """Release everything."""
 
 
-@runtime_checkable
-class Prepares(Protocol):
-    """A model that can prepare a batch while it computes another, e.g. decode and resize its images."""
-
-    def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Begin, and return at once."""
-
-
 class InThisProcess:
     """:class:`Workers` for a single device: one batch after the other, in a thread of this process."""
 
@@ -261,15 +246,13 @@ class InThisProcess:
     def has_room(self, component: Component, under_way: Counter[str]) -> bool:
         return not under_way.total()
 
-    async def make(self, calls: Sequence[Call], following: Sequence[Call]) -> list[Finished]:
+    async def make(self, calls: Sequence[Call]) -> list[Finished]:
         component = calls[0].component
         if isinstance(component, CheckpointComponent) and len(component.devices) > 1:
             devices = f"device {component.device!r} names {len(component.devices)} devices"
             raise ConfigError(f"{component.provider}: {devices}; name one, or set collect.where to 'ray' to use all")
-        making = asyncio.get_running_loop().run_in_executor(self._device, self._local.make, calls)
-        if following and isinstance(component, Prepares):
-            component.prepare([call.conversation for call in following if isinstance(call, Ask)])
-        return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, await making))
+        answers = await asyncio.get_running_loop().run_in_executor(self._device, self._local.make, calls)
+        return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, answers))
 
     async def release(self, component: Component) -> None:
         await asyncio.get_running_loop().run_in_executor(self._device, self._local.release, component)

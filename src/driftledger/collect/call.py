@@ -69,14 +69,13 @@ class Context(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a call took. A local one has no attempts and no cost."""
+    """What a call took. A local one has no cost."""
 
     seconds: float
     """Of the attempt that succeeded; a batch's time is shared evenly."""
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost: float | None = None
-    attempts: int = 0
 
 
 class Spent(NamedTuple):

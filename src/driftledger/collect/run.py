@@ -252,8 +252,6 @@ class Collector:
     async def _make(self, run: "_Run", batch: Sequence[Waiting]) -> None:
         """Make those calls of a batch that are still missing, store their results, and give every unit its result."""
         component, missing = batch[0][0].component, dict[str, Waiting]()
-        following = next((p for p, each in run.batches.complete() if each.fingerprint == component.fingerprint), None)
-        calls_after = [call for call, _ in run.batches.calls(following)] if following else []
         try:
             for call, waiting in batch:
                 digest = call.key.digest
@@ -265,7 +263,7 @@ class Collector:
                     self._asked[digest] = waiting
                     missing[digest] = call, waiting
             if missing:
-                made = await self._workers.make([call for call, _ in missing.values()], calls_after)
+                made = await self._workers.make([call for call, _ in missing.values()])
                 self._count(run, component, made)
                 for (_, waiting), result in zip(missing.values(), await self._put(made), strict=True):
                     if not waiting.done():

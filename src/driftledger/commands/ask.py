@@ -105,20 +105,20 @@ class Verified(NamedTuple):
         more = len(result.skipped) - _SHOWN
         shown += [f"not checked: {more} more; --json has them all"] * (more > 0)
         ending = line(f"{what}: {end}", GOOD if result.holds else BAD)
-        return Group(*self._head(), checks, "", lines(shown), ending, lines([_UNSIGNED]))
+        return Group(lines(self._head()), checks, "", lines(shown), ending, lines([_UNSIGNED]))
 
-    def _head(self) -> list[RenderableType]:
-        """Show by which lot calls were drawn, and what that can prove."""
+    def _head(self) -> list[str]:
+        """Say by which lot calls were drawn, and what that can prove."""
         if self.again is None:
             return []
         head = [f"calls are drawn by lot, with seed {self.again.seed}; --seed draws the same ones again"]
         head += [f"cannot be made again: {why}" for why in self.again.never]
-        forged = "a forgery of 10% or more of them is found with probability"
-        kinds = table("made again", "calls", "of", forged, numbers=("calls", "of", forged))
         for kind in self.again.kinds:
-            probability = f"{math.floor(100 * kind.found_with) / 100:.2f}"
-            kinds.add_row(*map(line, (kind.name, f"{kind.compared:,}", f"{kind.calls:,}", probability)))
-        return [lines(head), "", kinds, ""]
+            found = f"{math.floor(100 * kind.found_with) / 100:.2f}"
+            head.append(
+                f"{kind.name}: {kind.compared:,} of {kind.calls:,} made again; a forgery of 10% is found with {found}"
+            )
+        return head
 
     def to_dict(self) -> dict[str, object]:
         return {

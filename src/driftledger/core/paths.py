@@ -43,11 +43,6 @@ class Paths(NamedTuple):
         return self.root / "data" / "resolved.json"
 
     @property
-    def observations(self) -> Path:
-        """What was seen of components that were asked twice, in Git."""
-        return self.root / "data" / "observations.json"
-
-    @property
     def ledger(self) -> Path:
         """A file per published run, in Git."""
         return self.root / "ledger"

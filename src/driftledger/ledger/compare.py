@@ -5,7 +5,7 @@ correction over all metrics that are ranked, with the smallest difference that t
 where something moves the numbers that is not what is compared.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -141,9 +141,7 @@ class Comparison:
         return found
 
 
-def compare(
-    a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = False, seen: Mapping[str, object] | None = None
-) -> Comparison:
+def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = False) -> Comparison:
     """Compare two runs, metric by metric, over the units that both have a value for.
 
     Intervals have the confidence of A's scores.
@@ -151,7 +149,6 @@ def compare(
     Args:
         contents: where the rows of A's and B's own versions are read from.
         anyway: rank unfair metrics too; the reasons are given all the same.
-        seen: fingerprint → what was observed of a component that was asked the same twice.
 
     Raises:
         LedgerError: A and B have no dataset or question set of a benchmark in common.
@@ -170,7 +167,7 @@ def compare(
         a=f"{a.name}, fingerprint {a.fingerprint[:12]}",
         b=f"{b.name}, fingerprint {b.fingerprint[:12]}",
         about=about,
-        noted=list(_noted(a, b, seen or {})),
+        noted=list(_noted(a, b)),
         pairs=compared,
         only_a=only_a,
         only_b=only_b,
@@ -215,15 +212,14 @@ def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
     return (left, right) if left != right else ("A", "B"), about
 
 
-def _noted(a: Evidence, b: Evidence, seen: Mapping[str, object]) -> Iterator[str]:
+def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
     one, two = (f"{each.code.commit or 'none'}{' with changes' if each.code.dirty else ''}" for each in (a, b))
     if one != two:
         yield f"code commit: {one} and {two}"
     for side, evidence in (("A", a), ("B", b)):
         for role, card in evidence.components.items():
-            for note in (card.mark, seen.get(card.fingerprint)):
-                if note is not None:
-                    yield f"{side}'s {base_role(role).replace('_', ' ')} {card.name}: {note}"
+            if card.mark is not None:
+                yield f"{side}'s {base_role(role).replace('_', ' ')} {card.name}: {card.mark}"
 
 
 def differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> list[Differing]:

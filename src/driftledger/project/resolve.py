@@ -12,7 +12,6 @@ from typing import Any
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.settings import EntryOf
-from driftledger.collect.observations import read_observations
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
@@ -79,11 +78,9 @@ def resolved(project: Project) -> dict[str, Any]:
                 for model in settings.run.models:
                     for keys in settings.keys_of(spec, stage, model):
                         noted[kind][model][folder_in(stage, keys)] = _shaped_by(settings, noted, spec, stage, keys)
-    seen = read_observations(project.paths.observations)
     noted["report"] = {
         "version": REPORT_VERSION,
         "cross_check": _cross_check(settings, noted),
-        "observations": {name: each.to_dict() for name, each in seen.items()},
         "correlation": settings.correlation.model_dump(mode="json"),
         "leaderboards": leaderboard_digests(leaderboard_folders(project.root)),
     }

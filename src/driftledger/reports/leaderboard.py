@@ -7,7 +7,6 @@ from typing import NamedTuple, TypeVar
 from driftledger.benchmarks.base import COVERAGE, NOTHING, NOWHERE, Benchmark, Cell, Cells, Metric, Place, Table
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.score import Score, base_key, marks_of
-from driftledger.collect.observations import Observations
 from driftledger.core.files import write_text
 from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_csv, for_markdown
@@ -208,29 +207,22 @@ def side_by_side(part: Part, *, headlines: bool = False) -> Table | None:
     return _table(title, columns, spec.name) if columns else None
 
 
-def remarks(parts: Sequence[Part], seen: Observations, inert: Callable[[str], str] = str) -> Iterator[str]:
-    """What components say of themselves, with the models this is true of; and how often one answered otherwise."""
+def remarks(parts: Sequence[Part], inert: Callable[[str], str] = str) -> Iterator[str]:
+    """What components say of themselves, with the models this is true of."""
     scores = [score for part in parts for score in part.scores]
     marked = [(mark, score.model) for score in scores for mark in marks_of(score.components)]
     yield from (f"{models}: {inert(mark)}" for mark, models in _with_models(marked, scores))
-    cards = (card for score in scores for card in score.components.values())
-    for fingerprint, name in {card.fingerprint: card.name for card in cards}.items():
-        if fingerprint in seen:
-            yield f"{inert(name)}: {seen[fingerprint]}"
 
 
-def write_leaderboard(
-    target: Path, parts: Sequence[Part], seen: Observations | None = None, further: Sequence[Section] = ()
-) -> None:
+def write_leaderboard(target: Path, parts: Sequence[Part], further: Sequence[Section] = ()) -> None:
     """Write ``target`` as ``.csv``, one row per value, and as ``.md``, an overview and all tables.
 
     Args:
-        seen: of components that were asked the same twice.
         further: what follows the sections of the benchmarks.
     """
     glance, lines = overview(parts), ["# Leaderboard", ""]
     lines += ["## At a glance", *list(markdown(glance))[1:]] if glance else []
-    lines += [line for each in remarks(parts, seen or {}, for_markdown) for line in (f"- {each}", "")]
+    lines += [line for each in remarks(parts, for_markdown) for line in (f"- {each}", "")]
     for section in (*(section for part in parts for section in sections(part)), *further):
         lines += markdown_section(section)
     write_text(target.with_suffix(".md"), "\n".join(lines))

@@ -6,7 +6,6 @@ from pathlib import Path
 from driftledger.benchmarks.base import SCORES as SCORES_FOLDER
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import SPREAD, Score, base_key
-from driftledger.collect.observations import read_observations
 from driftledger.core.canonical import pretty_json
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.text import for_markdown
@@ -34,8 +33,7 @@ def write_report(project: Project) -> str | None:
     chains = [score for score in scores if score.benchmark == "genception"]
     checks = [] if missing_folders(project, chains) else cross_checks(project, chains)
     write_text(paths.reports / "cross_check.json", pretty_json(checks))
-    seen = read_observations(paths.observations)
-    write_leaderboard(paths.leaderboard, parts, seen, list(cross_check_sections(checks)))
+    write_leaderboard(paths.leaderboard, parts, list(cross_check_sections(checks)))
     write_text(paths.reports / "correlation.csv", correlated.csv)
     picture = "![Pearson's r between headlines](figures/correlation-pearson.svg)"
     tables = [line for table in correlated.tables for line in markdown(table)]

@@ -64,15 +64,15 @@ def collect_chains(collecting: Collecting, samples: Sequence[Sample], run: RunSt
     """
     repeats = range(ChainRequest.model_validate(collecting.protocol).repeats)
     records: list[CollectedRecord] = []
-    missing = False
+    missing: list[NotStoredError] = []
     for repeat in repeats:
         try:
             chains = run([_planned(collecting, sample, repeat) for sample in samples])
             records += [record for some in chains for record in some]
-        except NotStoredError:
-            missing = True
+        except NotStoredError as error:
+            missing.append(error)
     if missing:
-        raise NotStoredError
+        raise NotStoredError([each for error in missing for each in error.rest])
     return records
 
 

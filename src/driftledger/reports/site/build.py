@@ -11,7 +11,6 @@ from driftledger.benchmarks.base import Origin
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.traces import Trace, worth_showing
-from driftledger.collect.observations import read_observations
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import new_folder, write_bytes, write_text
@@ -189,7 +188,7 @@ def _write_leaderboard(site: Site, images: bool) -> None:
         table=table and table._replace(notes=[LEGEND, *table.notes[1:]]),
         models=len({score.model for score in site.scores}),
         scores=len(site.scores),
-        remarks=list(remarks(parts, read_observations(site.project.paths.observations))),
+        remarks=list(remarks(parts)),
         chains=list(_first_chains(site)) if images else [],
         cards=[(part.spec, [first for block in part.blocks if (first := _first(block))]) for part in parts],
     )
