@@ -136,12 +136,13 @@ def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
     """The first place of an image, and where else it is used."""
     place, *others = target.places
     entry, card, folder = place["entry"], place["card"], place["folder"].split("/")
-    name, on = entry.get("sample") or entry.get("id"), card.get("keys", {}).get("dataset") or folder[2]
+    name, on = entry.get("unit") or entry.get("id"), card.get("keys", {}).get("dataset") or folder[2]
+    texts = (each["text"] for each in entry.get("results", []) if each.get("text"))
     head = {"sample": f"sample {name} of dataset {on}", "question": f"image of question {name} of {on}"}
     used = [f"{each['path']} ({each['headline']} = {each['value']!r})" for each in place["scores"]]
     more = {
         "file": f"{place['folder']}/{place['file']}",
-        "described as": entry.get("description"),
+        "described as": next(texts, None),
         "question": entry.get("question"),
         "drawn from": (place["parent"] or "").rpartition(", ")[2],
         **{role: f"{each['name']}@{each['fingerprint'][:SHORT]}" for role, each in card.get("components", {}).items()},
@@ -149,7 +150,7 @@ def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
         "used by": as_many(used, 2 * _WIDE),
         "also": as_many([f"{each['folder']}/{each['file']}" for each in others], 2 * _WIDE),
     }
-    drawn = f"drawn of sample {name} of dataset {on} at t = {entry.get('t')}"
+    drawn = f"drawn of sample {name} of dataset {on} at t = {entry.get('step')}"
     return head.get(place["role"], drawn), [(k, as_many([str(text)], 2 * _WIDE)) for k, text in more.items() if text]
 
 

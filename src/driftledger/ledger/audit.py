@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from driftledger.benchmarks.base import ROLES, SCORES, Metric, base_role
-from driftledger.benchmarks.records import CollectedCard
+from driftledger.benchmarks.records import CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark, find_score
 from driftledger.benchmarks.score import HIGH, LOW, SCORE, STD, Interval, Score, base_key, interval_of
 from driftledger.benchmarks.selection import Selected
@@ -24,8 +24,8 @@ from driftledger.core.files import Record, parse_json, read_json
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.data.datasets.decode import decode
-from driftledger.data.question_sets.files import QuestionSetCard
-from driftledger.data.records import DatasetCard
+from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard
+from driftledger.data.records import DatasetCard, SampleEntry
 from driftledger.ledger.lineage import Evidence, Folder, Lineage, read_all_evidence
 from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.contents import Contents
@@ -33,13 +33,12 @@ from driftledger.ledger.objects.git import Commit, CommitTree, Git
 from driftledger.ledger.published import Published, read_published
 from driftledger.project.project import Project
 
-_LISTS: dict[str, tuple[str, str, str, str, type[Record]]] = {
-    "samples.jsonl": ("sample", "sha256", "file", "dataset.json", DatasetCard),
-    "questions.jsonl": ("question", "image_sha256", "image", "question_set.json", QuestionSetCard),
-    "records.jsonl": ("drawn", "image_sha256", "image", "components.json", CollectedCard),
+_LISTS: dict[str, tuple[str, type[Record], str, type[Record]]] = {
+    "samples.jsonl": ("sample", SampleEntry, "dataset.json", DatasetCard),
+    "questions.jsonl": ("question", QuestionEntry, "question_set.json", QuestionSetCard),
+    "records.jsonl": ("drawn", CollectedRecord, "components.json", CollectedCard),
 }
-"""A file that lists images → what these are; the fields with the hash and the file; the card beside it, and its type.
-"""
+"""A file that lists images → what these are; the type of its lines; the card beside it, and its type."""
 _VALUE = re.compile(r"(-?\d*(?:[.,](\d+))?) ?%?")
 _MOST_PIXELS = 100_000_000
 
@@ -100,8 +99,7 @@ class ImageTarget(NamedTuple):
 
     sha256: str
     places: list[dict[str, Any]]
-    """Ready for JSON: ``role``, ``folder``, ``file``, its line of the list, what the folder was made with, ``scores``.
-    What ``entry`` and ``card`` hold was written by others."""
+    """Ready for JSON: ``role``, ``folder``, ``file``, its line of the list, ``card``, ``parent`` and ``scores``."""
     unknown: list[str]
     """Folders that could not be searched, and why."""
     converted: bool = False
@@ -286,20 +284,24 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
         files = sources.contents.output(out, md5) if md5.endswith(".dir") else {"": ""}
         unknown += [] if files else [f"{out} (md5 {md5}) is not here; run 'dvc pull'"]
         for inside, name in (each.rsplit("/", 1) for each in files if each.rpartition("/")[2] in _LISTS):
-            role, hashed, shown, card, kind = _LISTS[name]
+            role, kind, card, card_kind = _LISTS[name]
             folder = Folder(path=f"{out}/{inside}", out=out, md5=md5)
             path = sources.contents.within(folder, name)
             if path is None:
                 unknown.append(f"{folder.path}/{name} is not here; run 'dvc pull'")
             for line in [] if path is None else path.read_bytes().split(b"\n"):
-                entry = _object(line) if digest.encode() in line else {}
-                for image in (each for each in (entry, *entry.get("results", ())) if each.get(hashed) == digest):
+                if digest.encode() not in line:
+                    continue
+                entry = parse_json(line, kind, f"{folder.path}/{name}").to_dict()
+                shown = entry.get("results", [entry])
+                images = {each.get("image_sha256") or each.get("sha256"): each for each in shown}
+                if digest in images:
                     made = sources.contents.within(folder, card)
-                    place: dict[str, Any] = {"role": role, "folder": folder.path, "file": str(image.get(shown))}
-                    place["entry"] = entry
-                    place["card"] = {} if made is None else read_json(made, kind).to_dict()
-                    parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step")
-                    before = f"drawn at t = {t - 1}" if isinstance(t, int) and t > 1 else "the original"
+                    file = images[digest].get("image") or images[digest].get("file")
+                    place = {"role": role, "folder": folder.path, "file": file, "entry": entry}
+                    place["card"] = {} if made is None else read_json(made, card_kind).to_dict()
+                    parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step", 1)
+                    before = f"drawn at t = {t - 1}" if t > 1 else "the original"
                     place["parent"] = None if parent is None else f"sha256 {parent}, {before}"
                     places.append(place | {"scores": _scores_of(sources, folder)})
     return places, unknown
@@ -313,15 +315,6 @@ def _scores_of(sources: Sources, folder: Folder) -> list[dict[str, Any]]:
         {"path": each.score_path, "benchmark": each.score.benchmark, "headline": key, "value": value}
         for each, (key, value) in zip(made, heads, strict=True)
     ]
-
-
-def _object(data: bytes) -> dict[str, Any]:
-    """A JSON object; empty where the bytes hold something else."""
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
