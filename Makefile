@@ -1,16 +1,16 @@
 # The commands of the README. Everything is installed into .venv, pinned by requirements*.txt.
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 UV_VERSION := 0.13.8
 UV := $(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin/python
 
 BY_FILE := --dist loadfile --no-loadscope-reorder # what tests of one file share is made once
 
-export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: run run-neural train-trio test test-core install-all browser postgres pictures check lint ui perf requirements clean
+.PHONY: run run-neural train-trio test test-all install-all browser postgres pictures check lint ui perf requirements clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow; what others have pushed is pulled
@@ -26,11 +26,12 @@ train-trio: $(VENV)/installed-all ## train the checkpoints in trio/ anew, or go 
 	dvc repro trio/dvc.yaml:train_trio
 	dvc repro trio/dvc.yaml:measure_trio
 
-test: $(VENV)/installed-all ## run all tests; installs every optional library, torch included
-	pytest -n auto $(BY_FILE)
+test: $(VENV)/installed-dev ## run the tests that need no torch, browser or server, in about five minutes
+	pytest -n auto $(BY_FILE) -m "not slow" --ignore=tests/extras
+	@echo "'make test-all' adds whole pipelines, many kills, and tests/extras: torch, Ray, S3, PostgreSQL, a browser."
 
-test-core: $(VENV)/installed-dev ## run the tests that need no torch
-	pytest -n auto $(BY_FILE) -m "not neural"
+test-all: $(VENV)/installed-all ## run all tests; installs every optional library, torch included
+	pytest -n auto $(BY_FILE) --hypothesis-profile=many
 
 install-all: $(VENV)/installed-all ## install every optional library
 
@@ -45,7 +46,7 @@ postgres: ## install Debian's PostgreSQL where there is none, for the tests that
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql) > /dev/null
 
 check: lint ## what CI checks before it runs
-	$(MAKE) test
+	$(MAKE) test-all
 
 lint: $(VENV)/installed-dev
 	ruff check .
@@ -71,7 +72,7 @@ requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 		--no-emit-index-url --no-emit-find-links --constraint requirements.txt --extra dev pyproject.toml \
 		-o requirements-dev.txt
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
-		--no-emit-index-url --no-emit-find-links --constraint requirements-dev.txt --extra dev --extra all \
+		--no-emit-index-url --no-emit-find-links --constraint requirements-dev.txt --extra test-all \
 		pyproject.toml -o requirements-all.txt
 
 clean: ## remove what was installed; data, results and MLflow stay
@@ -92,7 +93,9 @@ $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
 	touch $@
 
 # Every Eval Ever's own code wants a newer Python; the schema in its wheel is what exports are held to.
+# torch for the CPU is 7 GB smaller than torch for CUDA, which is what PyPI has.
 $(VENV)/installed-all: $(VENV)/installed-dev requirements-all.txt
-	$(UV) -r requirements-all.txt
+	$(UV) --torch-backend=cpu --constraint requirements-all.txt -e '.[test-all]' 2> /dev/null || \
+		$(UV) --constraint requirements-all.txt -e '.[test-all]'
 	$(UV) --no-deps --python-version 3.12 --target $(VENV)/schemas every-eval-ever==0.3.0
 	touch $@

@@ -119,7 +119,7 @@ class Project:
         chosen["datasets"] = {"mine": {"provider": "image_folder", "path": "images"}}
         common = {"base_url": service.address, "api_key_env": None, "limits": {"concurrency": at_once}}
         drawing = {"provider": "openai_images", "model": "hands", "image_size": "64x64"}
-        chosen["models"] = {"eyes": {"provider": "openai", "model": "eyes", **common}}
+        chosen["models"] = {"eyes": {"provider": "openai", "model": "eyes", "understood_by": ["layout"], **common}}
         chosen["generators"] = {"hands": {**drawing, **common}}
         chosen["genception"] |= {"iterations": ITERATIONS, "cross_check": []}
         (root / "params.yaml").write_text(yaml.safe_dump(chosen, sort_keys=False), encoding="utf-8")

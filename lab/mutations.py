@@ -223,7 +223,7 @@ def main(
     jobs: Annotated[int, typer.Option(min=1, help="Tried at once, each in a copy of its own.")] = 1,
     reach: Annotated[int, typer.Option(min=1, help="Test files per mutation, at most.")] = 8,
     limit: Annotated[float, typer.Option(help="Seconds after which tests count as failed.")] = 300,
-    marks: Annotated[str, typer.Option(help="Which tests, as for pytest -m.")] = "not slow and not neural",
+    marks: Annotated[str, typer.Option(help="Which tests, as for pytest -m.")] = "not slow",
 ) -> None:
     """Try mutations, and print those that survive."""
     root = Path.cwd()

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 from PIL import Image, ImageDraw
 
 from driftledger.benchmarks.registry import benchmark_names
-from tests.browser import browser  # noqa: F401  # a fixture for all tests
+from tests.extras import MISSING
 from tests.support.params import DEFAULT
 
 REPOSITORY = Path(__file__).parent.parent
@@ -36,8 +36,12 @@ DVC_CONFIG = """\
 
 
 def pytest_configure() -> None:
-    settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    settings.load_profile("untimed")
+    for profile, examples in (("few", 20), ("many", 300)):
+        checks = [HealthCheck.too_slow]
+        settings.register_profile(
+            profile, derandomize=True, max_examples=examples, deadline=None, suppress_health_check=checks
+        )
+    settings.load_profile("few")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with it, each command that tests run compiles all sources again
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run beside each other: with more, they wait for each other
     os.environ.update(
@@ -67,6 +71,15 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
     if b">>> " in file_path.read_bytes():
         return collectors
     return [each for each in collectors if not isinstance(each, DoctestModule)]
+
+
+collect_ignore = [f"extras/{folder}" for folder in MISSING]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the folders of tests that were left out."""
+    for folder, libraries in MISSING.items():
+        terminalreporter.write_line(f"SKIPPED tests/extras/{folder}: {', '.join(libraries)} not installed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,7 +15,9 @@ install-all:
 run: .venv/installed
 \tmkdir -p .driftledger && driftledger run > .driftledger/run.log
 check:
-\t@echo "=== 3 passed in 1s ==="; exit $${TESTS_FAIL:-0}
+\t@echo "$$SKIPPED"; echo "=== 3 passed in 1s ==="; exit $${TESTS_FAIL:-0}
+test:
+\t@echo "=== 2 passed in 1s ==="; exit $${NEWEST_FAILS:-0}
 """
 """Only ``run`` needs what is installed, which CI must not install again from its clone."""
 
@@ -40,6 +42,7 @@ def repository(tmp_path: Path) -> Path:
         (root / name).write_text(text, encoding="utf-8")
     (root / ".ci").mkdir()
     shutil.copy(REPOSITORY / ".ci" / "run", root / ".ci" / "run")
+    (root / ".ci" / "may_skip").write_text("test_slow.py:.*: needs a week\n", encoding="utf-8")
     (root / ".venv" / "bin").mkdir(parents=True)
     (root / ".venv" / "bin" / "driftledger").write_text(EVALUATION, encoding="utf-8")
     (root / ".venv" / "bin" / "driftledger").chmod(0o755)
@@ -59,8 +62,9 @@ def ci(repository: Path, **environment: str) -> tuple[bool, list[str]]:
 def test_what_is_evaluated_anew_as_it_is_in_git_passes(repository: Path) -> None:
     passed, printed = ci(repository)
     assert passed
-    assert printed[-2:] == [
+    assert printed[-3:] == [
         "=== 3 passed in 1s ===",
+        "=== 2 passed in 1s ===",
         "the checks pass; everything evaluated again is what is in Git, and a second run makes nothing",
     ]
 
@@ -82,8 +86,21 @@ def test_what_differs_is_shown_and_fails(repository: Path, environment: dict[str
     assert printed[-1] == "the checks pass; WHAT IS EVALUATED AGAIN IS NOT WHAT IS IN GIT, see above"
 
 
-def test_tests_that_fail_fail(repository: Path) -> None:
-    passed, printed = ci(repository, TESTS_FAIL="1")
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"TESTS_FAIL": "1"}, "THE CHECKS FAIL; everything evaluated again is what is in Git"),
+        ({"NEWEST_FAILS": "1"}, "THE CHECKS FAIL ON /"),
+        ({"SKIPPED": "SKIPPED [1] test_pages.py:3: no chromium"}, "THESE TESTS MUST NOT BE SKIPPED HERE"),
+    ],
+    ids=["on the oldest Python", "on the newest", "by being skipped"],
+)
+def test_tests_that_fail_fail(repository: Path, environment: dict[str, str], said: str) -> None:
+    passed, printed = ci(repository, **environment)
     assert not passed
-    assert printed[-2] == "=== 3 passed in 1s ==="
-    assert printed[-1].startswith("THE CHECKS FAIL; everything evaluated again is what is in Git")
+    assert printed[-1].startswith(said)
+
+
+def test_what_may_be_skipped_may(repository: Path) -> None:
+    passed, _ = ci(repository, SKIPPED="SKIPPED [2] test_slow.py:9: needs a week")
+    assert passed

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
-from typer.main import get_command
 
 from driftledger import cli
 from driftledger.commands import ask, stages
@@ -21,8 +20,8 @@ from driftledger.commands import collect as collecting
 from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.project import resolve
-from tests.conftest import REPOSITORY, draw
-from tests.support.params import DEFAULT, default_params
+from tests.conftest import REPOSITORY
+from tests.support.params import DEFAULT
 from tests.support.terminal import WIDTHS, fitting
 
 COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
@@ -32,15 +31,13 @@ COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
     "stage collect": (collecting, "collect", ["seer"], (["seer"],)),
     "stage score": (stages, "score", ["seer"], ("seer",)),
     "stage report": (stages, "report", [], ()),
-    "stage correlation": (stages, "correlation", [], ()),
     "stage track": (stages, "track", [], ()),
-    "report": (stages, "report", [], ()),
     "track": (stages, "track", [], ()),
     "collect": (
         collecting,
         "collect",
-        ["mme", "trac", "--model", "seer", "--on", "ray", "--address", "auto"],
-        (["seer"], ["mme", "trac"], "ray", "auto"),
+        ["mme", "trac", "--model", "seer"],
+        (["seer"], ["mme", "trac"]),
     ),
     "collect shard": (
         collecting,
@@ -72,7 +69,7 @@ def command(*arguments: str, cwd: Path, **environment: str) -> "subprocess.Compl
 
 
 def raising(error: BaseException) -> Any:
-    def stage(*_: object) -> None:
+    def stage(*_: object, **options: object) -> None:
         raise error
 
     return stage
@@ -95,12 +92,12 @@ def test_audit_asks_for_a_target_or_for_a_version(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[tuple[object, ...]] = []
-    monkeypatch.setattr(ask, "audit", lambda project, reach, *what, **how: asked.append((*what, how)) or "an answer")
-    monkeypatch.setattr(ask, "touched", lambda project, reach, what, **how: asked.append((what,)) or "a table")
+    monkeypatch.setattr(ask, "audit", lambda project, *what, **how: asked.append((*what, how)) or "an answer")
+    monkeypatch.setattr(ask, "touched", lambda project, what, **how: asked.append((what,)) or "a table")
     assert run(monkeypatch, "audit", "--full", "seer/brush/eye") == 0
     assert run(monkeypatch, "audit", "--generator", "brush@12345678") == 0
     assert capsys.readouterr().out == "an answer\na table\n"
-    assert asked[0] == ("seer/brush/eye", None, {"full": True, "as_json": False})
+    assert asked[0] == ("seer/brush/eye", {"full": True, "as_json": False})
     assert {key: value for key, value in asked[1][0].items() if value} == {"generator": "brush@12345678"}  # type: ignore[attr-defined]
 
 
@@ -124,10 +121,9 @@ def test_verify_exits_with_one_where_something_does_not_hold(
     holds: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     found = verified(holds=holds)
-    monkeypatch.setattr(ask, "verify", lambda project, run, reach, **how: found)
-    monkeypatch.setattr(ask, "verify_ledger", lambda project: found)
+    monkeypatch.setattr(ask, "verify", lambda project, run, **how: found)
     monkeypatch.chdir(tmp_path)
-    for arguments in (["verify"], ["verify", "seer/brush/eye"], ["verify", "--ledger"]):
+    for arguments in (["verify"], ["verify", "seer/brush/eye"]):
         assert run(monkeypatch, *arguments) == (0 if holds else 1)
         assert "\x1b" not in capsys.readouterr().out
     assert run(monkeypatch, "verify", "--json") == (0 if holds else 1)
@@ -199,7 +195,7 @@ def test_a_bug_keeps_its_traceback(tmp_path: Path) -> None:
     code = (
         "from driftledger import cli\n"
         "from driftledger.commands import stages\n"
-        "def broken(project): raise ValueError('a bug')\n"
+        "def broken(*_, **options): raise ValueError('a bug')\n"
         "stages.report = broken\n"
         "cli.main()"
     )
@@ -232,8 +228,7 @@ def test_outside_a_project_the_way_in_is_named(tmp_path: Path) -> None:
     [
         ["rport"],
         ["calls", "y"],
-        ["stage", "trac"],
-        ["stage", "nobody"],
+        ["stage"],
         ["dataset", "shapes"],
         ["report", "too", "many"],
         ["report", "--force"],
@@ -281,49 +276,20 @@ def test_presets_are_listed_and_selected(
     assert capsys.readouterr().out == "params.yaml selects neural already\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "written", "err"),
-    [
-        ([], [("reports/site", True)], ""),
-        (["--out", "public"], [("public", True)], "public will contain 3 images of photos, scenes_mme; --no-images"),
-        (["--out", "public", "--no-images"], [("public", False)], ""),
-        (["--no-images"], [], "--no-images needs --out FOLDER"),
-        (["--open"], [("reports/site", True)], ""),
-        (["--open", "--out", "public", "--no-images"], [("public", False)], ""),
-    ],
-)
 def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
-    arguments: list[str],
-    written: list[tuple[str, bool]],
-    err: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    calls, opened = list[tuple[str, bool]](), list[str]()
-
-    def write(folder: Path, project: Any, *, images: bool) -> None:
-        calls.append((str(folder), images))
-
-    params = default_params()
-    params["run"] |= {
-        "datasets": ["photos", "digits"],
-        "question_sets": ["scenes_mm_sap", "scenes_mm_vet", "scenes_mme"],
-    }
-    (tmp_path / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
-    draw(tmp_path / "data/datasets/photos/images/a.png", 1)
-    draw(tmp_path / "data/questions/scenes_mme/images/b.png", 2)
-    draw(tmp_path / "data/questions/scenes_mme/images/c.png", 3)
+    calls, opened = list[object](), list[str]()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("driftledger.reports.report.write_pages", write)
-    monkeypatch.setattr(stages, "report", lambda project: calls.append(("reports/site", True)))
+    monkeypatch.setattr("driftledger.reports.report.write_pages", lambda out, _, images: calls.append((out, images)))
+    monkeypatch.setattr("driftledger.reports.report.write_report", lambda project: calls.append("report"))
     monkeypatch.setattr("webbrowser.open", opened.append)
-    assert run(monkeypatch, "report", *arguments) == (0 if written else 2)
-    said = capsys.readouterr().err
-    assert err in said if err else said == ""
-    assert calls == written
-    folder = "public" if "--out" in arguments else "reports/site"
-    assert opened == ([f"{tmp_path.as_uri()}/{folder}/index.html"] if "--open" in arguments else [])
+    for arguments in ([], ["--out", "public", "--no-images"], ["--open"], ["--open", "--out", "public"]):
+        assert run(monkeypatch, "report", *arguments) == 0
+    assert calls == ["report", (Path("public"), False), "report", (Path("public"), True)]
+    assert opened == [f"{tmp_path.as_uri()}/{folder}/index.html" for folder in ("reports/site", "public")]
+    assert run(monkeypatch, "report", "--no-images") == 2
+    assert "--no-images needs --out FOLDER" in capsys.readouterr().err
 
 
 def test_plan_counts_and_asks_nothing(
@@ -338,11 +304,12 @@ def test_plan_counts_and_asks_nothing(
 def test_every_stage_of_the_pipeline_is_a_command() -> None:
     lines = [line.split() for line in (REPOSITORY / "dvc.yaml").read_text(encoding="utf-8").splitlines()]
     called = {line[3] for line in lines if line[:3] == ["cmd:", "driftledger", "stage"]}
-    assert called == get_command(cli.stage).commands.keys()  # type: ignore[attr-defined]
+    source = Path(stages.__file__).read_text(encoding="utf-8")
+    assert called == set(re.findall(r'case "(\w+)"', source))
 
 
 def test_a_plan_is_without_columns_that_say_nothing() -> None:
-    stored = {"stored": 1_234_567, "to_make": 5, "spent": 0.0, "attempts_so_far": 0}
+    stored = {"stored": 1_234_567, "to_make": 5, "spent": 0.0}
     free = stored | {"most_input_tokens": 0, "most_output_tokens": 0, "likely_cost": None, "most_cost": None}
     paid = stored | {"most_input_tokens": 12_345_678, "most_output_tokens": 10, "likely_cost": 1.2, "most_cost": 3.4}
     head, row = fitting(collecting.plan_table({"models.free": free})).splitlines()
@@ -351,5 +318,5 @@ def test_a_plan_is_without_columns_that_say_nothing() -> None:
         collecting.plan_table({f"models.a_model_with_a_long_name_{n}": each for n, each in enumerate((free, paid))})
     )
     assert "12,345,678" in text
-    assert text.splitlines()[-1].split() == ["all", "3.40"]
+    assert [cell for cell in text.splitlines()[-1].split() if cell != "–"] == ["all", "3.40"]
     assert fitting(collecting.plan_table({})).strip() == ""

@@ -17,7 +17,7 @@ import typer
 
 from driftledger import __version__
 from driftledger.commands import people
-from driftledger.core.errors import DriftledgerError, MissingSourceError
+from driftledger.core.errors import ConfigError, DriftledgerError, MissingSourceError
 from driftledger.core.text import for_line, for_terminal
 
 if TYPE_CHECKING:
@@ -48,8 +48,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-stage = typer.Typer(help="Run one stage, as dvc.yaml does: 'driftledger run' runs all that is needed.")
-app.add_typer(stage, name="stage", hidden=True)
 app.add_typer(people.app, name="people", rich_help_panel=EVALUATE)
 
 TrustOption = Annotated[
@@ -59,7 +57,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 NoWaitOption = Annotated[
     bool, typer.Option("--no-wait", help="End at once, with exit code 2, if another process uses the call store.")
 ]
-ModelArgument = Annotated[str, typer.Argument(help="One of run.models.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -85,12 +82,6 @@ def trusted(project: "Project", trust: bool) -> "Project":
     return replace(project, own_code=True) if trust else project
 
 
-def _show_lines(texts: list[str]) -> None:
-    from driftledger.core.terminal import lines, show
-
-    show(lines(texts))
-
-
 @app.command(rich_help_panel=EVALUATE)
 def init(
     folder: Annotated[Path, typer.Argument(help="Made if it is missing.")] = Path(),
@@ -102,8 +93,8 @@ def init(
     """Make a folder a project, in your Git repository or a new one."""
     from driftledger.commands import start
 
-    told = start.init(folder, images=images, preset=preset or ("minimal" if minimal else None), force=force)
-    typer.echo(for_terminal("\n".join(told)))
+    lines = start.init(folder, images=images, preset=preset or ("minimal" if minimal else None), force=force)
+    typer.echo(for_terminal("\n".join(lines)))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -166,7 +157,8 @@ def preset(
     if name is None:
         show(start.presets_table(context.obj.root))
     else:
-        _show_lines(apply_preset(context.obj.root, name) or [f"params.yaml selects {name} already"])
+        changed = apply_preset(context.obj.root, name) or [f"params.yaml selects {name} already"]
+        typer.echo(for_terminal("\n".join(changed)))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -182,9 +174,9 @@ def upgrade(
     """
     from driftledger.commands import start
 
-    told = start.upgrade(context.obj, check=check)
-    typer.echo("".join(f"{for_terminal(each)}\n" for each in told), nl=False)
-    raise typer.Exit(1 if check and told else 0)
+    lines = start.upgrade(context.obj, check=check)
+    typer.echo("".join(f"{for_terminal(each)}\n" for each in lines), nl=False)
+    raise typer.Exit(1 if check and lines else 0)
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -212,11 +204,6 @@ def collect(
         list[str] | None, typer.Argument(metavar="[BENCHMARK]...", help="Only what these need; else all.")
     ] = None,
     model: Annotated[list[str] | None, typer.Option(help="One of run.models; may be repeated; else all.")] = None,
-    on: Annotated[str | None, typer.Option(metavar="here|ray", help="Instead of collect.where in params.yaml.")] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Of a Ray cluster: auto or HOST:PORT; else one here."),
-    ] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Only the I-th of N parts, counted from 0; with --into.")
     ] = None,
@@ -225,7 +212,7 @@ def collect(
     ] = None,
     no_wait: NoWaitOption = False,
 ) -> None:
-    """Make the missing calls alone, on Ray, or one of several shards.
+    """Make the missing calls alone, or one of several shards of them.
 
     Without --shard, the records of the models are written too.
     """
@@ -233,7 +220,9 @@ def collect(
 
     project = replace(context.obj, waits=not no_wait)
     if shard is None and into is None:
-        collecting.collect(project, model or (), benchmarks or (), on, address)
+        collecting.collect(project, model or (), benchmarks or ())
+    elif shard is None or into is None:
+        raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
     else:
         typer.echo(for_terminal(collecting.collect_shard(project, shard, into, benchmarks or (), model or ())))
 
@@ -266,7 +255,6 @@ def audit(
     encoder: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, of image and text encoders.")] = None,
     judge: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores that it graded.")] = None,
     dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, of a dataset or a question set.")] = None,
-    rev: Annotated[str | None, typer.Option(metavar="COMMIT", help="The scores of this commit, read from Git.")] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -276,14 +264,13 @@ def audit(
     """
     from driftledger.commands import ask
     from driftledger.core.terminal import show
-    from driftledger.ledger.objects.reach import Reach
 
-    project, reach = trusted(context.obj, trust), Reach(trust=trust)
+    project = trusted(context.obj, trust)
     if target is not None:
-        show(ask.audit(project, reach, target, rev, full=full, as_json=as_json))
+        show(ask.audit(project, target, full=full, as_json=as_json))
     else:
         asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        show(ask.touched(project, reach, asked, as_json=as_json))
+        show(ask.touched(project, asked, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -300,10 +287,9 @@ def compare(
     Differences have paired intervals over the samples that both runs have.
     """
     from driftledger.core.terminal import show
-    from driftledger.ledger.objects.reach import Reach
     from driftledger.notebook import OpenedProject
 
-    answer = OpenedProject(trusted(context.obj, trust), Reach(trust=trust)).compare(a, b, anyway=anyway)
+    answer = OpenedProject(trusted(context.obj, trust)).compare(a, b, anyway=anyway)
     show(json.dumps(answer.data, indent=2) if as_json else answer.tree)
 
 
@@ -313,7 +299,6 @@ def verify(
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
     regenerate: Annotated[int, typer.Option(min=0, help="How many random calls of each run are made again.")] = 0,
     seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier verification.")] = None,
-    ledger: Annotated[bool, typer.Option("--ledger", help="Check the files in ledger/ alone.")] = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -323,13 +308,9 @@ def verify(
     """
     from driftledger.commands import ask
     from driftledger.core.terminal import show
-    from driftledger.ledger.objects.reach import Reach
 
     project = trusted(context.obj, trust)
-    if ledger:
-        verified = ask.verify_ledger(project)
-    else:
-        verified = ask.verify(project, run, Reach(trust), regenerated=regenerate, seed=seed)
+    verified = ask.verify(project, run, regenerated=regenerate, seed=seed)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)
 
@@ -339,15 +320,12 @@ def report(
     context: typer.Context,
     show: Annotated[bool, typer.Option("--open", help="Open the pages in a browser.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write the pages alone, into this folder.")] = None,
-    images: Annotated[bool, typer.Option("--images/--no-images", help="With --out: show images of the data.")] = True,
+    images: Annotated[bool, typer.Option("--images/--no-images", help="With --out: show the data's images.")] = True,
 ) -> None:
     """Write the leaderboard and the pages of the report."""
     from driftledger.commands import stages
 
-    if show or out or not images:
-        stages.pages(context.obj, out, images=images, show=show)
-    else:
-        stages.report(context.obj)
+    stages.report(context.obj, out, images=images, show=show)
 
 
 @app.command(rich_help_panel=SHOW)
@@ -381,13 +359,12 @@ def bundle(
 
     'driftledger check' reads it, also without this checkout.
     """
-    from driftledger.ledger.audit import find_run
+    from driftledger.ledger.audit import Sources, find_run
     from driftledger.ledger.bundle import write_bundle
-    from driftledger.ledger.objects.reach import Reach
-    from driftledger.notebook import sources
 
-    evidence = find_run(sources(context.obj, Reach(trust=True)), run)
-    _show_lines(write_bundle(context.obj, evidence, out, images=images))
+    project = trusted(context.obj, True)
+    texts = write_bundle(project, find_run(Sources(project), run), out, images=images)
+    typer.echo(for_terminal("\n".join(texts)))
 
 
 @app.command(rich_help_panel=SHOW)
@@ -417,48 +394,16 @@ def export(
     typer.echo(f"{exports.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
 
 
-@stage.command(name="resolve")
-def stage_resolve(context: typer.Context) -> None:
-    """Note what the selected names stand for now."""
-    from driftledger.project import resolve
-
-    resolve.resolve(context.obj)
-
-
-@stage.command(name="data")
-def stage_data(context: typer.Context) -> None:
-    """Read, check and store the selected datasets and question sets."""
+@app.command(hidden=True)
+def stage(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Of dvc.yaml.")],
+    model: Annotated[str | None, typer.Argument(help="One of run.models.")] = None,
+) -> None:
+    """Run one stage, as dvc.yaml does: 'driftledger run' runs all that is needed."""
     from driftledger.commands import stages
 
-    stages.data(context.obj)
-
-
-@stage.command(name="collect")
-def stage_collect(context: typer.Context, model: ModelArgument) -> None:
-    """Make the calls of all benchmarks for a model, and write its records."""
-    from driftledger.commands import collect as collecting
-
-    collecting.collect(context.obj, [model])
-
-
-@stage.command(name="score")
-def stage_score(context: typer.Context, model: ModelArgument) -> None:
-    """Compute the scores of a model from its records."""
-    from driftledger.commands import stages
-
-    stages.score(context.obj, model)
-
-
-@stage.command(name="correlation")
-def stage_correlation(context: typer.Context) -> None:
-    """Set our metrics against each other and against the leaderboards in data/leaderboards."""
-    from driftledger.commands import stages
-
-    typer.echo(for_terminal(stages.correlation(context.obj)))
-
-
-stage.command(name="report")(report)
-stage.command(name="track")(track)
+    stages.run_stage(context.obj, name, model)
 
 
 def main() -> None:

@@ -1,9 +1,12 @@
 """Chains of describing and drawing over images of eight sizes, and what comes of them."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeVar
 
+from driftledger.collect.batches import Workers
 from driftledger.collect.call import Ask, Context, Draw, Steps
-from driftledger.collect.run import run_protocols
+from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
@@ -11,6 +14,8 @@ from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, ImageFile
 from tests.conftest import draw
 from tests.support.fakes.services import FarGenerator
+
+R = TypeVar("R")
 
 EXPECTED = [[f"{20 + 10 * number + t}x30" for t in range(3)] for number in range(8)]
 
@@ -37,7 +42,12 @@ def chain(model: Model, generator: Generator, image: ImageFile, number: int, len
     return said
 
 
+def run_protocols(protocols: Iterable[Steps[R]], store: CallStore, workers: Workers | None = None) -> list[R]:
+    with Collector(store, workers) as collector, Progress("test", total=0) as progress:
+        return collector.run(protocols, progress)
+
+
 def run(model: Model, generator: Generator, images: list[ImageFile], folder: Path) -> list[list[str]]:
-    with CallStore(folder) as store, Progress("test", total=6 * len(images)) as progress:
+    with CallStore(folder) as store:
         protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
-        return run_protocols(protocols, store, progress, most_calls=6)
+        return run_protocols(protocols, store)

@@ -10,15 +10,15 @@ from PIL import Image
 
 from driftledger.collect.batches import ENDED, Batches, LocalCalls
 from driftledger.collect.call import Ask, Context, Draw, Result, Steps
-from driftledger.collect.run import run_protocols
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, OutOfMemoryError
-from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply
+from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.fakes import EchoModel, SizeGenerator
+from tests.support.stores import found
 
 MODEL, GENERATOR = EchoModel(batch_size=2), SizeGenerator(batch_size=4)
 
@@ -47,10 +47,8 @@ class Waiting:
 
     def take(self) -> list[list[str]]:
         """The samples of all complete batches."""
-        taken = []
-        while complete := sorted(self.batches.complete):
-            taken.append([call.context.sample for call, _ in self.batches.take(complete[0])])
-        return taken
+        places = [place for place, _ in self.batches.complete()]
+        return [[call.context.sample for call, _ in self.batches.take(place)] for place in places]
 
 
 @pytest.fixture
@@ -169,9 +167,9 @@ def chain(model: Model, generator: Generator, image: ImageFile, number: int) -> 
 def run(model: Model, generator: Generator, folder: Path, name: str) -> list[list[Result]]:
     paths = [draw(folder / f"{number}.png", number) for number in range(8)]
     images = [ImageFile(path, sha256_file(path)) for path in paths]
-    with CallStore(folder / name) as store, Progress("test", total=32) as progress:
+    with CallStore(folder / name) as store:
         protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
-        return run_protocols(protocols, store, progress, most_calls=4)
+        return run_protocols(protocols, store)
 
 
 def test_with_room_for_both_each_is_loaded_once(tmp_path: Path) -> None:
@@ -261,11 +259,11 @@ def test_what_raises_fails_alone(hurt: list[Ask], tmp_path: Path, capsys: pytest
         return (yield call)
 
     with CallStore(tmp_path / "store") as store:
-        found = run_protocols([single(call) for call in hurt], store, Progress("chain", 4), 1)
-        stored = store.get([call.key.digest for call in hurt])
-    assert [result.outcome for result in found] == [Outcome.OK, Outcome.FAILED, Outcome.OK, Outcome.OK]
-    assert found[1].error == "IndexError: index 7 is out of bounds for axis 0"
-    assert {result.note for result in found} == {"made alone instead of in a batch of 4: another call of it raised"}
+        results = run_protocols([single(call) for call in hurt], store)
+        stored = found(store, [call.key.digest for call in hurt])
+    assert [result.outcome for result in results] == [Outcome.OK, Outcome.FAILED, Outcome.OK, Outcome.OK]
+    assert results[1].error == "IndexError: index 7 is out of bounds for axis 0"
+    assert {result.note for result in results} == {"made alone instead of in a batch of 4: another call of it raised"}
     assert hurt[1].key.digest not in stored
     assert len(stored) == 3
     assert capsys.readouterr().err.count("Traceback") == 1  # a bug is to be seen, but not a thousand times

@@ -11,13 +11,12 @@ import pytest
 pytest.importorskip("openai")
 
 from driftledger.collect.call import Ask, Context, Draw, Result, Steps
-from driftledger.collect.run import run_protocols
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator
 from driftledger.components.openai import OpenAIChat
 from driftledger.core.canonical import sha256_file
-from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, ImageFile
+from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.fakes import SizeGenerator
 from tests.support.openai_server import ChatAnswer, Faults, OpenAIServer
@@ -65,10 +64,10 @@ def collect(base_url: str, folder: Path) -> list[list[Result]]:
     model = seer(base_url)
     paths = [draw(folder / "images" / f"{number}.png", number) for number in range(COUNT)]
     images = [ImageFile(path, sha256_file(path)) for path in paths]
-    with CallStore(folder / "store") as store, Progress("test", 4 * COUNT) as progress:
+    with CallStore(folder / "store") as store:
         generator = SizeGenerator(batch_size=2)
         protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
-        return run_protocols(protocols, store, progress, 4)
+        return run_protocols(protocols, store)
 
 
 def says(request: dict[str, object]) -> ChatAnswer:

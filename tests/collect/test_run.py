@@ -7,7 +7,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -16,15 +15,15 @@ import pytest
 from tenacity import wait_none
 
 from driftledger.collect.call import Ask, Context, Finished, Steps, walk
-from driftledger.collect.run import Collector, run_protocols
+from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components import service as patience
 from driftledger.components.base import Generator, Model
 from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
 from driftledger.core.terminal import Progress
-from driftledger.core.types import Conversation, Generated, ImageFile, Reply
-from tests.collect.chains import EXPECTED, chain, eight_images, run
+from driftledger.core.types import Conversation, ImageFile, Reply
+from tests.collect.chains import EXPECTED, chain, eight_images, run, run_protocols
 from tests.support import virtual_time
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 from tests.support.fakes.services import ASKED, AT_ONCE, FarGenerator, FarModel
@@ -152,8 +151,8 @@ def test_neighbours_that_come_to_one_call_at_different_steps(images: list[ImageF
         return ""
 
     with CallStore(tmp_path / "store") as store:
-        run_protocols([asks("first")], store, Progress("test", 0), 2)
-        run_protocols([asks("first", "same"), asks("same", "last")], store, Progress("test", 0), 2)
+        run_protocols([asks("first")], store)
+        run_protocols([asks("first", "same"), asks("same", "last")], store)
         assert store.count() == 3
 
 
@@ -169,10 +168,8 @@ def seconds_of(*models: FarModel, images: list[ImageFile], folder: Path) -> floa
         started = time.monotonic()
         with CallStore(folder) as store:
             collector = Collector(store)
-            collector._writer = AtOnce()  # time passes while a thread works and a timer runs
             runs = (
-                collector.drive([once(model, images[0], n) for n in range(40)], Progress("test", 0), 1)
-                for model in models
+                collector.drive([once(model, images[0], n) for n in range(40)], Progress("test", 0)) for model in models
             )
             await asyncio.gather(*runs)
             await collector.aclose()
@@ -181,20 +178,19 @@ def seconds_of(*models: FarModel, images: list[ImageFile], folder: Path) -> floa
     return virtual_time.run(main())
 
 
-class AtOnce(ThreadPoolExecutor):
-    """Does its work in the thread that submits it."""
-
-    def submit(self, work, /, *given, **more):  # type: ignore[no-untyped-def]
-        done: Future[object] = Future()
-        done.set_result(work(*given, **more))
-        return done
+async def at_once(work, /, *given):  # type: ignore[no-untyped-def]
+    """In place of ``asyncio.to_thread``: time would pass while a thread works and a timer runs."""
+    return work(*given)
 
 
 class OtherModel(FarModel):
     provider: ClassVar[str] = "other_model"
 
 
-def test_services_are_asked_side_by_side_as_fast_as_their_limits_allow(images: list[ImageFile], tmp_path: Path) -> None:
+def test_services_are_asked_side_by_side_as_fast_as_their_limits_allow(
+    images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asyncio, "to_thread", at_once)
     one, other = FarModel(seconds=1, limits=Limits(concurrency=8)), OtherModel(seconds=2, limits=Limits(concurrency=16))
     together = seconds_of(one, other, images=images, folder=tmp_path / "both")
     assert AT_ONCE[1] == 24
@@ -208,7 +204,7 @@ def test_one_collector_serves_several_threads(images: list[ImageFile], tmp_path:
 
         def job(model: Model) -> list[list[str]]:
             steps = (chain(model, SizeGenerator(batch_size=4), image, n) for n, image in enumerate(images))
-            return collector.run(steps, Progress("test", 0), 6)
+            return collector.run(steps, Progress("test", 0))
 
         jobs = [partial(job, model) for model in (FarModel(), OtherModel(), EchoModel(batch_size=3), FarModel())]
         assert collector.side_by_side(jobs) == [EXPECTED] * 4
@@ -221,7 +217,7 @@ def test_a_job_that_fails_leaves_the_others_going(images: list[ImageFile], tmp_p
     with CallStore(tmp_path / "store") as store, Collector(store) as collector:
 
         def job(model: Model) -> object:
-            return collector.run([once(model, each, 0) for each in images], Progress("test", 0), 1)
+            return collector.run([once(model, each, 0) for each in images], Progress("test", 0))
 
         with pytest.raises(ServiceError, match="set FAR_KEY"):
             collector.side_by_side([partial(job, broken), partial(job, going)])
@@ -300,13 +296,13 @@ def test_a_shard_may_spend_its_part_of_what_is_left(images: list[ImageFile], tmp
     run(model, SizeGenerator(), images[:1], tmp_path / "main")  # 3 of 10
     with (
         CallStore(tmp_path / "main", writes=False) as main,
-        CallStore(tmp_path / "shard", others=[main]) as store,
+        CallStore(tmp_path / "shard", behind=main) as store,
         Collector(store, shards=3) as collector,
         pytest.raises(BudgetError, match="max_calls = 2"),
     ):
-        collector.run([once(model, each, n) for n, each in enumerate(images)], Progress("test", 0), 1)
+        collector.run([once(model, each, n) for n, each in enumerate(images)], Progress("test", 0))
     with CallStore(tmp_path / "shard", writes=False) as store:
-        assert store.own_spent(model.fingerprint).attempts == 2
+        assert store.spent(model.fingerprint).attempts == 2
 
 
 def test_a_full_disk_stops_new_calls(images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,54 +338,8 @@ def test_an_interrupt_lets_calls_under_way_arrive(
     assert sum(ASKED.values()) == 3
     assert "finishing the calls under way; interrupt again to drop them" in capsys.readouterr().err
     assert stored_calls(tmp_path / "store", images, model, SizeGenerator()) == 3
-    names = ("call-store", "local-calls", "collector", "asyncio")
+    names = ("local-calls", "collector", "asyncio")
     assert not [thread for thread in threading.enumerate() if thread.name.startswith(names)]
-
-
-def test_a_call_whose_answer_has_come_leaves_its_slot_but_answers_do_not_pile_up(
-    images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The next drawing is asked for while the one before is stored; no third one is, as long as neither is kept."""
-    another, keep, waiting = threading.Event(), CallStore.keep_image, Counter[str]()
-
-    class Slow(FarGenerator):
-        async def _draw(self, prompt: str, seed: int) -> Generated:
-            waiting["asked"] += 1
-            if waiting["asked"] == 2:
-                another.set()
-            waiting["most"] = max(waiting["most"], waiting["asked"] - waiting["kept"])
-            return await super()._draw(prompt, seed)
-
-    def slow(self: CallStore, item: Finished) -> Finished:
-        if item.png is None:
-            return keep(self, item)
-        assert another.wait(PATIENCE)
-        time.sleep(0.02)  # in which a third one would be asked for
-        kept = keep(self, item)
-        waiting["kept"] += 1
-        return kept
-
-    monkeypatch.setattr(CallStore, "keep_image", slow)
-    assert run(FarModel(), Slow(limits=Limits(concurrency=1)), images, tmp_path / "store") == EXPECTED
-    assert waiting["most"] == 2
-
-
-def test_what_arrives_during_a_transaction_shares_the_next_one(
-    images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put, sizes = CallStore.put, []
-
-    def slow(self: CallStore, finished: Sequence[Finished], spent: object) -> object:
-        sizes.append(len(finished))
-        time.sleep(0.05)
-        return put(self, finished)
-
-    monkeypatch.setattr(CallStore, "put", slow)
-    with CallStore(tmp_path / "store") as store:
-        steps = [once(FarModel(limits=Limits(concurrency=40)), images[0], n) for n in range(40)]
-        run_protocols(steps, store, Progress("test", 0), 1)
-    assert sum(sizes) == 40
-    assert len(sizes) < 10
 
 
 class Leaving(EchoModel):

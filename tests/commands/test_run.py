@@ -41,12 +41,11 @@ def project(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Project:
 def dvc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Put a command of that name in front, which runs these lines of shell; where it notes its arguments."""
 
-    def make(*repro: str, remote: str = "") -> Path:
+    def make(*repro: str) -> Path:
         seen, script = tmp_path / "seen", tmp_path / "bin" / "dvc"
         script.parent.mkdir(exist_ok=True)
         lines = [
             "#!/bin/sh",
-            f'[ "$1" = config ] && {{ echo {shlex.quote(remote)}; exit 0; }}',
             f'echo "$@" >> {shlex.quote(str(seen))}',
             *repro,
         ]
@@ -83,7 +82,6 @@ def test_calls_are_made_before_dvc_starts_and_its_text_goes_to_the_log(
     assert run(project, ["report", COLLECT]) == 0
     assert seen.read_text().splitlines()[-1] == f"repro report {COLLECT}"
     assert capfd.readouterr().err.splitlines()[-1].startswith("2 stages ran, in 0:")
-    assert log.with_name("run.log.1").read_text(encoding="utf-8").splitlines() == text
     dvc(say(*text))
     assert run(project, ["report"], plain=True) == 0
     assert capfd.readouterr().out.splitlines()[:4] == text
@@ -91,7 +89,7 @@ def test_calls_are_made_before_dvc_starts_and_its_text_goes_to_the_log(
 
 def test_what_others_have_pushed_is_pulled_before_anything_is_asked(project: Project, dvc: Callable[..., Path]) -> None:
     (project.root / ".dvc" / "config").write_text("[core]\n    remote = storage\n", encoding="utf-8")
-    seen = dvc(remote="storage")
+    seen = dvc()
     assert run(project) == 0
     assert seen.read_text().splitlines() == [f"pull --quiet --allow-missing data collect@{MODEL}", "repro --pull"]
 
@@ -141,9 +139,9 @@ def test_where_mlflow_alone_fails_the_scores_are_shown(
 ) -> None:
     dvc(say(RUNNING.format("track"), "driftledger: MLflow is away"), "exit 255")
     shown: list[Any] = []
-    monkeypatch.setattr(running, "show_closing", lambda project, mlflow=None: shown.append(mlflow))
+    monkeypatch.setattr(running, "show_closing", lambda project, mlflow: shown.append(mlflow))
     assert run(project, ["track"]) == 2
-    assert shown == [()]
+    assert shown == [False]
     assert "track: MLflow is away" in capfd.readouterr().err
 
 
@@ -151,7 +149,7 @@ def test_only_one_run_at_a_time_and_only_in_a_project_of_dvc(
     project: Project, dvc: Callable[..., Path], tmp_path: Path
 ) -> None:
     seen = dvc()
-    lock = project.paths.state / "locks" / "run.lock"
+    lock = project.paths.state / "run.lock"
     lock.parent.mkdir(parents=True)
     with FileLock(lock), pytest.raises(ConfigError, match="another 'driftledger run' is under way"):
         run(project)
@@ -194,27 +192,6 @@ def test_a_stop_ends_all_children_and_the_next_run_goes_on(
     assert not rwlock.exists()
 
 
-def test_after_a_hard_kill_no_run_starts_beside_the_dvc_that_is_left(
-    project: Project, dvc: Callable[..., Path], tmp_path: Path
-) -> None:
-    pids = tmp_path / "pids"
-    dvc(f"echo $$ > {shlex.quote(str(pids))}", "exec sleep 600")
-    command = [sys.executable, "-m", "driftledger", "run", "report"]
-    with subprocess.Popen(command, cwd=project.root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        wait_for(lambda: pids.is_file() and bool(pids.read_text().strip()))
-        process.kill()
-    left = int(pids.read_text())
-    try:
-        assert not is_over(left)
-        with pytest.raises(ConfigError, match="another 'driftledger run' is under way"):
-            run(project, ["report"])
-    finally:
-        os.kill(left, signal.SIGKILL)
-    wait_for(lambda: is_over(left))
-    dvc(say(RUNNING.format("resolve")))
-    assert run(project, ["report"]) == 0
-
-
 @pytest.mark.slow
 def test_a_run_with_nothing_to_do_shows_the_scores_and_force_makes_all_again(published: Checkout) -> None:
     log = published.root / ".driftledger" / "run.log"
@@ -227,7 +204,7 @@ def test_a_run_with_nothing_to_do_shows_the_scores_and_force_makes_all_again(pub
     before, when = contents(published.root), folders(published.root)
     done = published.run("driftledger", "run", "--force")
     ran = stages_run(log.read_text(encoding="utf-8"))
-    assert ran == ["resolve", "data", f"collect@{MODEL}", f"score@{MODEL}", "correlation", "report", "track"]
+    assert ran == ["resolve", "data", f"collect@{MODEL}", f"score@{MODEL}", "report", "track"]
     assert contents(published.root) == before
     made = {name for name, at in folders(published.root).items() if when[name] != at}
     assert made == matching(when, ["data/records/*", "reports/scores/*"])

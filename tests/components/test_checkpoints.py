@@ -3,12 +3,15 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from driftledger.components import checkpoints as module
-from driftledger.components.checkpoints import find_source, hashed_anew, remembered_sha256
+from driftledger.components.checkpoints import forget_sha256, remembered_sha256
+from driftledger.components.transformers import Transformers
 from driftledger.core.errors import ConfigError
+from driftledger.data.hub import find_source
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -39,6 +42,10 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
+def weights(folder: Path) -> dict[str, Any]:
+    return Transformers(path=str(folder)).weights()
+
+
 def test_a_large_file_is_read_once(folder: Path, reads: list[str]) -> None:
     file = folder / "unet" / "model.safetensors"
     assert len({remembered_sha256(file) for _ in range(3)}) == 1
@@ -46,36 +53,38 @@ def test_a_large_file_is_read_once(folder: Path, reads: list[str]) -> None:
 
 
 def test_a_folder_is_what_its_loadable_files_hold(folder: Path, tmp_path: Path) -> None:
-    identity = find_source(str(folder), None).identity()
+    identity = weights(folder)
     assert identity["files"] == 2
     (folder / "README.md").write_text("another text")
-    assert find_source(str(folder), None).identity() == identity
+    assert weights(folder) == identity
     moved = folder.rename(tmp_path / "elsewhere")
-    assert find_source(str(moved), None).identity() == identity
+    assert weights(moved) == identity
     (moved / "unet" / "model.safetensors").rename(moved / "unet" / "other.safetensors")
-    assert find_source(str(moved), None).identity() != identity
+    assert weights(moved) != identity
 
 
 def test_what_a_link_leads_to_counts_as_what_stands_there(folder: Path, tmp_path: Path) -> None:
     """A folder, which loaders follow, and files, as in the hub's own cache."""
-    identity = find_source(str(folder), None).identity()
+    identity = weights(folder)
     elsewhere = (folder / "unet").rename(tmp_path / "elsewhere")
     (folder / "unet").symlink_to(elsewhere)
     blob = (elsewhere / "model.safetensors").rename(tmp_path / "blob")
     (elsewhere / "model.safetensors").symlink_to(blob)
-    assert find_source(str(folder), None).identity() == identity
+    assert weights(folder) == identity
     blob.write_bytes(b"WEIGHTS")
-    assert find_source(str(folder), None).identity() != identity
+    assert weights(folder) != identity
 
 
 def test_a_commit_is_taken_at_its_word() -> None:
     source = find_source("someone/something", COMMIT)
     assert (source.location, source.commit) == ("someone/something", COMMIT)
-    assert source.identity() == {"repository": "someone/something", "commit": COMMIT}
+    assert Transformers(path="someone/something", revision=COMMIT).weights() == {
+        "repository": "someone/something",
+        "commit": COMMIT,
+    }
 
 
 def test_a_branch_is_found_in_the_hubs_cache_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("huggingface_hub")
     kept = tmp_path / "hub" / "models--someone--something"
     (kept / "refs").mkdir(parents=True)
     (kept / "refs" / "main").write_text(COMMIT)
@@ -101,11 +110,10 @@ def test_a_branch_is_found_in_the_hubs_cache_without_a_network(tmp_path: Path, m
 def test_a_name_that_stands_for_nothing_is_one_sentence(
     path: str, revision: str | None, said: str, folder: Path, tmp_path: Path
 ) -> None:
-    pytest.importorskip("huggingface_hub")
     (tmp_path / "empty").mkdir()
     path = path.format(folder=folder, empty=tmp_path / "empty")
     with pytest.raises(ConfigError) as error:
-        find_source(path, revision)
+        _ = Transformers(path=path, revision=revision).source
     assert said in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -116,7 +124,7 @@ def test_a_check_believes_no_memory_and_a_broken_one_stops_nothing(folder: Path,
     with closing(sqlite3.connect(database)) as memory, memory:
         memory.execute("UPDATE files SET sha256 = 'forged'")
     assert remembered_sha256(file) == "forged"
-    with hashed_anew():
-        assert remembered_sha256(file) == honest
+    forget_sha256()
+    assert remembered_sha256(file) == honest
     database.write_bytes(b"no database")
     assert remembered_sha256(file) == honest

@@ -95,9 +95,9 @@ def test_components_that_keep_their_contract(component: Component) -> None:
         (Double(), "image vectors: expected a float32 array, 3 × d, got float64 (3, 3)"),
         (Blinded(), "image vectors hold NaN or infinity"),
         (Counting(), "3 of 3 replies differ when they are made again"),
-        (InCompany(), "3 of 3 replies differ when each call is made alone"),
-        (Sorting(), "replies do not come in the order of the calls"),
-        (Stacking(), "image vectors of no call: expected a ValueError, got IndexError: list index out of range"),
+        (InCompany(), "3 of 3 replies differ when they are each made alone"),
+        (Sorting(), "2 of 3 replies differ when they are asked for in reversed order"),
+        (Stacking(), "image vectors: expected a ValueError, got IndexError: list index out of range (of no call)"),
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Component) else "",
 )

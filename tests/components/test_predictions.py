@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 from PIL import Image
 
@@ -56,7 +57,6 @@ def test_a_letter_in_another_order_of_options(case: dict[str, Any]) -> None:
 
 
 def test_an_excel_sheet(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     rows: list[list[Any]] = [
         ["index", "question", "A", "B", "prediction"],
@@ -247,7 +247,7 @@ def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
     page = (folder / "index.html").read_text(encoding="utf-8")
     assert "&lt;b&gt;clear&lt;/b&gt; &amp; precise" in page
     assert all(row["image"] in page for row in rows)
-    assert PROMPT in (folder / "instructions.txt").read_text(encoding="utf-8")
+    assert "Fill in the rows with &quot;ann&quot;" in page
     fill_in(folder / "sheet.csv", 1, "A cat.")
     assert write_sheet(folder, pending, "bob", PROMPT) == (2, 0)
     assert write_sheet(folder, pending, "ann", PROMPT) == (1, 1)

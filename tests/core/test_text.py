@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -13,7 +13,6 @@ from driftledger.core.text import (
     changes,
     for_cell,
     for_csv,
-    for_latex,
     for_line,
     for_markdown,
     for_terminal,
@@ -87,10 +86,10 @@ def test_what_is_taken_out_can_still_be_read() -> None:
 @pytest.mark.parametrize("text", ["größe", "写真", "🙂", "a\u0301", "क्\u200dष", "👩\u200d🚀"])
 def test_honest_text_stays_as_it_is(text: str) -> None:
     assert for_terminal(text) == for_line(text) == for_markdown(text) == for_csv(text) == text
-    assert for_cell(text) == for_latex(text) == text
+    assert for_cell(text) == text
 
 
-@pytest.mark.parametrize("shown", [for_terminal, for_line, for_markdown, for_csv, for_cell, for_latex])
+@pytest.mark.parametrize("shown", [for_terminal, for_line, for_markdown, for_csv, for_cell])
 def test_the_arabic_letter_mark_is_a_direction_mark_too(shown) -> None:  # type: ignore[no-untyped-def]
     assert "\u061c" not in shown("a\u061cb")
 
@@ -105,7 +104,6 @@ def test_a_cell_holds_plain_text_only(text: str) -> None:
     assert cells_of(for_cell(text)) == [for_line(text).strip(), "end"]
 
 
-@settings(max_examples=20, derandomize=True)
 @given(anything)
 def test_any_text_is_one_line_and_survives_a_cell_as_itself(text: str) -> None:
     assert len(for_line(text).splitlines()) <= 1
@@ -129,21 +127,6 @@ def test_what_is_no_markdown_anyhow_can_be_read_in_the_source(text: str) -> None
 @pytest.mark.parametrize("text", ["a@1.2", "a@b.c", "www.a.b", "http://a.b", "mail a_b@c-d.0 now"])
 def test_no_cell_is_made_a_link_by_github(text: str) -> None:
     assert for_cell(text) == for_markdown(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (r"a_b & 5 % of $x #1", r"a\_b \& 5 \% of \$x \#1"),
-        (r"\input{x}", r"\textbackslash{}input\{x\}"),
-        ("~^|<>`", r"\textasciitilde{}\textasciicircum{}\textbar{}\textless{}\textgreater{}\textasciigrave{}"),
-        ("[1em]*", "{[}1em{]}{*}"),
-        ("1–2 ± 3 · 4 ÷ 5 − 6", r"1--2 $\pm$ 3 $\cdot$ 4 $\div$ 5 $-$ 6"),
-        ("two\nlines\x1b", r"two lines\textbackslash{}x1b"),
-    ],
-)
-def test_latex_sets_it_as_it_is_read(text: str, expected: str) -> None:
-    assert for_latex(text) == expected
 
 
 @pytest.mark.parametrize("text", ["https://example.org", "http://example.org/a?b=c", "www.example.org"])

@@ -15,10 +15,9 @@ from driftledger.data.datasets.build import build
 from driftledger.data.datasets.huggingface import HuggingFace
 from driftledger.data.question_sets.files import read_questions
 from driftledger.data.question_sets.huggingface import HuggingFaceQuestions
-from driftledger.data.question_sets.table import QuestionTable
 from driftledger.data.records import Sample, read_samples
 from tests.conftest import draw
-from tests.data.question_sets.sources import BEYOND, SAP, build_set, cases, png
+from tests.data.question_sets.sources import BEYOND, MME, SAP, build_set, cases, png
 from tests.data.test_datasets import entries_of, tree
 
 datasets, huggingface_hub = pytest.importorskip("datasets"), pytest.importorskip("huggingface_hub")
@@ -191,8 +190,20 @@ def test_questions_with_lists_and_class_labels(tmp_path: Path) -> None:
     assert [(entry.answer, entry.refusal) for entry in entries] == [(1, 2), (None, 2), (1, 2)]
     parquet(folder, [row | {"image": 1} for row in (SAP, BEYOND)])
     build_set("mine", HuggingFaceQuestions(protocol="mm_sap", path=str(folder)), tmp_path / "built")
-    build_set("mine", QuestionTable(protocol="mm_sap", path=folder / "test.parquet"), tmp_path / "table")
-    assert read_questions(tmp_path / "table") == read_questions(tmp_path / "built")
+    entries = read_questions(tmp_path / "built")
+    assert [(entry.subset, entry.source) for entry in entries] == [("basic", {"row": "0"}), ("beyond", {"row": "1"})]
+
+
+def test_images_in_a_table_are_told_apart_by_their_bytes_or_as_a_column_says(tmp_path: Path) -> None:
+    rows = [row | {"image": 1, "question_id": f"count/{n}"} for n in range(2) for row in MME]
+    folder = parquet(tmp_path / "q", rows)
+    with pytest.raises(DataError, match="4 questions, where MME asks 2"):
+        build_set("mine", HuggingFaceQuestions(protocol="mme", path=str(folder)), tmp_path / "built")
+    columns = {"image_id": "question_id"}
+    questions = HuggingFaceQuestions.model_validate({"protocol": "mme", "path": str(folder), "columns": columns})
+    build_set("mine", questions, tmp_path / "built")
+    ids = [entry.image_id for entry in read_questions(tmp_path / "built")]
+    assert ids == ["count/0", "count/0", "count/1", "count/1"]
 
 
 def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

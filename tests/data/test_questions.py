@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from PIL import Image
 from pydantic import ValidationError
@@ -195,7 +194,6 @@ WRITERS: dict[str, Callable[[list[Row]], bytes]] = {
     "comma.csv": lambda rows: csv_text(rows).encode(),
     "semicolon.CSV": lambda rows: b"\xef\xbb\xbf" + csv_text(rows, ";").encode(),
     "tabs.tsv": lambda rows: csv_text(rows, "\t").encode(),
-    "rows.parquet": lambda rows: pd.DataFrame(rows).to_parquet(),
 }
 
 
@@ -285,7 +283,7 @@ CELLS: dict[str, tuple[str, Row, Row, str]] = {
     },
     **{
         f"no image {value!r}": ("mm_vet", {"image": value}, {}, "line 2 of questions.jsonl has no image (")
-        for value in ("", " ", None, {}, {"path": None, "bytes": None})
+        for value in ("", " ", None)
     },
     **{
         f"image {value!r:.20}": ("mm_vet", {"image": value}, {}, f"names {value!r:.200}, which ")
@@ -353,16 +351,6 @@ def test_benchmarks_as_their_authors_publish_them(tmp_path: Path) -> None:
     rows = [row | {"image": f"{kind}/1.png", "category": kind} for kind in ("count", "color") for row in MME]
     entries = read(jsonl(tmp_path, *rows), tmp_path, "mme", images=tmp_path / "images")
     assert [entry.image_id for entry in entries] == [*["count/1.png"] * 2, *["color/1.png"] * 2]
-    cells = [png(1), {"bytes": png(1), "path": "/home/me/x.png"}]
-    rows = [row | {"image": cell, "question_id": f"count/{n}"} for n, cell in enumerate(cells) for row in MME]
-    for number in range(2):
-        pd.DataFrame(rows[2 * number : 2 * number + 2]).to_parquet(tmp_path / f"{number}.parquet")
-        [entry, _] = read(tmp_path / f"{number}.parquet", tmp_path, "mme")
-        assert entry.source == {"row": "0"} | ({"file": "x.png"} if number else {})
-    pd.DataFrame([row | {"image": png(1)} for row in rows]).to_parquet(tmp_path / "mme.parquet")
-    assert "4 questions, where MME asks 2" in refused_table(tmp_path / "mme.parquet", protocol="mme")
-    entries = read(tmp_path / "mme.parquet", tmp_path, "mme", columns={"image_id": "question_id"})
-    assert [entry.image_id for entry in entries] == ["count/0", "count/0", "count/1", "count/1"]
 
 
 def test_a_file_for_each_subset_gives_one_set(tmp_path: Path) -> None:

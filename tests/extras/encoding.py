@@ -19,14 +19,14 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.types import Float32
 
 BUILDS = {
-    "vit": ("transformers", "encoders.build_vit"),
-    "dinov2": ("transformers", "encoders.build_dinov2"),
-    "clip": ("transformers", "encoders.build_clip"),
-    "open_clip": ("open_clip", "openclip.build_open_clip"),
-    "sentence": ("sentence_transformers", "encoders.build_sentence_transformer"),
-    "inception": ("cleanfid", "inception.build_inception"),
+    "vit": "encoders.build_vit",
+    "dinov2": "encoders.build_dinov2",
+    "clip": "encoders.build_clip",
+    "open_clip": "openclip.build_open_clip",
+    "sentence": "encoders.build_sentence_transformer",
+    "inception": "inception.build_inception",
 }
-"""Checkpoint → the library that loads it, and what of ``tests.support.checkpoints`` makes it."""
+"""Checkpoint → the function of ``tests.support.checkpoints`` that makes it."""
 
 TEXTS = ["a red cat", "the small house on the river", "blue", ""]
 LONG = "red " * 200
@@ -39,11 +39,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     root, made = tmp_path_factory.mktemp("checkpoints"), {}
 
     def build(name: str) -> Path:
-        library, function = BUILDS[name]
-        pytest.importorskip(library)
         if name not in made:
             import_module("torch").set_num_threads(1)
-            module, _, function = function.partition(".")
+            module, _, function = BUILDS[name].partition(".")
             made[name] = getattr(import_module(f"tests.support.checkpoints.{module}"), function)(root / name)
         return made[name]
 

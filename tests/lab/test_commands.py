@@ -32,15 +32,6 @@ def test_every_stage_of_the_trio_has_its_command(command: str) -> None:
     assert asked(*arguments[1:], "--help").returncode == 0
 
 
-def test_a_mistake_is_one_sentence_and_exit_code_2() -> None:
-    pytest.importorskip("torch")
-    done = asked("lab.trio", "train", "looker", "panter")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines() == [
-        "part 'panter' is unknown; did you mean 'painter'? valid: describer, looker, painter, pair"
-    ]
-
-
 def test_the_package_imports_nothing_that_stands_beside_it() -> None:
     for file in (REPOSITORY / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

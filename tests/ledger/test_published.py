@@ -18,7 +18,7 @@ def test_a_run_is_published_once(ledger: Ledger) -> None:
     assert read_published(ledger.root) == [before]
     assert before.combination == ledger.evidence().combination
     [score] = [each for each in before.scores if each.path == GENCEPTION]
-    assert {each.role: each.name for each in score.components}["generator"] == "painter"
+    assert {each["role"]: each["name"] for each in score.components}["generator"] == "painter"
 
 
 def test_two_branches_that_publish_the_same_run_merge_without_a_conflict(ledger: Ledger) -> None:

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-pytest.importorskip("openai")
-
 from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_json
 from tests.conftest import Checkout, make_checkout, stages_run

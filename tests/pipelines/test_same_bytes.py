@@ -23,7 +23,6 @@ from tests.support.evaluation import build, evaluate
 project = Project(Path.cwd())
 build(project)
 evaluate(project)
-stages.correlation(project)
 stages.report(project)
 """
 

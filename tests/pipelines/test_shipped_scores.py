@@ -13,34 +13,18 @@ def trac(model: str) -> Score:
     return shipped_score("trac", dataset="digits", model=model, description="features_by_words", text_encoder="tfidf")
 
 
-def test_who_looks_tells_digits_apart_several_times_better_than_chance() -> None:
+def test_who_looks_tells_digits_apart_better_than_chance() -> None:
     for model in SEEING:
         metrics = trac(model).metrics
         assert metrics["chance"] == 10
-        assert metrics["top1_low"] > 2 * metrics["chance"]
-        assert metrics["class_mean"] > 3 * metrics["chance"]
-    assert trac("regions_medium").metrics["top1"] > 4 * 10
+        assert metrics["top1_low"] > metrics["chance"]
+        assert metrics["class_mean_low"] > 2 * metrics["chance"]
 
 
 def test_who_does_not_look_tells_what_chance_tells() -> None:
     for model in CONTROLS:
         metrics = trac(model).metrics
         assert metrics["top1"] == metrics["class_mean"] == metrics["vote_best"] == metrics["chance"]
-
-
-def by_length(model: str) -> dict[float, dict[str, float]]:
-    return {row["max_tokens"]: row for row in trac(model).groups["condition"].values()}
-
-
-def test_more_words_do_not_hurt_up_to_a_point() -> None:
-    for model in SEEING:
-        found = by_length(model)
-        assert found[10]["top1"] < found[20]["top1"] < found[40]["top1_high"]
-        assert found[10]["top1_high"] < found[200]["top1"]
-    fine = by_length("regions_fine")
-    assert (
-        fine[80]["top1"] < fine[40]["top1"]
-    )  # the point: what comes later in a description is not what tells the digits apart
 
 
 def test_no_description_names_its_digit() -> None:

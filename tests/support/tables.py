@@ -8,7 +8,7 @@ from driftledger.benchmarks.base import Table
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.reports import tables
-from driftledger.reports.standing import RowsOf, blocks_of
+from driftledger.reports.scores import RowsOf, blocks_of
 from driftledger.reports.tables import markdown
 
 HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"

@@ -10,18 +10,17 @@ import asyncio
 import sys
 import time
 import traceback
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result, failed, result_of
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
-from driftledger.core.types import Conversation, Generated, Reply
+from driftledger.core.types import Generated, Reply, Usage
 
 ENDED = sys.maxsize
 """The step of a unit that makes no more calls."""
@@ -30,15 +29,17 @@ _LONGEST_ERROR = 300
 
 Waiting: TypeAlias = tuple[Call, asyncio.Future[Result]]
 """A call and the future of its result."""
-_Kind: TypeAlias = tuple[str, type[Call]]
-"""A component's fingerprint, and what is asked of it: a unified model both answers and draws."""
 
 
-@dataclass
-class _Batch:
-    behind: int
-    """How many of its units have not come to this step yet."""
-    calls: dict[int, Waiting] = field(default_factory=dict)
+class Place(NamedTuple):
+    """Which batch a call belongs to."""
+
+    fingerprint: str
+    kind: type[Call]
+    """A unified model both answers and draws."""
+    first: int
+    """The first position that it may hold."""
+    step: int
 
 
 class Batches:
@@ -46,69 +47,36 @@ class Batches:
 
     def __init__(self, positions: Iterable[int]) -> None:
         """``positions``: of the units, among all that are planned."""
-        self.components: dict[str, Component] = {}
-        """By their fingerprints."""
         self._step = dict.fromkeys(positions, -1)
-        self._sizes: dict[_Kind, int] = {}
-        self._waiting: dict[tuple[_Kind, int], dict[int, _Batch]] = defaultdict(dict)  # kind, number → step → batch
-        self._complete: dict[str, list[tuple[int, int, str, _Kind]]] = defaultdict(list)  # heaps, by fingerprint
+        self._waiting: dict[Place, dict[int, Waiting]] = {}
 
     def move(self, position: int, step: int) -> None:
         """Note that a unit has come to its call number ``step``, or has :data:`ENDED`."""
-        before, self._step[position] = self._step[position], step
-        for kind, size in self._sizes.items():
-            number = position // size
-            for at, batch in self._waiting.get((kind, number), {}).items():
-                if before < at <= step:
-                    batch.behind -= 1
-                    self._note_complete(kind, number, at, batch)
+        self._step[position] = step
 
     def add(self, position: int, call: Call, result: asyncio.Future[Result]) -> None:
         """Let a unit's call wait; the unit has moved to this step."""
-        kind: _Kind = call.component.fingerprint, type(call)
-        size = self._sizes.setdefault(kind, call.component.batch_size)
-        self.components.setdefault(kind[0], call.component)
-        number, step = position // size, self._step[position]
-        batches = self._waiting[kind, number]
-        if step not in batches:
-            members = range(number * size, (number + 1) * size)
-            batches[step] = _Batch(sum(self._step.get(member, ENDED) < step for member in members))
-        batches[step].calls[position] = call, result
-        if len(batches[step].calls) == 1:  # those that come later were counted as behind
-            self._note_complete(kind, number, step, batches[step])
+        component = call.component
+        first = position - position % component.batch_size
+        place = Place(component.fingerprint, type(call), first, self._step[position])
+        self._waiting.setdefault(place, {})[position] = call, result
 
-    def _note_complete(self, kind: _Kind, number: int, step: int, batch: _Batch) -> None:
-        if not batch.behind and batch.calls:
-            heappush(self._complete[kind[0]], (number * self._sizes[kind], step, kind[1].__name__, kind))
+    def complete(self) -> Iterator[tuple[Place, Component]]:
+        """Yield the batches whose units have all come to their step or passed it, and the component of each."""
+        for place, calls in self._waiting.items():
+            component = next(iter(calls.values()))[0].component
+            members = range(place.first, place.first + component.batch_size)
+            if all(self._step.get(member, ENDED) >= place.step for member in members):
+                yield place, component
 
-    @property
-    def complete(self) -> list[str]:
-        """The fingerprints of components with a complete batch."""
-        return [fingerprint for fingerprint, heap in self._complete.items() if heap]
-
-    def place(self, fingerprint: str) -> tuple[int, int]:
-        """The place of a component's next complete batch: the first position that it may hold, and the step."""
-        return self._complete[fingerprint][0][:2]
-
-    def first(self, fingerprint: str) -> list[Waiting]:
-        """Return the complete batch of a component that comes next; it stays."""
-        position, step, _, kind = self._complete[fingerprint][0]
-        calls = self._waiting[kind, position // self._sizes[kind]][step].calls
-        return [calls[each] for each in sorted(calls)]
-
-    def take(self, fingerprint: str) -> list[Waiting]:
-        """Remove the complete batch of a component that comes next, and return it."""
-        calls = self.first(fingerprint)
-        position, step, _, kind = heappop(self._complete[fingerprint])
-        del self._waiting[kind, position // self._sizes[kind]][step]
-        return calls
+    def take(self, place: Place) -> list[Waiting]:
+        """Remove a batch, and return its calls in the order of their units."""
+        return [call for _, call in sorted(self._waiting.pop(place).items())]
 
     def fail(self, error: BaseException) -> None:
         """Give every waiting call an error in place of its result."""
-        waiting = [batch for batches in self._waiting.values() for batch in batches.values()]
-        set_error((result for batch in waiting for _, result in batch.calls.values()), error)
+        set_error((result for calls in self._waiting.values() for _, result in calls.values()), error)
         self._waiting.clear()
-        self._complete.clear()
 
 
 def set_error(futures: Iterable[asyncio.Future[Any]], error: BaseException) -> None:
@@ -125,6 +93,7 @@ class Answer(NamedTuple):
     given: Reply | Generated
     seconds: float
     note: str | None = None
+    cost: float | None = None
 
 
 class ContractError(ValueError):
@@ -160,14 +129,11 @@ def finished(call: Call, answer: Answer) -> Finished:
     """Return an answer as it is stored.
 
     Raises:
-        ContractError: a generator gave no image and reports success.
+        ValueError: a generator gave no image and reports success.
     """
-    try:
-        result, png = result_of(answer.given)
-    except ValueError as error:
-        raise ContractError(str(error)) from None
-    usage = answer.given.usage
-    cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens) if usage else Cost(answer.seconds)
+    result, png = result_of(answer.given)
+    usage = answer.given.usage or Usage()
+    cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens, answer.cost)
     return Finished(call.key, call.context, replace(result, note=answer.note), png, cost)
 
 
@@ -253,35 +219,21 @@ class LocalCalls:
 class Workers(Protocol):
     """Makes batches, in this process or elsewhere. Used inside one event loop."""
 
-    def has_room(self, component: Component) -> bool:
-        """Whether one more batch of it may be started now."""
+    def has_room(self, component: Component, under_way: Counter[str]) -> bool:
+        """Whether one more batch of it may begin beside those under way, counted by their component's fingerprint."""
 
-    def make(self, calls: Sequence[Call], has_room: Callable[[], None]) -> Awaitable[list[Finished]]:
-        """Make one batch of calls to one component, which takes its room at once; call ``has_room`` when it is free.
+    async def make(self, calls: Sequence[Call]) -> list[Finished]:
+        """Make one batch of calls to one component.
 
         Raises:
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
 
-    def expect(self, calls: Sequence[Call]) -> None:
-        """Prepare for a batch that will probably be made next."""
-
     async def release(self, component: Component) -> None:
         """Free the memory and devices of a component; the next call loads it again."""
 
-    def replicas(self, component: Component) -> int | None:
-        """How many replicas of it there are now; None for a component in this process."""
-
     def close(self) -> None:
         """Release everything."""
-
-
-@runtime_checkable
-class Prepares(Protocol):
-    """A model that can prepare a batch while it computes another, e.g. decode and resize its images."""
-
-    def prepare(self, conversations: Sequence[Conversation]) -> None:
-        """Begin, and return at once."""
 
 
 class InThisProcess:
@@ -290,38 +242,20 @@ class InThisProcess:
     def __init__(self) -> None:
         self._local = LocalCalls()
         self._device = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
-        self._busy = False
 
-    def has_room(self, component: Component) -> bool:
-        return not self._busy
+    def has_room(self, component: Component, under_way: Counter[str]) -> bool:
+        return not under_way.total()
 
-    def make(self, calls: Sequence[Call], has_room: Callable[[], None]) -> Awaitable[list[Finished]]:
+    async def make(self, calls: Sequence[Call]) -> list[Finished]:
         component = calls[0].component
         if isinstance(component, CheckpointComponent) and len(component.devices) > 1:
             devices = f"device {component.device!r} names {len(component.devices)} devices"
             raise ConfigError(f"{component.provider}: {devices}; name one, or set collect.where to 'ray' to use all")
-        self._busy = True
-        return self._make(calls, has_room)
-
-    async def _make(self, calls: Sequence[Call], has_room: Callable[[], None]) -> list[Finished]:
-        try:
-            answers = await asyncio.get_running_loop().run_in_executor(self._device, self._local.make, calls)
-        finally:
-            self._busy = False
-        has_room()
-        if isinstance(calls[0], Draw):  # encoding an image takes longer than a thread's start
-            return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, answers))
-        return [finished(call, answer) for call, answer in zip(calls, answers, strict=True)]
-
-    def expect(self, calls: Sequence[Call]) -> None:
-        if isinstance(calls[0].component, Prepares):
-            calls[0].component.prepare([call.conversation for call in calls if isinstance(call, Ask)])
+        answers = await asyncio.get_running_loop().run_in_executor(self._device, self._local.make, calls)
+        return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, answers))
 
     async def release(self, component: Component) -> None:
         await asyncio.get_running_loop().run_in_executor(self._device, self._local.release, component)
-
-    def replicas(self, component: Component) -> int | None:
-        return None
 
     def close(self) -> None:
         self._device.shutdown(wait=False, cancel_futures=True)

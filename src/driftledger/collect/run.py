@@ -1,20 +1,32 @@
 """The loop that drives protocols: each missing call is made once, and stored as soon as it is finished."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AsyncExitStack, suppress
 from functools import partial
+from itertools import count
 from threading import Thread
-from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
-from driftledger.collect.batches import ENDED, Batches, InThisProcess, Waiting, Workers, say, set_error
-from driftledger.collect.call import Ask, Call, Cost, Finished, Result, Spent, Steps, failed, result_of
+from driftledger.collect.batches import (
+    ENDED,
+    Answer,
+    Batches,
+    InThisProcess,
+    Place,
+    Waiting,
+    Workers,
+    finished,
+    say,
+    set_error,
+)
+from driftledger.collect.call import Ask, Call, Finished, Result, Spent, Steps, failed
+from driftledger.collect.plan import expected_of
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.components.service import (
-    Admission,
     Answered,
     Meter,
     RemoteComponent,
@@ -22,35 +34,16 @@ from driftledger.components.service import (
     RemoteModel,
     ServiceClient,
 )
-from driftledger.core.errors import BudgetError, StoreError
 from driftledger.core.terminal import Progress
-from driftledger.core.types import Generated, Reply
+from driftledger.core.types import Generated, Reply, Usage
 
 R = TypeVar("R")
+Attempt: TypeAlias = Callable[..., Awaitable[Any]]
+"""Makes one attempt at a call to a service."""
 
 
 class StoppedError(Exception):
     """The user has interrupted the run."""
-
-
-_MOST_UNSETTLED = 3
-"""Batches on this machine that are being made or stored: a kill loses no more."""
-_AT_ONCE = 100
-"""Units that begin before anything else may run: stored calls are replayed without a pause."""
-
-
-def run_protocols(
-    protocols: Iterable[Steps[R]],
-    store: CallStore,
-    progress: Progress,
-    most_calls: int,
-    *,
-    positions: Sequence[int] | None = None,
-    workers: Workers | None = None,
-) -> list[R]:
-    """Run protocols to their ends by a collector of their own; otherwise as :meth:`Collector.run`."""
-    with Collector(store, workers) as collector:
-        return collector.run(protocols, progress, most_calls, positions=positions)
 
 
 def called(component: Component) -> str:
@@ -76,21 +69,18 @@ class Collector:
         self._workers = workers or InThisProcess()
         self._shards = shards
         self._is_closing = False
-        self._runs: dict[int, _Run] = {}
-        self._numbers = 0
+        self._runs: list[_Run] = []
         self._asked: dict[str, asyncio.Future[Result]] = {}
         """Calls under way, by the digest of their keys."""
-        self._lines: dict[str, asyncio.Future[_Line]] = {}
-        self._open = AsyncExitStack()
+        self._services: dict[str, asyncio.Task[tuple[ServiceClient, Attempt]]] = {}
+        self._connections = AsyncExitStack()
         self._at_work: str | None = None
-        self._unsettled = 0
+        self._under_way = Counter[str]()
         """Batches that are being made or stored, or whose units have not come to their next call."""
         self._tasks = set[asyncio.Task[None]]()
-        self._due: list[Finished] = []
+        self._is_woken = False
         self._spent: dict[str, Spent] = {}
-        self._broken: StoreError | None = None
-        self._transaction = asyncio.Lock()
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="call-store")
+        """What is written with the next results."""
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
@@ -98,34 +88,31 @@ class Collector:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._is_closing = True
         try:
             if kind is not None and not issubclass(kind, Exception) and self._runs:
                 say("finishing the calls under way; interrupt again to drop them")
-                asyncio.run_coroutine_threadsafe(self._finish(), self._loop).result()
+                self._wait_for(self._finish())
         finally:
-            asyncio.run_coroutine_threadsafe(self.aclose(), self._loop).result()
-            asyncio.run_coroutine_threadsafe(self._loop.shutdown_default_executor(), self._loop).result()
+            self._wait_for(self.aclose())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+
+    def _wait_for(self, work: Coroutine[Any, Any, R]) -> R:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def run(
         self,
         protocols: Iterable[Steps[R]],
         progress: Progress,
-        most_calls: int,
-        *,
         positions: Sequence[int] | None = None,
     ) -> list[R]:
         """Run every unit's protocol to its end and return what each returned, in order. Any thread may call this.
 
         Args:
             protocols: a generator per unit that has not been started.
-            most_calls: how many calls one protocol makes at most, for the progress bar.
             positions: of these units among all that are planned, where other machines have the others; in order.
 
         Raises:
@@ -134,8 +121,7 @@ class Collector:
         """
         if self._is_closing:  # another thread was interrupted
             raise StoppedError("interrupted")
-        coroutine = self.drive(protocols, progress, most_calls, positions=positions)
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        return self._wait_for(self.drive(protocols, progress, positions))
 
     def side_by_side(self, jobs: Sequence[Callable[[], R]]) -> list[R]:
         """Do each job, which calls :meth:`run`, in a thread of its own; when one fails, the others go on.
@@ -155,169 +141,128 @@ class Collector:
 
     def release(self, component: Component) -> None:
         """Let go of a local component; called when no run asks it any more. The next call loads it again."""
-        asyncio.run_coroutine_threadsafe(self._workers.release(component), self._loop).result()
+        self._wait_for(self._workers.release(component))
 
     async def drive(
         self,
         protocols: Iterable[Steps[R]],
         progress: Progress,
-        most_calls: int,
-        *,
         positions: Sequence[int] | None = None,
     ) -> list[R]:
         """As :meth:`run`, inside the event loop."""
-        started = list(protocols)
-        run = _Run(progress, most_calls, range(len(started)) if positions is None else positions)
-        number = self._numbers = self._numbers + 1
-        self._runs[number] = run
-        units: list[asyncio.Task[R]] = []
+        units = list(protocols)
+        run = _Run(progress, range(len(units)) if positions is None else positions)
+        self._runs.append(run)
         try:
-            for position, protocol in zip(run.positions, started, strict=True):
-                units.append(asyncio.create_task(self._unit(run, position, protocol)))
-                units[-1].add_done_callback(partial(self._ended, run))
-                if len(units) % _AT_ONCE == 0:
-                    await asyncio.sleep(0)
-            if units:
-                await asyncio.wait(units)
-        except asyncio.CancelledError as error:
-            run.stop(error)
-            for unit in units:
-                unit.cancel()
-            raise
+            driven = (self._unit(run, *each) for each in zip(run.positions, units, strict=True))
+            returned = await asyncio.gather(*driven, return_exceptions=True)
         finally:
-            del self._runs[number]
-        await self._write()  # what failed attempts have cost
+            self._runs.remove(run)
+        await self._put([])  # what failed attempts have cost
         if run.stopped is not None:
             raise run.stopped
-        return [unit.result() for unit in units]
-
-    def _ended(self, run: "_Run", unit: "asyncio.Task[Any]") -> None:
-        """Stop a run whose unit has raised; what else is under way is finished and stored first."""
-        error = asyncio.CancelledError() if unit.cancelled() else unit.exception()
-        if error is None or run.stopped is not None:
-            return
-        others_go_on = len(self._runs) > 1 and not isinstance(error, StoreError)
-        if others_go_on or isinstance(error, BudgetError):  # attempts that the budget has admitted are still made
-            run.stop(error)
-        else:
-            self._stop(error)
-
-    def _stop(self, error: BaseException) -> None:
-        """Start no more calls of any run."""
-        for line in self._lines.values():
-            if line.done() and line.exception() is None:
-                line.result().client.refuse(error)
-        self._lines.clear()  # a later run opens new ones
-        for run in self._runs.values():
-            run.stop(error)
+        return returned  # type: ignore[return-value]  # an exception would have stopped the run
 
     async def _finish(self) -> None:
         """Start nothing new, and wait for the calls under way, since they may be paid for."""
-        self._stop(StoppedError("interrupted"))
-        while self._runs:
-            await asyncio.sleep(0.01)
+        interrupted = StoppedError("interrupted")
+        for service in self._services.values():
+            if service.done() and not service.exception():
+                service.result()[0].refuse(interrupted)
+        for run in self._runs:
+            run.stop(interrupted)
+        await asyncio.wait([run.task for run in self._runs])
 
     async def aclose(self) -> None:
-        """Drop what is still under way, and close the lines to services."""
+        """Drop what is still under way, and close the connections to services."""
         dropped = [task for task in asyncio.all_tasks() if self._runs and task is not asyncio.current_task()]
         for task in dropped:
             task.cancel()
         await asyncio.gather(*dropped, return_exceptions=True)
-        await self._open.aclose()
+        await self._connections.aclose()
         self._workers.close()
-        self._writer.shutdown()
+        await asyncio.get_running_loop().shutdown_default_executor()
 
     async def _unit(self, run: "_Run", position: int, protocol: Steps[R]) -> R:
+        """Drive one protocol to its end; what it raises stops its run."""
         result: Result | None = None
-        step = 0
-        while True:
-            try:
-                call = next(protocol) if result is None else protocol.send(result)
-            except StopIteration as stop:
-                run.batches.move(position, ENDED)
-                self._start_batches()
-                run.progress.skip(run.most_calls - step)
-                value: R = stop.value
-                return value
-            run.batches.move(position, step)
-            step += 1
-            digest = call.key.digest
-            result = self.store.find(digest)
-            if result is None and run.stopped is not None:
-                raise run.stopped
-            waiting: asyncio.Future[Result] | None = None
-            if result is None and not isinstance(call.component, RemoteComponent):
-                waiting = asyncio.get_running_loop().create_future()
-                run.batches.add(position, call, waiting)
-            self._start_batches()  # others may have waited for this unit
-            if result is not None:
-                run.progress.share(called(call.component)).done += 1
-            elif waiting is not None:
-                result = await waiting
-            else:
-                result = await self._from_service(run, call, digest)
-            run.progress.update()
+        try:
+            for step in count():
+                try:
+                    call = next(protocol) if result is None else protocol.send(result)
+                except StopIteration as stop:
+                    run.batches.move(position, ENDED)
+                    value: R = stop.value
+                    return value
+                run.batches.move(position, step)
+                result = await self._result(run, position, call)
+                run.progress.update()
+        except BaseException as error:
+            run.stop(error)
+            raise
+        finally:
+            self._wake()
+        raise AssertionError("a protocol has an end")
+
+    async def _result(self, run: "_Run", position: int, call: Call) -> Result:
+        """Find a call's result in the store, or have it made."""
+        digest = call.key.digest
+        self._wake()  # others may have waited for this unit
+        if (result := self.store.find(digest)) is not None:
+            return result
+        if run.stopped is not None:
+            raise run.stopped
+        if isinstance(call.component, RemoteComponent):
+            return await self._from_service(run, call, digest)
+        waiting: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        run.batches.add(position, call, waiting)
+        return await waiting
 
     # Local components
 
+    def _wake(self) -> None:
+        """Start batches as soon as every unit that can go on has come to its next call."""
+        if not self._is_woken:
+            self._is_woken = True
+            asyncio.get_running_loop().call_soon(self._start_batches)
+
     def _start_batches(self) -> None:
-        """Start the batches that come next: of the component at work, else of the run that began first."""
-        while ready := [
-            (fingerprint != self._at_work, number, run.batches.place(fingerprint), fingerprint)
-            for number, run in self._runs.items()
-            for fingerprint in run.batches.complete
-            if self._may_start(run.batches.components[fingerprint])
-        ]:
-            _, number, _, self._at_work = min(ready)
-            run = self._runs[number]
-            batch = []
-            for call, waiting in run.batches.take(self._at_work):
+        self._is_woken = False
+        while (following := self._next_batch(self._at_work) or self._next_batch(None)) is not None:
+            run, place = following
+            self._at_work = place.fingerprint
+            self._under_way[place.fingerprint] += 1
+            task = asyncio.create_task(self._make(run, run.batches.take(place)))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _next_batch(self, fingerprint: str | None) -> "tuple[_Run, Place] | None":
+        """Return the next complete batch for which there is room: of one component, or of any."""
+        for run in self._runs:
+            for place, component in run.batches.complete():
+                if fingerprint in (None, place.fingerprint) and self._workers.has_room(component, self._under_way):
+                    return run, place
+        return None
+
+    async def _make(self, run: "_Run", batch: Sequence[Waiting]) -> None:
+        """Make those calls of a batch that are still missing, store their results, and give every unit its result."""
+        component, missing = batch[0][0].component, dict[str, Waiting]()
+        try:
+            for call, waiting in batch:
                 digest = call.key.digest
                 if (result := self.store.find(digest)) is not None:  # stored since
-                    if not waiting.done():
-                        waiting.set_result(result)
+                    waiting.set_result(result)
                 elif digest in self._asked:
                     self._asked[digest].add_done_callback(partial(_pass_on, waiting))
                 else:
                     self._asked[digest] = waiting
-                    batch.append((call, waiting))
-            if batch:
-                task = asyncio.create_task(self._make(run, batch, self._making(batch)))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-                if self._at_work in run.batches.complete:
-                    self._workers.expect([call for call, _ in run.batches.first(self._at_work)])
-
-    def _making(self, batch: Sequence[Waiting]) -> Awaitable[list[Finished]]:
-        """Begin to make a batch; whatever is raised, awaiting it raises."""
-        try:
-            return self._workers.make([call for call, _ in batch], self._start_batches)
-        except Exception as error:
-            failed_at_once: asyncio.Future[list[Finished]] = asyncio.get_running_loop().create_future()
-            failed_at_once.set_exception(error)
-            return failed_at_once
-
-    def _may_start(self, component: Component) -> bool:
-        if self._workers.replicas(component) is None:
-            is_other = component.fingerprint != self._at_work
-            if self._unsettled >= (1 if is_other else _MOST_UNSETTLED):
-                return False
-        return self._workers.has_room(component)
-
-    async def _make(self, run: "_Run", batch: Sequence[Waiting], making: Awaitable[list[Finished]]) -> None:
-        """Store the results of a batch that is being made, and give every unit its result."""
-        component = batch[0][0].component
-        is_here = self._workers.replicas(component) is None
-        self._unsettled += is_here
-        try:
-            finished = await making
-            self._count(run, component, finished)
-            share = run.progress.share(called(component))
-            share.batches += 1
-            share.replicas = self._workers.replicas(component)
-            for (_, waiting), result in zip(batch, await self._keep(finished), strict=True):
-                if not waiting.done():
-                    waiting.set_result(result)
+                    missing[digest] = call, waiting
+            if missing:
+                made = await self._workers.make([call for call, _ in missing.values()])
+                self._count(run, component, made)
+                for (_, waiting), result in zip(missing.values(), await self._put(made), strict=True):
+                    if not waiting.done():
+                        waiting.set_result(result)
             await asyncio.sleep(0)  # until every unit has come to its next call
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt | SystemExit):  # a component's own, which would end the event loop
@@ -326,10 +271,10 @@ class Collector:
             if not isinstance(error, Exception):
                 raise
         finally:
-            for call, _ in batch:
-                del self._asked[call.key.digest]
-            self._unsettled -= is_here
-            self._start_batches()
+            for digest in missing:
+                del self._asked[digest]
+            self._under_way[component.fingerprint] -= 1
+            self._wake()
 
     # Services
 
@@ -339,19 +284,16 @@ class Collector:
                 return await asyncio.shield(self._asked[digest])
         self._asked[digest] = future = asyncio.get_running_loop().create_future()
         try:
-            line = await self._line(call.component)
-            async with line.client.slot():
+            client, attempt = await self._service(call.component)
+            async with client.slot():
                 if run.stopped is not None:
                     raise run.stopped
-                answered = await line.ask(call)
-                await line.room.acquire()
-            try:
-                finish = partial(_finished, call, answered)
-                finished = finish() if isinstance(answered.answer, Reply) else await asyncio.to_thread(finish)
-                [result] = await self._keep([finished])
-            finally:
-                line.room.release()
-            self._count(run, call.component, [finished])
+                asked = (call.conversation,) if isinstance(call, Ask) else (call.prompt, call.seed)
+                expected = expected_of(call.component, asked[0]) or Usage()
+                answered = await client.call(partial(attempt, *asked), expected)
+                made = await asyncio.to_thread(finished, call, _answer(call, answered))
+                [result] = await self._put([made])
+            self._count(run, call.component, [made])
             future.set_result(result)
             return result
         except BaseException as error:
@@ -360,78 +302,42 @@ class Collector:
         finally:
             del self._asked[digest]
 
-    async def _line(self, component: Component) -> "_Line":
-        """The line to a service, opened by the first call."""
-        if component.fingerprint not in self._lines:
-            self._lines[component.fingerprint] = opening = asyncio.get_running_loop().create_future()
-            try:
-                assert isinstance(component, RemoteModel | RemoteGenerator)
-                once = await self._open.enter_async_context(component.connect())
-                client = component.line(_Budget(self, component))
-                opening.set_result(_Line(client, once, asyncio.Semaphore(component.limits.concurrency)))
-            except BaseException as error:
-                set_error([opening], error)
-                raise
-        return await asyncio.shield(self._lines[component.fingerprint])
+    async def _service(self, component: Component) -> "tuple[ServiceClient, Attempt]":
+        """The connection to a service, opened by the first call."""
+        if component.fingerprint not in self._services:
+            self._services[component.fingerprint] = asyncio.create_task(self._connect(component))
+        return await asyncio.shield(self._services[component.fingerprint])
+
+    async def _connect(self, component: Component) -> "tuple[ServiceClient, Attempt]":
+        assert isinstance(component, RemoteModel | RemoteGenerator)
+        attempt: Attempt = await self._connections.enter_async_context(component.connect())
+        return component.line(_Budget(self, component, self._shards)), attempt
 
     # The store
 
-    async def _keep(self, finished: Sequence[Finished]) -> list[Result]:
-        """Store results; those that arrive while a transaction is written share the next one."""
-        items = list(finished)
-        if any(item.png is not None for item in items):
-            items = await asyncio.gather(*(asyncio.to_thread(self.store.keep_image, item) for item in items))
-        self._due += items
-        await self._write()
-        return [item.result for item in items]
-
-    async def _write(self) -> None:
-        async with self._transaction:
-            if self._broken is not None:
-                raise self._broken
-            due, self._due = self._due, []
-            spent, self._spent = self._spent, {}
-            try:
-                if due or spent:
-                    await asyncio.get_running_loop().run_in_executor(self._writer, self.store.put, due, spent)
-            except StoreError as error:
-                self._broken = error
-                raise
+    async def _put(self, made: Sequence[Finished]) -> list[Result]:
+        spent, self._spent = self._spent, {}
+        return await asyncio.to_thread(self.store.put, made, spent)
 
     async def note_spent(self, component: Component, more: Spent, *, at_once: bool) -> None:
         """Add to what has been spent on a component, before this returns or with the next results."""
         before = self._spent.get(component.fingerprint, Spent())
         self._spent[component.fingerprint] = Spent(before.attempts + more.attempts, before.cost + more.cost)
         if at_once:
-            await self._write()
+            await self._put([])
 
-    def limited(self, component: RemoteComponent) -> Meter:
-        """A meter that goes on from what has been spent on a component; of a shard, with its part of what is left."""
-        spent, limits = self.store.spent(component.fingerprint), component.limits
-        if self._shards > 1:
-            own = self.store.own_spent(component.fingerprint)
-            calls, cost = spent.attempts - own.attempts, spent.cost - own.cost
-            most_calls = None if limits.max_calls is None else max(limits.max_calls - calls, 0) // self._shards
-            most_cost = None if limits.max_cost is None else max(limits.max_cost - cost, 0.0) / self._shards
-            spent, limits = own, limits.model_copy(update={"max_calls": most_calls, "max_cost": most_cost})
-        return Meter(limits, component.title, spent.attempts, spent.cost)
-
-    def _count(self, run: "_Run", component: Component, finished: Sequence[Finished]) -> None:
-        share = run.progress.share(called(component))
-        share.done += len(finished)
-        share.made += len(finished)
-        costs = [item.cost.cost for item in finished if item.cost.cost is not None]
-        share.cost = (share.cost or 0.0) + sum(costs) if costs else share.cost
+    def _count(self, run: "_Run", component: Component, made: Sequence[Finished]) -> None:
+        run.progress.count(called(component), len(made), sum(each.cost.cost or 0.0 for each in made))
 
 
 class _Run:
     """Units that are driven together, from one call of :meth:`Collector.run`."""
 
-    def __init__(self, progress: Progress, most_calls: int, positions: Sequence[int]) -> None:
+    def __init__(self, progress: Progress, positions: Sequence[int]) -> None:
         self.progress = progress
-        self.most_calls = most_calls
         self.positions = positions
         self.batches = Batches(positions)
+        self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]  # it is made in one
         self.stopped: BaseException | None = None
 
     def stop(self, error: BaseException) -> None:
@@ -440,65 +346,48 @@ class _Run:
         self.batches.fail(error)
 
 
-class _Line(NamedTuple):
-    """An open connection to one service."""
+class _Budget(Meter):
+    """What may be spent on a service, over all runs of its store; of a shard, its part of what is left.
 
-    client: ServiceClient
-    once: Any
-    """Makes one attempt."""
-    room: asyncio.Semaphore
-    """For answers on their way into the store: as many as calls, since images wait there decoded."""
+    Where there is a limit, an attempt is stored at the most that it may cost before it is made, so that a kill forgets
+    none.
+    """
 
-    async def ask(self, call: Call) -> Answered[Reply] | Answered[Generated]:
-        """Make one call, inside a slot of the client."""
-        component = call.component
-        if isinstance(call, Ask):
-            assert isinstance(component, RemoteModel)
-            expected = component.expected(call.conversation)
-            return await self.client.call_in_slot(partial(self.once, call.conversation), expected)
-        assert isinstance(component, RemoteGenerator)
-        return await self.client.call_in_slot(
-            partial(self.once, call.prompt, call.seed), component.expected(call.prompt)
-        )
-
-
-class _Budget:
-    """A service's budget, kept in the store. Where there is a limit, an attempt is stored at the most that it may cost
-    before it is made, so that a kill forgets none."""
-
-    def __init__(self, collector: Collector, component: RemoteComponent) -> None:
+    def __init__(self, collector: Collector, component: RemoteComponent, shards: int) -> None:
+        spent, limits = collector.store.spent(component.fingerprint), component.limits
+        self._is_limited = limits.max_calls is not None or limits.max_cost is not None
+        if collector.store.behind is not None:
+            before = collector.store.behind.spent(component.fingerprint)
+            most_calls = None if limits.max_calls is None else max(limits.max_calls - before.attempts, 0) // shards
+            most_cost = None if limits.max_cost is None else max(limits.max_cost - before.cost, 0.0) / shards
+            limits = limits.model_copy(update={"max_calls": most_calls, "max_cost": most_cost})
+        super().__init__(limits, component.title, spent.attempts, spent.cost)
         self._collector = collector
         self._component = component
-        self._meter = collector.limited(component)
-        limits = component.limits
-        self._is_limited = limits.max_calls is not None or limits.max_cost is not None
 
-    async def admit(self, most: float) -> Admission:
-        admission = await self._meter.admit(most)
+    async def admit(self, most: float) -> None:
+        await super().admit(most)
         await self._collector.note_spent(self._component, Spent(1, most), at_once=self._is_limited)
-        return admission
 
-    async def settle(self, admission: Admission, cost: float | None) -> None:
-        await self._meter.settle(admission, cost)
-        more = Spent(-1 if cost is None else 0, (cost or 0.0) - admission.most)
+    async def settle(self, most: float, cost: float | None) -> None:
+        await super().settle(most, cost)
+        more = Spent(-1 if cost is None else 0, (cost or 0.0) - most)
         await self._collector.note_spent(self._component, more, at_once=False)
 
 
-def _finished(call: Call, answered: Answered[Reply] | Answered[Generated]) -> Finished:
-    result, png = result_of(answered.answer or failed(call, answered.error))
-    usage = answered.answer.usage if answered.answer else None
-    tokens = (usage.input_tokens, usage.output_tokens) if usage else (None, None)
-    bill = answered.bill
-    cost = bill.cost if isinstance(call.component, RemoteComponent) and call.component.prices else None
-    return Finished(call.key, call.context, result, png, Cost(bill.seconds, *tokens, cost, bill.attempts))
+def _answer(call: Call, answered: Answered[Reply] | Answered[Generated]) -> Answer:
+    has_prices = isinstance(call.component, RemoteComponent) and call.component.prices is not None
+    given = answered.answer or failed(call, answered.error)
+    return Answer(given, answered.seconds, cost=answered.cost if has_prices else None)
 
 
 def _pass_on(waiting: asyncio.Future[Result], done: asyncio.Future[Result]) -> None:
     """Give a unit the result of a call that another unit has made."""
-    if not waiting.done():
-        if done.cancelled():
-            waiting.cancel()
-        elif (error := done.exception()) is not None:
-            set_error([waiting], error)
-        else:
-            waiting.set_result(done.result())
+    if waiting.done():
+        return
+    if done.cancelled():
+        waiting.cancel()
+    elif (error := done.exception()) is not None:
+        set_error([waiting], error)
+    else:
+        waiting.set_result(done.result())

@@ -1,26 +1,45 @@
-"""DVC's stages but ``collect``: read, call the part that does the work, write whole files; and the end of a run."""
+"""DVC's stages: read, call the part that does the work, write whole files; and the end of a run."""
 
 import os
 import shlex
 import sys
 import webbrowser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
-from driftledger.benchmarks.registry import question_rules, runner
+from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, CoverageError, DriftledgerError, StoreError
 from driftledger.core.files import keep_only, make, write_json
 from driftledger.core.text import for_line, for_terminal
 from driftledger.project.project import Project
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 SHOWS_THE_END = "DRIFTLEDGER_RUN_SHOWS_THE_END"
 """Set for what a run starts, since the run itself ends with the scores."""
+
+
+def run_stage(project: Project, name: str, model: str | None) -> None:
+    """Run a stage of ``dvc.yaml``; ConfigError where there is none of that name, or it lacks its model."""
+    match name, model:
+        case "resolve", None:
+            from driftledger.project.resolve import resolve
+
+            resolve(project)
+        case "data", None:
+            data(project)
+        case "collect", str(model):
+            from driftledger.commands.collect import collect
+
+            collect(project, [model])
+        case "score", str(model):
+            score(project, model)
+        case "report", None:
+            report(project)
+        case "track", None:
+            track(project)
+        case _:
+            raise ConfigError(f"dvc.yaml has no stage {' '.join(filter(None, (name, model)))!r:.100}")
 
 
 def data(project: Project) -> None:
@@ -69,7 +88,7 @@ def score(project: Project, model: str) -> None:
             folders.append(folder)
 
             def write(spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder) -> None:
-                write_score(folder, spec, runner(spec.name).score(project.to_score(spec, keys)))
+                write_score(folder, spec, spec.score(project.to_score(spec, keys)))
 
             try:
                 make(folder, inputs_of(project, "score", spec.scores, keys, (spec.data, *spec.collects)), write)
@@ -80,52 +99,26 @@ def score(project: Project, model: str) -> None:
         raise refused[0]
 
 
-def report(project: Project) -> None:
-    """Write the report; errors as in :func:`~driftledger.reports.report.write_report`."""
-    from driftledger.reports.report import write_report
-
-    if missing := write_report(project):
-        print(for_terminal(missing), file=sys.stderr, flush=True)
-    print(f"the scores side by side: {project.paths.leaderboard.relative_to(project.root)}.md", flush=True)
-
-
-def pages(project: Project, out: Path | None, *, images: bool, show: bool) -> None:
-    """Write the pages of the report into a folder, or take those of the stage, and show them.
+def report(project: Project, out: Path | None = None, *, images: bool = True, show: bool = False) -> None:
+    """Write the report, or its pages alone; errors as in :func:`~driftledger.reports.report.write_report`.
 
     Args:
-        out: None for those of the stage, which are written where there are none.
+        out: a folder for the pages alone.
         images: whether pages in ``out`` show images of the data.
-        show: whether a browser opens them.
-
-    Raises:
-        ConfigError: images are to be left out of what DVC keeps, or ``out`` holds something else.
+        show: whether a browser opens the pages; those of the stage are written only if there are none.
     """
-    from driftledger.reports.report import write_pages
+    from driftledger.reports.report import write_pages, write_report
 
-    if out is None and not images:
-        raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
     if out is not None:
-        run, paths = project.settings.run, project.paths
-        folders = {name: paths.dataset(name) for name in run.datasets}
-        folders |= {name: paths.question_set(name) for name in run.question_sets}
-        counts = {name: sum(1 for _ in (folder / "images").glob("*")) for name, folder in folders.items()}
-        if images and (count := sum(counts.values())):
-            names = ", ".join(name for name in counts if counts[name])
-            sentence = f"{out} will contain {count:,} images of {names}; --no-images leaves them out"
-            print(for_terminal(sentence), file=sys.stderr, flush=True)
         write_pages(out, project, images=images)
-    elif not project.paths.site.is_dir():
-        report(project)
+    elif not images:
+        raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
+    elif not (show and project.paths.site.is_dir()):
+        if missing := write_report(project):
+            print(for_terminal(missing), file=sys.stderr, flush=True)
+        print(f"the scores side by side: {project.paths.leaderboard.relative_to(project.root)}.md", flush=True)
     if show:
         webbrowser.open(((out or project.paths.site) / "index.html").absolute().as_uri())
-
-
-def correlation(project: Project) -> str:
-    """Write the correlations, and say which models are on which leaderboard; errors as in
-    :func:`~driftledger.reports.correlation.write_correlation`."""
-    from driftledger.reports.correlation import write_correlation
-
-    return write_correlation(project)
 
 
 def track(project: Project) -> None:
@@ -142,50 +135,32 @@ def track(project: Project) -> None:
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in {project.paths.ledger.name}/", flush=True)
     write_json(project.paths.reports / "tracked.json", {each.name: each.fingerprint for each in evidence})
-    if os.environ.get(SHOWS_THE_END):
-        print("\n".join(map(for_line, _where(project))), flush=True)
-    else:
+    if not os.environ.get(SHOWS_THE_END):
         show_closing(project)
 
 
-def show_closing(project: Project, mlflow: Sequence[str] | None = None) -> None:
+def show_closing(project: Project, *, mlflow: bool = True) -> None:
     """Print the models at a glance, where to look further, and a question to ask of the first number.
 
     Args:
-        mlflow: where MLflow shows the scores, a line each; None to ask it.
+        mlflow: whether to say where MLflow shows the scores.
     """
-    from driftledger.core.terminal import show
-
-    for part in closing(project, mlflow):
-        show(part)
-
-
-def closing(project: Project, mlflow: Sequence[str] | None = None) -> "Iterator[RenderableType]":
-    """Yield what :func:`show_closing` prints; lines to be copied are plain text, which is never folded."""
     from driftledger.benchmarks.selection import is_of
+    from driftledger.core.terminal import show
     from driftledger.reports.glance import best_number, glance
-    from driftledger.reports.selected import rows_beside, selected_scores
+    from driftledger.reports.scores import rows_beside, selected_scores
+    from driftledger.tracking.ui import where_to_look
 
     try:
         scores = selected_scores(project)
     except DriftledgerError as error:
-        yield for_line(f"no scores to show: {error}")
+        show(for_line(f"no scores to show: {error}"))
         return
-    if not scores:
-        yield "no scores to show: params.yaml selects none"
-        return
-    yield from (glance(scores, rows_beside(project)), "")
-    yield from map(for_line, _where(project) if mlflow is None else mlflow)
-    page = project.paths.site / "index.html"
-    if page.is_file():
-        yield for_line(f"report: {page}")
-    if (best := best_number(scores)) is not None:
+    show(glance(scores, rows_beside(project)))
+    page, best = project.paths.site / "index.html", best_number(scores)
+    lines = ["", *([where_to_look(project.settings.tracking)] if mlflow else [])]
+    lines += [f"report: {page}"] if page.is_file() else []
+    if best is not None:
         run = next(each for each in project.combinations if is_of(best[0].keys, each))
-        target = f"{'/'.join(run)}:{best[1]}"
-        yield for_line(f"next: {shlex.join(['driftledger', 'audit', target])}")
-
-
-def _where(project: Project) -> Iterator[str]:
-    from driftledger.tracking.ui import where_to_look
-
-    yield where_to_look(project.settings.tracking)
+        lines.append(f"next: driftledger audit {shlex.quote('/'.join(run) + ':' + best[1])}")
+    print("\n".join(map(for_line, lines)), flush=True)

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
+from driftledger.core.errors import MissingExtraError
 from driftledger.core.registry import Provided
 from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply
 
@@ -103,9 +104,20 @@ class Component(Provided, ABC):
         return sha256_of(self.spec)
 
 
-def library_versions(*names: str) -> dict[str, str]:
-    """Distribution name → installed version, for :meth:`Component.identity`."""
-    return {name: metadata.version(name) for name in names}
+def library_versions(*names: str, extra: str = "") -> dict[str, str]:
+    """Distribution name → installed version, for :meth:`Component.identity`.
+
+    Args:
+        extra: what of this package's extras installs them; empty for what this package needs anyway.
+
+    Raises:
+        MissingExtraError: one is not installed.
+    """
+    try:
+        return {name: metadata.version(name) for name in names}
+    except metadata.PackageNotFoundError as error:
+        install = f"driftledger[{extra}]" if extra else "driftledger"
+        raise MissingExtraError(f"the library {error.name!r} is not installed; run: pip install '{install}'") from None
 
 
 class Model(Component):
@@ -143,19 +155,6 @@ class Generator(Component):
     @abstractmethod
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         """Draw one RGB image per prompt; equal prompts with equal seeds give equal images."""
-
-
-class UnifiedModel(Model, Generator):
-    """A model that describes and draws: one set of weights, one specification, one fingerprint.
-
-    Derive from it and write ``respond`` and ``generate``. Its entry stands in ``models`` and in ``generators`` with the
-    same settings, and then is one component: loaded once, and known in every record by the same fingerprint. Whichever
-    role it plays, what the other role's calls depend on is part of its identity; so a setting that only shapes drawing
-    makes another describer, too.
-    """
-
-    kind: ClassVar[Kind] = "model"
-    """Whose workers its entry names; the role in a record says what it did."""
 
 
 def frechet_name_of(provider: str) -> str:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from driftledger.core.files import Record
 from driftledger.core.registry import package_of
@@ -10,12 +10,8 @@ from driftledger.core.registry import package_of
 if TYPE_CHECKING:
     from driftledger.components.base import Component
 
-_LEFT_OUT = ("mark", "package")
-
 CONTROLS = frozenset({"blind", "always_refuse", "random_choice"})
 """Providers of models that do not look: what they score is what a benchmark gives away for free."""
-FLOORS, CEILINGS = frozenset({"blind"}), frozenset({"human"})
-"""Providers of the models between which others are normalised: who never looks, and people."""
 
 
 class ComponentCard(Record):
@@ -27,9 +23,9 @@ class ComponentCard(Record):
     version: str
     settings: dict[str, Any]
     identity: dict[str, Any]
-    mark: str | None = None
+    mark: str | None = Field(default=None, exclude_if=lambda mark: mark is None)
     """What a reader of every score with it must know; not written where there is nothing."""
-    package: str | None = None
+    package: str | None = Field(default=None, exclude_if=lambda package: package is None)
     """The distribution that its class is from, and the version: ``my-encoders 1.2``. Not written of driftledger's own
     classes, and of those that are in no distribution; in no fingerprint, which has the code itself."""
 
@@ -43,24 +39,10 @@ class ComponentCard(Record):
             package=package_of(type(component).__module__),
         )
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_empty(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {key: value for key, value in whole(self).items() if key not in _LEFT_OUT or value is not None}
-
     @property
     def is_control(self) -> bool:
         """Whether it stands beside the models as a control, and is no model to choose."""
         return self.provider in CONTROLS
-
-    @property
-    def is_floor(self) -> bool:
-        """Whether what it scores is 0 where scores are normalised."""
-        return self.provider in FLOORS
-
-    @property
-    def is_ceiling(self) -> bool:
-        """Whether what it scores is 1 where scores are normalised."""
-        return self.provider in CEILINGS
 
     @property
     def code_digest(self) -> str | None:

@@ -2,33 +2,23 @@
 
 import gc
 import os
-import re
 import sqlite3
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from contextvars import ContextVar
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from platformdirs import user_cache_path
 from pydantic import Field
 
 from driftledger.components.base import Component, Operational, library_versions
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.errors import (
-    ConfigError,
-    DriftledgerError,
-    MissingExtraError,
-    MissingSourceError,
-    OutOfMemoryError,
-    first_few,
-    nothing_at,
-)
+from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError, first_few
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
+from driftledger.data.hub import Source, find_source
 
 TRUST = "DRIFTLEDGER_TRUST_REMOTE_CODE"
 
@@ -41,93 +31,8 @@ ADAPTER = "adapter_config.json"
 """Where a folder has one and peft is installed, transformers loads the base that it names, from anywhere and at any
 commit, or changes the weights beside it."""
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
 """What explains a checkpoint and is no part of it."""
-
-
-class Source(NamedTuple):
-    """Where a checkpoint is: ``folder`` here, or ``repository`` at ``commit`` on the Hugging Face hub."""
-
-    folder: Path | None
-    repository: str | None
-    commit: str | None
-
-    @property
-    def location(self) -> str:
-        """The first argument of ``from_pretrained``; :attr:`commit` is its ``revision``."""
-        return str(self.folder or self.repository)
-
-    def identity(self) -> dict[str, Any]:
-        """The commit, or the SHA-256 of every file that a loader may read."""
-        if self.folder is None:
-            return {"repository": self.repository, "commit": self.commit}
-        files = {path.relative_to(self.folder).as_posix(): remembered_sha256(path) for path in _files(self.folder)}
-        return {"files": len(files), "sha256": sha256_of(files)}
-
-    def has(self, name: str) -> bool:
-        """Whether a file of that name stands at the top; of the hub, offline, whether its local cache has it."""
-        if self.folder is not None:
-            return (self.folder / name).is_file()
-        hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
-        try:
-            hub.hf_hub_download(self.repository, name, revision=self.commit)
-        except errors.EntryNotFoundError:
-            return False
-        return True
-
-    def local(self, patterns: Sequence[str]) -> Path:
-        """The folder; from the hub, the files that match ``patterns`` are fetched into the hub's cache.
-
-        For libraries that take no commit: what they load is then what the identity names.
-        """
-        if self.folder is not None:
-            return self.folder
-        hub = import_extra("huggingface_hub")
-        try:
-            return Path(hub.snapshot_download(self.repository, revision=self.commit, allow_patterns=[*patterns]))
-        except hub.errors.HTTPError as error:
-            raise ConfigError(f"{self.repository!r:.200} cannot be fetched: {for_line(str(error)):.300}") from None
-
-
-def find_source(path: str, revision: str | None) -> Source:
-    """The folder ``path``, or the hub repository of that name at the commit behind ``revision``.
-
-    A commit is taken at its word; a branch or tag is asked of the hub, and without a network of the hub's local cache.
-
-    Raises:
-        MissingSourceError: neither a folder nor a repository that can be reached.
-        ConfigError: a file or an empty folder, a folder with a revision, or a path that nothing can be asked of.
-    """
-    try:
-        folder = Path(path).expanduser().absolute()
-        is_folder = folder.is_dir()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ConfigError(f"{path!r:.200} cannot be reached ({for_line(str(error)):.200}); correct path") from None
-    if is_folder:
-        if revision is not None:
-            raise ConfigError(f"{path!r} is a folder here, which has no revision; remove revision or the folder")
-        if not _files(folder):
-            raise ConfigError(f"{path!r} holds no files; put the checkpoint there, or correct path")
-        return Source(folder, None, None)
-    if revision is None:
-        sentence = f"{path!r:.200} is not a folder here; correct path, or set revision if it is on the hub"
-        raise MissingSourceError(sentence, path) if nothing_at(folder) else ConfigError(sentence)
-    if _COMMIT.fullmatch(revision):
-        return Source(None, path, revision)
-    hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
-    try:
-        return Source(None, path, str(hub.HfApi().model_info(path, revision=revision).sha))
-    except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError, ValueError) as error:
-        with suppress(OSError, ValueError):
-            cached = Path(hub.snapshot_download(path, revision=revision, local_files_only=True)).name
-            if _COMMIT.fullmatch(cached):
-                return Source(None, path, cached)
-        raise MissingSourceError(
-            f"{path!r:.200} at {revision!r:.100} is not a folder here and not reachable on the hub "
-            f"({for_line(str(error)):.300}); correct path, revision or the network",
-            path,
-        ) from None
 
 
 def _files(folder: Path) -> list[Path]:
@@ -139,40 +44,35 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in found if path.is_file())
 
 
-_anew = ContextVar("anew", default=False)
-
-
-@contextmanager
-def hashed_anew() -> Iterator[None]:
-    """While it lasts, no remembered hash of a file is believed: a check goes by the bytes alone."""
-    before = _anew.set(True)
-    try:
-        yield
-    finally:
-        _anew.reset(before)
-
-
 def remembered_sha256(file: Path) -> str:
     """Hex SHA-256 of a file's bytes; read again if its size, its inode, or the time it was written has changed.
 
     What is remembered lies in the user's cache folder, so that weights are read once and not at every stage. Where that
-    cannot be read or written, and within :func:`hashed_anew`, the file is read each time.
+    cannot be read or written, the file is read each time.
     """
     path = file.resolve()
     state = path.stat()
     seen = (str(path), f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}")
-    folder = user_cache_path("driftledger")
-    if not _anew.get():
-        with suppress(OSError, sqlite3.Error):
-            folder.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(folder / "sha256.db", timeout=60, isolation_level=None)) as memory:
-                memory.execute("CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, state TEXT, sha256 TEXT)")
-                row = memory.execute("SELECT sha256 FROM files WHERE path = ? AND state = ?", seen).fetchone()
-                digest = str(row[0]) if row else sha256_file(path)
-                if not row:
-                    memory.execute("REPLACE INTO files VALUES (?, ?, ?)", (*seen, digest))
-                return digest
+    with suppress(OSError, sqlite3.Error):
+        _remembered().parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(_remembered(), timeout=60, isolation_level=None)) as memory:
+            memory.execute("CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, state TEXT, sha256 TEXT)")
+            row = memory.execute("SELECT sha256 FROM files WHERE path = ? AND state = ?", seen).fetchone()
+            digest = str(row[0]) if row else sha256_file(path)
+            if not row:
+                memory.execute("REPLACE INTO files VALUES (?, ?, ?)", (*seen, digest))
+            return digest
     return sha256_file(path)
+
+
+def forget_sha256() -> None:
+    """Forget what is remembered: a check goes by the bytes alone."""
+    with suppress(OSError):
+        _remembered().unlink(missing_ok=True)
+
+
+def _remembered() -> Path:
+    return user_cache_path("driftledger") / "sha256.db"
 
 
 class CheckpointComponent(Component):
@@ -185,6 +85,8 @@ class CheckpointComponent(Component):
     libraries: ClassVar[tuple[str, ...]] = ("torch",)
     extra: ClassVar[str] = "torch"
     """What of this package's extras installs them."""
+    loud: ClassVar[tuple[str, ...]] = ()
+    """The libraries whose warnings and progress bars are left out while it is loaded."""
 
     path: Operational[str] = Field(min_length=1)
     """A local folder, or an id on the hub; what is found there is in the identity."""
@@ -206,7 +108,23 @@ class CheckpointComponent(Component):
 
     @cached_property
     def source(self) -> Source:
-        return find_source(self.path, self.revision)
+        """Where it is.
+
+        Raises:
+            ConfigError: neither here nor on the hub, or a folder without files.
+        """
+        source = find_source(self.path, self.revision)
+        if source.folder is not None and not _files(source.folder):
+            raise ConfigError(f"{self.path!r} holds no files; put the checkpoint there, or correct path")
+        return source
+
+    def weights(self) -> dict[str, Any]:
+        """The commit, or the SHA-256 of every file that a loader may read."""
+        folder, repository, commit = self.source
+        if folder is None:
+            return {"repository": repository, "commit": commit}
+        files = {path.relative_to(folder).as_posix(): remembered_sha256(path) for path in _files(folder)}
+        return {"files": len(files), "sha256": sha256_of(files)}
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -243,9 +161,9 @@ class CheckpointComponent(Component):
 
     def identity(self) -> dict[str, Any]:
         return {
-            "weights": self.source.identity(),
+            "weights": self.weights(),
             "device": self.torch_device.partition(":")[0],
-            "libraries": self.versions_of(*self.libraries),
+            "libraries": library_versions(*self.libraries, extra=self.extra),
         }
 
     @property
@@ -253,19 +171,6 @@ class CheckpointComponent(Component):
         if self.dtype == "float32" or self.batch_size == 1:
             return None
         return f"in {self.dtype}, the company in its batches of {self.batch_size} changes what comes out"
-
-    def versions_of(self, *libraries: str) -> dict[str, str]:
-        """Distribution name → installed version.
-
-        Raises:
-            MissingExtraError: one is not installed.
-        """
-        try:
-            return library_versions(*libraries)
-        except PackageNotFoundError as error:
-            raise MissingExtraError(
-                f"the library {error.name!r} is not installed; run: pip install 'driftledger[{self.extra}]'"
-            ) from None
 
     @cached_property
     def loaded(self) -> Any:
@@ -281,7 +186,8 @@ class CheckpointComponent(Component):
                     raise adapter_refused(f"{self.path!r:.200}")
                 if self.dtype == "float32":
                     import_extra("torch").backends.cudnn.allow_tf32 = False  # which has the digits of float16
-                return self.load(self.source)
+                with quietly(*self.loud):
+                    return self.load(self.source)
         except DriftledgerError:
             raise
         except (
@@ -314,12 +220,8 @@ def refuse_random(report: Mapping[str, Any], unused: str | None = None) -> None:
 
 @contextmanager
 def quietly(*libraries: str) -> Iterator[None]:
-    """Without progress bars, and without warnings of what is checked or recorded in another way.
-
-    Args:
-        libraries: those that log as transformers does, which is meant where none is named.
-    """
-    loggings = [import_extra(library).utils.logging for library in libraries or ("transformers",)]
+    """Without progress bars, and without warnings of what is checked or recorded in another way."""
+    loggings = [import_extra(library).utils.logging for library in libraries]
     before = [(logging, logging.get_verbosity(), logging.is_progress_bar_enabled()) for logging in loggings]
     for logging in loggings:
         logging.set_verbosity_error()

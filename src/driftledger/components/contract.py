@@ -12,7 +12,7 @@ from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.images import png_bytes
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, PromptUsage, Reply, Subject
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Subject
 
 TEXTS = (
     "A golden circle on a dark blue ground, a little left of the middle.",
@@ -50,21 +50,23 @@ def check_component(component: Component) -> list[str]:
     also alone, in another order and by a new component with the same settings; no call and an empty text give a result
     or a ``ValueError`` of one sentence. Each call of a service may cost money: all checks make about 20.
     """
-    anew = type(component).model_validate_json(component.model_dump_json())
-    found = []
-    if anew.fingerprint != component.fingerprint:
-        found.append("its settings, written as JSON and read again, have another fingerprint")
+    twin = type(component).model_validate_json(component.model_dump_json())
+    problems = []
+    if twin.fingerprint != component.fingerprint:
+        problems.append("its settings, written as JSON and read again, have another fingerprint")
     with TemporaryDirectory() as folder:
         tasks = [*_tasks(component, Path(folder))]
         if not tasks:
-            found.append(f"{type(component).__name__} has neither encode_images nor encode_texts")
+            problems.append(f"{type(component).__name__} has neither encode_images nor encode_texts")
         for task in tasks:
-            made = task.make(component, task.calls)
-            problems = [*_wrong(task.name, made, len(task.calls))]
-            found += problems or _repeated(task, made, component, anew)
+            results = task.make(component, task.calls)
+            if wrong := _wrong(task.name, results, len(task.calls)):
+                problems.append(wrong)
+                continue
+            problems += [*_repeated(task, results, component, twin)]
             for what, calls in {"no call": [], "an empty text": task.empty}.items():
-                found += [] if problems else _of_nothing(task, component, what, calls)
-    return found
+                problems += _of_nothing(task, component, what, calls)
+    return problems
 
 
 def _tasks(component: Component, folder: Path) -> Iterator[Task]:
@@ -76,81 +78,68 @@ def _tasks(component: Component, folder: Path) -> Iterator[Task]:
     if isinstance(component, Model):
         asked = []
         for number, (text, picture) in enumerate(zip((*QUESTIONS, ""), (*pictures, pictures[0]), strict=True)):
-            digest = sha256_bytes(png_bytes(picture))
-            (folder / f"{digest}.png").write_bytes(png_bytes(picture))
-            file = ImageFile(folder / f"{digest}.png", digest)
+            png = png_bytes(picture)
+            file = ImageFile(folder / f"{number}.png", sha256_bytes(png))
+            file.path.write_bytes(png)
             asked.append(Conversation.ask(text, file, Subject(f"probe-{number % 3}", 1)))
         yield Task("replies", asked[:3], asked[3:], lambda of, calls: of.respond(calls))
     elif isinstance(component, Generator):
+        prompts = [(text, 2**32 - 1 - number) for number, text in enumerate(TEXTS)]
         yield Task(
-            "images",
-            [(text, 2**32 - 1 - number) for number, text in enumerate(TEXTS)],
-            [("", 1)],
-            lambda of, calls: of.generate([prompt for prompt, _ in calls], [seed for _, seed in calls]),
+            "images", prompts, [("", 1)], lambda of, calls: of.generate([p for p, _ in calls], [s for _, s in calls])
         )
     elif isinstance(component, Encoder):
         if component.sees:
             yield Task("image vectors", pictures, [], lambda of, calls: of.encode_images(calls))
         if component.reads:
             yield Task("text vectors", TEXTS, [""], lambda of, calls: of.fitted(TEXTS).encode_texts(calls))
-            yield Task("readings", TEXTS, [""], lambda of, calls: of.fitted(TEXTS).read_texts(calls))
 
 
-def _wrong(name: str, made: Any, count: int) -> Iterator[str]:
-    """What is wrong with the form of results of ``count`` calls."""
+def _wrong(name: str, results: Any, count: int) -> str:
+    """What is wrong with the form of the results of ``count`` calls."""
     if name.endswith("vectors"):
-        if not isinstance(made, np.ndarray) or made.dtype != np.float32 or made.ndim != 2 or len(made) != count:
-            got = f"{made.dtype} {made.shape}" if isinstance(made, np.ndarray) else type(made).__name__
-            yield f"{name}: expected a float32 array, {count} × d, got {got}"
-    elif not isinstance(made, list | tuple) or len(made) != count:
-        got = str(len(made)) if isinstance(made, list | tuple) else type(made).__name__
-        yield f"{name}: expected {count} for {count} calls, got {got}"
-    else:
-        yield from (f"{name}: {problem}" for each in made if (problem := _form(name, each)))
-
-
-def _form(name: str, result: Any) -> str:
-    """What is wrong with one result."""
-    if name == "readings":
-        fits = isinstance(result, PromptUsage) and 0 <= result.read <= result.tokens
-        return "" if fits else f"expected a PromptUsage that read at most all tokens, got {result!r:.80}"
+        fits = isinstance(results, np.ndarray) and results.dtype == np.float32
+        if fits and results.ndim == 2 and len(results) == count:
+            return ""
+        got = f"{results.dtype} {results.shape}" if isinstance(results, np.ndarray) else type(results).__name__
+        return f"{name}: expected a float32 array, {count} × d, got {got}"
+    if not isinstance(results, list | tuple) or len(results) != count:
+        got = str(len(results)) if isinstance(results, list | tuple) else type(results).__name__
+        return f"{name}: expected {count} for {count} calls, got {got}"
     kind = Reply if name == "replies" else Generated
-    if not isinstance(result, kind) or not isinstance(result.outcome, Outcome):
-        return f"expected a {kind.__name__} with an Outcome, got {result!r:.80}"
-    if isinstance(result, Reply) and not isinstance(result.text, str):
-        return f"expected a text, got {result.text!r:.80}"
-    image = result.image if isinstance(result, Generated) else None
-    if image is not None and (not isinstance(image, Image.Image) or image.mode != "RGB"):
-        return f"expected a PIL image of mode RGB, got {getattr(image, 'mode', type(image).__name__)}"
-    if isinstance(result, Generated) and image is None and result.outcome.goes_on:
-        return f"expected an image with the outcome {result.outcome}"
-    missing = result.outcome is Outcome.FAILED and not result.error
-    return "expected an error beside the outcome failed" if missing else ""
+    for result in results:
+        if not isinstance(result, kind) or not isinstance(result.outcome, Outcome):
+            return f"{name}: expected a {kind.__name__} with an Outcome, got {result!r:.80}"
+        if isinstance(result, Reply) and not isinstance(result.text, str):
+            return f"{name}: expected a text, got {result.text!r:.80}"
+        image = result.image if isinstance(result, Generated) and result.outcome.goes_on else None
+        if isinstance(result, Generated) and result.outcome.goes_on and getattr(image, "mode", None) != "RGB":
+            return f"{name}: expected a PIL image of mode RGB, got {getattr(image, 'mode', type(image).__name__)}"
+        if result.outcome is Outcome.FAILED and not result.error:
+            return f"{name}: expected an error beside the outcome failed"
+    return ""
 
 
-def _repeated(task: Task, made: Any, component: Component, anew: Component) -> Iterator[str]:
+def _repeated(task: Task, results: Any, component: Component, twin: Component) -> Iterator[str]:
     """Check that results say something, and that the same calls give them again in all ways."""
-    if isinstance(made, np.ndarray):
-        if not np.isfinite(made).all():
+    if isinstance(results, np.ndarray):
+        if not np.isfinite(results).all():
             yield f"{task.name} hold NaN or infinity"
-        elif not made.any(axis=1).all():
-            yield f"{task.name} of {int((~made.any(axis=1)).sum())} of {len(made)} calls are all zero"
-    elif all(getattr(each, "outcome", None) is Outcome.FAILED for each in made):
-        yield f"every call failed: {made[0].error}"
+        elif not results.any(axis=1).all():
+            yield f"{task.name} of {int((~results.any(axis=1)).sum())} of {len(results)} calls are all zero"
+    elif all(each.outcome is Outcome.FAILED for each in results):
+        yield f"every call failed: {results[0].error}"
     if component.unrepeatable:
         return
-    turned = task.make(component, task.calls[::-1])
     again = {
-        "made again": task.make(component, task.calls),
-        "made by a new component with the same settings": task.make(anew, task.calls),
+        "are made again": task.make(component, task.calls),
+        "are made by a new component with the same settings": task.make(twin, task.calls),
+        "are asked for in reversed order": task.make(component, task.calls[::-1])[::-1],
+        "are each made alone": [task.make(component, [call])[0] for call in task.calls],
     }
-    again = {f"differ when they are {how}": results for how, results in again.items()}
-    again["differ when each call is made alone"] = [task.make(component, [call])[0] for call in task.calls]
-    for how, results in again.items():
-        if count := sum(not _same(*pair) for pair in zip(made, results, strict=True)):
-            yield f"{count} of {len(made)} {task.name} {how}"
-    if not all(_same(*pair) for pair in zip(made, turned[::-1], strict=True)):
-        yield f"{task.name} do not come in the order of the calls"
+    for how, others in again.items():
+        if count := sum(not _same(*pair) for pair in zip(results, others, strict=True)):
+            yield f"{count} of {len(results)} {task.name} differ when they {how}"
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -161,20 +150,15 @@ def _same(one: Any, other: Any) -> bool:
             return one.image is other.image and one.outcome == other.outcome
         pixels, others = (np.asarray(each.image, np.int16) for each in (one, other))
         return bool(np.abs(pixels - others).max() <= PIXEL_TOLERANCE)
-    if isinstance(one, np.ndarray):
-        length = max(np.linalg.norm(one), np.linalg.norm(other))
-        return bool(one.shape == other.shape and np.linalg.norm(one - other) <= VECTOR_TOLERANCE * length)
-    return bool(one == other)
+    return bool(np.linalg.norm(one - other) <= VECTOR_TOLERANCE * max(np.linalg.norm(one), np.linalg.norm(other)))
 
 
-def _of_nothing(task: Task, component: Component, what: str, calls: Sequence[Any]) -> Iterator[str]:
+def _of_nothing(task: Task, component: Component, what: str, calls: Sequence[Any]) -> list[str]:
     """Check that no call at all, and an empty text, are answered or refused in one sentence."""
     try:
-        made = task.make(component, calls)
+        wrong = _wrong(task.name, task.make(component, calls), len(calls))
     except (DriftledgerError, ValueError) as error:
-        if len(str(error).strip().splitlines()) != 1:
-            yield f"{task.name} of {what}: expected one sentence, got {type(error).__name__}: {error}"
+        wrong = "" if len(str(error).strip().splitlines()) == 1 else f"{task.name}: expected one sentence, got {error}"
     except Exception as error:
-        yield f"{task.name} of {what}: expected a ValueError, got {type(error).__name__}: {error}"
-    else:
-        yield from (f"{each} (of {what})" for each in _wrong(task.name, made, len(calls)))
+        wrong = f"{task.name}: expected a ValueError, got {type(error).__name__}: {error}"
+    return [f"{wrong} (of {what})"] if wrong else []

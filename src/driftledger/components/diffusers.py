@@ -1,6 +1,7 @@
 """Text-to-image checkpoints in the layout of diffusers: Stable Diffusion, SDXL, SD3, FLUX and their kin."""
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from inspect import isclass, signature
@@ -15,7 +16,6 @@ from driftledger.components.base import Generator, Operational
 from driftledger.components.checkpoints import (
     ADAPTER,
     CheckpointComponent,
-    Source,
     adapter_refused,
     memory_guard,
     quietly,
@@ -25,9 +25,7 @@ from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.images import ENCODING
 from driftledger.core.registry import import_extra
 from driftledger.core.types import Generated, Outcome, PromptUsage
-
-_LOUD = ("diffusers", "transformers")
-"""They warn of what a record says: a prompt cut off, an image flagged."""
+from driftledger.data.hub import Source
 
 
 class PromptReader:
@@ -41,6 +39,10 @@ class PromptReader:
         base = import_extra("transformers").PreTrainedTokenizerBase
         parts = [getattr(part, "tokenizer", part) for part in pipeline.components.values()]
         self.tokenizers = [part for part in parts if isinstance(part, base)]
+        tokens = {token.strip() for tokenizer in self.tokenizers for token in tokenizer.all_special_tokens}
+        # SDXL's second tokenizer pads with "!". T5's reads full-width letters as it reads plain ones.
+        spelled = ["".join(map(_either_width, token)) for token in sorted(tokens, key=len, reverse=True) if token[1:]]
+        self._control = re.compile("|".join(spelled) or "(?!)", re.IGNORECASE)
         self.tower = None if hasattr(pipeline, "_text_preprocessing") else self._longest(pipeline)
         """The tokenizer of the tower that reads the most, and how many of a prompt's own tokens it is given; None where
         a pipeline rewrites prompts before it reads them (PixArt, Sana), or reads them by other means than CLIP and
@@ -77,34 +79,13 @@ class PromptReader:
 
     def harmless(self, prompt: str) -> str:
         """The prompt with a space inside whatever a tokenizer would take for a control token: ``< /s>``; a lone
-        surrogate, which no tokenizer takes, becomes a question mark.
-
-        A tokenizer that is not backed by the Rust library does not say where it found one, and is not asked.
-        """
+        surrogate, which no tokenizer takes, becomes a question mark."""
         prompt = prompt.encode("utf-8", "replace").decode()
-        for tokenizer in self.tokenizers:
-            if tokenizer.is_fast:
-                prompt = _broken_up(prompt, tokenizer)
-        return prompt
+        return self._control.sub(lambda match: f"{match[0][0]} {match[0][1:]}", prompt)
 
 
-def _broken_up(prompt: str, tokenizer: Any) -> str:
-    """Put a space after the first character of each control token. By tokens and not by characters, since a tokenizer
-    may normalise: T5's reads a full-width ``＜/s＞`` as its end too."""
-    unknown = {tokenizer.unk_token_id} - {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
-    control = set(tokenizer.all_special_ids) - unknown
-    for _ in range(8):  # one is enough but for tokens that overlap; hostile text must not keep a run busy for ever
-        read = tokenizer(prompt, add_special_tokens=False, return_offsets_mapping=True)
-        spots = set()
-        for number, (start, end) in zip(read.input_ids, read.offset_mapping, strict=True):
-            said = prompt[start:end].lstrip()
-            if number in control and len(said.rstrip()) > 1:  # SDXL's second tokenizer pads with "!"
-                spots.add(end - len(said) + 1)
-        for spot in sorted(spots, reverse=True):
-            prompt = f"{prompt[:spot]} {prompt[spot:]}"
-        if not spots:
-            break
-    return prompt
+def _either_width(letter: str) -> str:
+    return f"[{re.escape(letter)}{chr(ord(letter) + 0xFEE0)}]" if "!" <= letter <= "~" else re.escape(letter)
 
 
 class _Ready(NamedTuple):
@@ -121,6 +102,8 @@ class Diffusers(CheckpointComponent, Generator):
     version: ClassVar[str] = "1"
     libraries: ClassVar[tuple[str, ...]] = ("torch", "diffusers", "transformers", "pillow")
     extra: ClassVar[str] = "diffusers"
+    loud: ClassVar[tuple[str, ...]] = ("diffusers", "transformers")
+    """They warn of what a record says: a prompt cut off, an image flagged."""
 
     steps: int | None = Field(default=None, ge=1, le=1000)
     """Denoising steps."""
@@ -156,7 +139,7 @@ class Diffusers(CheckpointComponent, Generator):
         if not prompts:
             return []
         ready = self.loaded
-        with memory_guard(self.path), quietly(*_LOUD):
+        with memory_guard(self.path), quietly(*self.loud):
             texts = [ready.reader.harmless(prompt) for prompt in prompts]
             readings = [ready.reader.reading(text) for text in texts]
             drawn = self._draw(ready, texts, seeds)
@@ -208,11 +191,9 @@ class Diffusers(CheckpointComponent, Generator):
         folder = source.folder or Path(
             diffusers.DiffusionPipeline.download(source.repository, revision=revision, **arguments, **self._without)
         )
-        with quietly(*_LOUD):
-            parts = {name: self._whole(folder, name, *where) for name, where in self._index.items() if where[0]}
-            given = {name: part for name, part in parts.items() if part is not None} | self._without
-            pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(folder, **arguments, **given)
-            return self._prepared(pipeline)
+        parts = {name: self._whole(folder, name, *where) for name, where in self._index.items() if where[0]}
+        given = {name: part for name, part in parts.items() if part is not None} | self._without
+        return self._prepared(diffusers.AutoPipelineForText2Image.from_pretrained(folder, **arguments, **given))
 
     def _whole(self, folder: Path, name: str, library: str, class_name: str) -> Any:
         """A part that has weights, with all of them: pipelines only warn where some are missing."""
@@ -310,7 +291,7 @@ class Diffusers(CheckpointComponent, Generator):
         """One that the settings ask for, from the configuration of the checkpoint's own."""
         diffusers = import_extra("diffusers")
         name, config = self._scheduler_config
-        with quietly(*_LOUD):
+        with quietly(*self.loud):
             found = getattr(diffusers, name).from_config(config).compatibles
             fitting = {one.__name__: one for one in found if issubclass(one, diffusers.SchedulerMixin)}
             if self.scheduler not in fitting:

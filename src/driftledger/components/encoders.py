@@ -10,17 +10,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from PIL import Image
-from pydantic import Field, model_validator
 
 from driftledger.components.base import Encoder, library_versions
 from driftledger.components.checkpoints import (
     REPORTING,
     CheckpointComponent,
-    Source,
     memory_guard,
     quietly,
     refuse_random,
@@ -29,6 +27,7 @@ from driftledger.components.checkpoints import (
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32, PromptUsage
+from driftledger.data.hub import Source
 
 
 class Tower(NamedTuple):
@@ -41,6 +40,8 @@ class Tower(NamedTuple):
 
 class TorchEncoder(CheckpointComponent, Encoder):
     """An encoder whose features are tensors."""
+
+    loud: ClassVar[tuple[str, ...]] = ("transformers",)
 
     @contextmanager
     def forward_pass(self, given: Sequence[Any]) -> Iterator[None]:
@@ -91,19 +92,18 @@ class TransformersEncoder(TorchEncoder):
 
     def load(self, source: Source) -> Tower:
         transformers = import_extra("transformers")
-        with quietly():
-            config = transformers.AutoConfig.from_pretrained(source.location, **self.hub_arguments)
-            if config.model_type not in self.model_types:
-                valid = " or ".join(self.model_types)
-                raise ValueError(f"it holds a {config.model_type!r} model, and {self.provider} reads {valid}")
-            model, report = transformers.AutoModel.from_pretrained(
-                source.location, **REPORTING, **self.weight_arguments, **self.model_arguments
-            )
-            refuse_random(report)
-            process = transformers.AutoImageProcessor.from_pretrained(
-                source.location, backend=self.image_backend, **self.hub_arguments
-            )
-            return Tower(model.to(self.torch_device).eval(), process)
+        config = transformers.AutoConfig.from_pretrained(source.location, **self.hub_arguments)
+        if config.model_type not in self.model_types:
+            valid = " or ".join(self.model_types)
+            raise ValueError(f"it holds a {config.model_type!r} model, and {self.provider} reads {valid}")
+        model, report = transformers.AutoModel.from_pretrained(
+            source.location, **REPORTING, **self.weight_arguments, **self.model_arguments
+        )
+        refuse_random(report)
+        process = transformers.AutoImageProcessor.from_pretrained(
+            source.location, backend=self.image_backend, **self.hub_arguments
+        )
+        return Tower(model.to(self.torch_device).eval(), process)
 
     def look(self, model: Any, pixels: Any) -> Any:
         """The n×d features of preprocessed images, n×3×H×W: the class token after the last layer norm."""
@@ -149,10 +149,9 @@ class CLIP(TransformersEncoder):
 
     def load(self, source: Source) -> Tower:
         tower = super().load(source)
-        with quietly():
-            tokenizer = import_extra("transformers").AutoTokenizer.from_pretrained(
-                source.location, split_special_tokens=True, padding_side="right", **self.hub_arguments
-            )
+        tokenizer = import_extra("transformers").AutoTokenizer.from_pretrained(
+            source.location, split_special_tokens=True, padding_side="right", **self.hub_arguments
+        )
         # The model takes a text's features at its end token; where it finds none, all texts would be the same.
         ids, end = tokenizer("a").input_ids, tower.model.config.text_config.eos_token_id
         end = max(ids) if end == 2 else end  # in old configurations: transformers then takes the highest token
@@ -194,8 +193,7 @@ _SAFE = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")
 class OpenCLIP(TorchEncoder):
     """A CLIP of open_clip: the projected features of both towers, not normalised, with its own preprocessing.
 
-    ``path`` is a folder with ``open_clip_config.json``, or a repository of the hub with one. With ``architecture`` and
-    ``weights`` it needs no configuration, and images are prepared as for OpenAI's CLIP.
+    ``path`` is a folder with ``open_clip_config.json``, or a repository of the hub with one.
     """
 
     provider: ClassVar[str] = "open_clip"
@@ -208,43 +206,26 @@ class OpenCLIP(TorchEncoder):
     )
     extra: ClassVar[str] = "open_clip"
 
-    architecture: str | None = Field(default=None, pattern=r"^[\w.+-]+$")
-    """One of open_clip's own, such as ``ViT-B-32``; weights of OpenAI need those that end in ``-quickgelu``."""
-    weights: str | None = Field(default=None, pattern=r"^[\w.+-]+$")
-    """The file in the folder that holds the weights of ``architecture``."""
-
-    @model_validator(mode="after")
-    def _both_or_none(self) -> Self:
-        if (self.architecture is None) != (self.weights is None):
-            raise ValueError("architecture and weights belong together; set both, or none for open_clip_config.json")
-        return self
-
     def load(self, source: Source) -> Tower:
         open_clip = import_extra("open_clip")
         # The hub's repositories hold the same weights in formats of other libraries too.
         pickled = ["open_clip_pytorch_model.bin"] if self.allow_pickle else []
-        files = [self.weights] if self.weights else [*_SAFE, *pickled]
-        with quietly():
-            folder = source.local(["*.json", "*.txt", "*.model", *files])
-            # open_clip itself decides what it loads, and takes a pickle where one is all that there is.
-            is_safe = any((folder / name).is_file() for name in _SAFE)
-            loadable = [self.weights] if self.weights else [] if is_safe else [file.name for file in folder.iterdir()]
-            for name in loadable:
-                if (name == self.weights and not name.endswith(".safetensors")) or name.endswith((".bin", ".pth")):
-                    self.refuse_pickle(name, _SAFE[0])
-            architecture = self.architecture or f"local-dir:{folder}"
-            model, process = open_clip.create_model_from_pretrained(
-                architecture,
-                str(folder / self.weights) if self.weights else None,
-                precision={"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}[self.dtype],
-                device=self.torch_device,
-            )
-            text = (
-                (open_clip.get_model_config(self.architecture) or {}).get("text_cfg", {}) if self.architecture else {}
-            )
-            elsewhere = "hf_tokenizer_name" in text or "siglip" in (self.architecture or "").lower()
-            tokenizer = None if elsewhere else plain(open_clip.get_tokenizer(architecture))
-            return Tower(model.eval(), process, tokenizer)
+        folder = source.local(["*.json", "*.txt", "*.model", *_SAFE, *pickled])
+        if not any((folder / name).is_file() for name in _SAFE):  # open_clip would take a pickle
+            for file in folder.iterdir():
+                if file.suffix in (".bin", ".pth"):
+                    self.refuse_pickle(file.name, _SAFE[0])
+        model, process = open_clip.create_model_from_pretrained(
+            f"local-dir:{folder}",
+            precision={"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}[self.dtype],
+            device=self.torch_device,
+        )
+        tokenizer = open_clip.get_tokenizer(f"local-dir:{folder}")
+        if getattr(tokenizer, "reduction_fn", None) is not None:
+            raise ValueError("its tokenizer drops words at random (reduction_mask)")
+        if (inner := getattr(tokenizer, "tokenizer", None)) is not None:
+            inner.split_special_tokens = True
+        return Tower(model.eval(), process, tokenizer)
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         torch, tower = import_extra("torch"), self.loaded
@@ -255,118 +236,33 @@ class OpenCLIP(TorchEncoder):
             )
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
-        model, tokenizer = self.loaded.model, self._tokenizer
+        model, tokenizer = self.loaded.model, self.loaded.tokenizer
         with self.forward_pass(texts):
-            tokens = tokenizer(well_formed(texts)).to(self.torch_device)
+            tokens = tokenizer(self._plain(texts)).to(self.torch_device)
             return as_features(model.encode_text(tokens, normalize=False))
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
-        tokenizer = self._tokenizer
+        tokenizer = self.loaded.tokenizer
         inner = getattr(tokenizer, "tokenizer", None)  # of transformers; open_clip's own has none
         if inner is None:
             around = 2
-            counts = [len(tokenizer.encode(text)) for text in well_formed(texts)]
+            counts = [len(tokenizer.encode(text)) for text in self._plain(texts)]
         else:
             around = 3 if tokenizer.tokenizer_mode == "clips" else int(inner.num_special_tokens_to_add())
             clean = [tokenizer.clean_fn(text) for text in well_formed(texts)]
             counts = [len(inner(text, add_special_tokens=False, verbose=False).input_ids) for text in clean]
         return [PromptUsage(count, min(count, tokenizer.context_length - around)) for count in counts]
 
-    @property
-    def _tokenizer(self) -> Any:
-        if self.loaded.tokenizer is None:
-            raise ConfigError(
-                f"open_clip fetches the tokenizer of {self.architecture!r} from the network, at no fixed version; to "
-                "read texts, set no architecture and give a folder with open_clip_config.json and the tokenizer"
-            )
-        return self.loaded.tokenizer
-
-
-def plain(tokenizer: Any) -> Any:
-    """A tokenizer of open_clip, made to read a special token in a text as the characters it is spelled with."""
-    if getattr(tokenizer, "reduction_fn", None) is not None:
-        raise ValueError("its tokenizer drops words at random (reduction_mask)")
-    if (inner := getattr(tokenizer, "tokenizer", None)) is not None:
-        inner.split_special_tokens = True
-        return tokenizer
-    special = re.compile("|".join(re.escape(tokenizer.decoder[token]) for token in tokenizer.all_special_ids))
-    clean = tokenizer.clean_fn  # which can make special tokens: of &lt;end_of_text&gt;
-
-    def clean_plain(text: str) -> str:
-        text = special.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", clean(text))
-        return re.sub(r"\S{1000}", r"\g<0> ", text)  # its time grows with a word's square: 7 s for 20,000 letters
-
-    tokenizer.clean_fn = clean_plain
-    return tokenizer
-
-
-_CLIP_COLOURS = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
-COLOURS = {
-    "dino": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
-    "clip": _CLIP_COLOURS,
-    "open_clip": _CLIP_COLOURS,
-}
-"""Part of DreamSim, in the order of its features → mean and deviation that its pixels are brought to."""
-
-
-class DreamSim(TorchEncoder):
-    """DreamSim: three vision transformers tuned on people's judgements of which of two images is more like a third.
-
-    Source: Fu, Tamir, Sundaram et al., "DreamSim: Learning New Dimensions of Human Visual Similarity using Synthetic
-    Data", and ``dreamsim/model.py`` (ssundaram21/dreamsim on GitHub at 077b557): the class token of DINO's last block
-    before its norm, and the projected embeddings of CLIP and of OpenCLIP, one behind the other, brought to length one
-    and centred. The distance is 1 minus the cosine of two such vectors; this program takes the cosine.
-
-    ``path`` is a folder with three checkpoints of transformers: ``dino`` (a ViT), ``clip`` and ``open_clip`` (image
-    towers of CLIP with their projection), into whose weights is merged what DreamSim's training added (LoRA). Images
-    are squeezed to each tower's size by Pillow's bicubic filter; the checkpoints' own image processors are not used.
-    """
-
-    provider: ClassVar[str] = "dreamsim"
-    version: ClassVar[str] = "1"
-    frechet_name: ClassVar[str] = "frechet_dreamsim"
-    libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "pillow")
-
-    def load(self, source: Source) -> dict[str, Any]:
-        transformers = import_extra("transformers")
-        folder, parts = source.local([f"{name}/*" for name in COLOURS]), {}
-        for name in COLOURS:
-            if not (folder / name).is_dir():
-                raise ValueError(f"it has no folder {name}; DreamSim is of three: {', '.join(COLOURS)}")
-            kind, more = transformers.CLIPVisionModelWithProjection, {}
-            if name == "dino":
-                kind, more = transformers.ViTModel, {"add_pooling_layer": False}
-            with quietly():
-                arguments = self.weight_arguments | {"revision": None} | more
-                model, report = kind.from_pretrained(str(folder / name), **REPORTING, **arguments)
-            refuse_random(report)
-            parts[name] = model.to(self.torch_device).eval()
-        return parts
-
-    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
-        torch = import_extra("torch")
-        with self.forward_pass(images):
-            parts = [self._look(name, model, images) for name, model in self.loaded.items()]
-            whole = torch.cat([part.float() for part in parts], dim=-1)
-            whole = whole / whole.norm(dim=-1, keepdim=True)
-            return as_features(whole - whole.mean(dim=-1, keepdim=True))
-
-    def _look(self, name: str, model: Any, images: Sequence[Image.Image]) -> Any:
-        mean, std = (np.array(each, np.float32) for each in COLOURS[name])
-        size = (model.config.image_size, model.config.image_size)
-        resized = [image.convert("RGB").resize(size, Image.Resampling.BICUBIC) for image in images]
-        values = np.stack([(np.asarray(each, np.float32) / 255 - mean) / std for each in resized])
-        pixels = import_extra("torch").from_numpy(values.transpose(0, 3, 1, 2).copy())
-        pixels = pixels.to(self.torch_device, self.torch_dtype)
-        if name != "dino":
-            return model(pixel_values=pixels).image_embeds
-        given: list[Any] = []  # the class token as the last block leaves it: what the model gives is past its norm
-        hook = model.layernorm.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0]))
-        try:
-            model(pixel_values=pixels)
-        finally:
-            hook.remove()
-        return given[0][:, 0]
+    def _plain(self, texts: Sequence[str]) -> list[str]:
+        """Texts in which open_clip's own tokenizer finds no special token, also after it has undone HTML in them."""
+        tokenizer, texts = self.loaded.tokenizer, well_formed(texts)
+        if hasattr(tokenizer, "tokenizer"):
+            return texts
+        special = re.compile("|".join(re.escape(tokenizer.decoder[token]) for token in tokenizer.all_special_ids))
+        spaced = [
+            special.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", tokenizer.clean_fn(each)) for each in texts
+        ]
+        return [re.sub(r"\S{1000}", r"\g<0> ", text) for text in spaced]  # its time grows with a word's square
 
 
 INCEPTION_FILE = "inception-2015-12-05.pt"
@@ -392,11 +288,9 @@ class Inception(TorchEncoder):
 
     dtype: Literal["float32"] = "float32"
 
-    def identity(self) -> dict[str, Any]:
-        found = super().identity()
-        if self.source.folder is None:
-            return found
-        return found | {"weights": {"sha256": remembered_sha256(self._file(self.source.folder))}}
+    def weights(self) -> dict[str, Any]:
+        folder = self.source.folder
+        return super().weights() if folder is None else {"sha256": remembered_sha256(self._file(folder))}
 
     def load(self, source: Source) -> Tower:
         torchscript = import_extra("cleanfid.inception_torchscript")
@@ -441,33 +335,30 @@ class Sentence(TorchEncoder):
         code = arguments.pop("trust_remote_code")
         del arguments["revision"]  # of the hub; what is loaded is a folder
         patterns = ["*.json", "*.txt", "*.model", "*.safetensors", *(["*.py"] if code else [])]
-        with quietly():
-            folder = source.local([*patterns, *(["*pytorch_model.bin"] if self.allow_pickle else [])])
-            if not (folder / "modules.json").is_file():  # it would pool by mean what says nothing of pooling
-                raise ConfigError(
-                    f"{self.path!r:.200} holds no modules.json; give a checkpoint of sentence-transformers"
-                )
-            for file in sorted(folder.rglob("pytorch_model.bin")):
-                if not any(file.parent.glob("model*.safetensors")):
-                    self.refuse_pickle(file.relative_to(folder).as_posix(), "model.safetensors")
-            model = library.SentenceTransformer(
-                str(folder),
-                device=self.torch_device,
-                trust_remote_code=code,
-                local_files_only=True,
-                model_kwargs=arguments | {"ignore_mismatched_sizes": True},
-                processor_kwargs={"split_special_tokens": True},
-            )
-            network = model.transformers_model
-            if network is None or not hasattr(model.tokenizer, "split_special_tokens"):
-                raise ValueError("its first module is no transformer with a tokenizer of transformers")
-            # transformers says which weights were missing, and sentence-transformers does not pass it on.
-            first = json.loads((folder / "modules.json").read_text(encoding="utf-8"))[0]["path"]
-            _, report = type(network).from_pretrained(
-                folder / first, config=network.config, device_map="meta", **REPORTING, **arguments
-            )
-            refuse_random(report, unused="pooler")
-            return model.eval()
+        folder = source.local([*patterns, *(["*pytorch_model.bin"] if self.allow_pickle else [])])
+        if not (folder / "modules.json").is_file():  # it would pool by mean what says nothing of pooling
+            raise ConfigError(f"{self.path!r:.200} holds no modules.json; give a checkpoint of sentence-transformers")
+        for file in sorted(folder.rglob("pytorch_model.bin")):
+            if not any(file.parent.glob("model*.safetensors")):
+                self.refuse_pickle(file.relative_to(folder).as_posix(), "model.safetensors")
+        model = library.SentenceTransformer(
+            str(folder),
+            device=self.torch_device,
+            trust_remote_code=code,
+            local_files_only=True,
+            model_kwargs=arguments | {"ignore_mismatched_sizes": True},
+            processor_kwargs={"split_special_tokens": True},
+        )
+        network = model.transformers_model
+        if network is None or not hasattr(model.tokenizer, "split_special_tokens"):
+            raise ValueError("its first module is no transformer with a tokenizer of transformers")
+        # transformers says which weights were missing, and sentence-transformers does not pass it on.
+        first = json.loads((folder / "modules.json").read_text(encoding="utf-8"))[0]["path"]
+        _, report = type(network).from_pretrained(
+            folder / first, config=network.config, device_map="meta", **REPORTING, **arguments
+        )
+        refuse_random(report, unused="pooler")
+        return model.eval()
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         with self.forward_pass(texts):
@@ -483,7 +374,7 @@ class Sentence(TorchEncoder):
             given = model.preprocess([text], prompt=prompt, processing_kwargs={"text": {"truncation": cut}})
             return len(given["input_ids"][0])
 
-        with quietly():
+        with quietly(*self.loud):
             added = length("", cut=False)
             return [
                 PromptUsage(length(text, cut=False) - added, length(text, cut=True) - added)

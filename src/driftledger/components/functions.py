@@ -25,8 +25,6 @@ from driftledger.core.registry import LONGEST, Provided, import_place, place_of
 from driftledger.core.types import Conversation, Float32, Generated, ImageFile, PromptUsage, Reply
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
 
-Made = TypeVar("Made", bound=Provided)
-
 _NUMBERS = itertools.count(1)
 
 
@@ -46,6 +44,9 @@ class _OfFunctions(Provided, ABC):
         """What one of the functions makes of something, with the settings that it takes."""
         fn = self.functions[name]
         return fn(*given, **{setting: getattr(self, setting) for setting in _settings_of(fn)})
+
+
+Made = TypeVar("Made", bound=_OfFunctions)
 
 
 class _Component(_OfFunctions, Component, ABC):
@@ -222,19 +223,18 @@ def _made(base: type[Made], functions: dict[str, Callable[..., Any]], members: d
     for fn in functions.values():
         hints |= get_type_hints(fn, include_extras=True)
         settings |= _settings_of(fn)
-    if taken := sorted(name for name in settings if hasattr(base, name) or name in base.model_fields):
+    if taken := sorted(setting for setting in settings if hasattr(base, setting) or setting in base.model_fields):
         raise ConfigError(f"{first.__qualname__}: a setting cannot be called {taken[0]!r}; rename the argument")
-    variables = {"functions": functions, "number": next(_NUMBERS), **members}
     space = {
         "__module__": first.__module__,
         "__qualname__": first.__qualname__[:LONGEST],
         "__doc__": first.__doc__,
-        "__annotations__": {name: hints.get(name, Any) for name in settings}
-        | {name: ClassVar[Any] for name in variables if not name.startswith(("encode_", "read_"))},
-        **{name: default for name, default in settings.items() if default is not Parameter.empty},
-        **variables,
+        "__annotations__": {setting: hints.get(setting, Any) for setting in settings},
+        **{setting: default for setting, default in settings.items() if default is not Parameter.empty},
+        **members,
     }
     made: type[Made] = type(base)(first.__name__, (base,), space)  # type: ignore[misc]
+    made.functions, made.number = functions, next(_NUMBERS)
     return made
 
 

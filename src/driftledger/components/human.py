@@ -177,29 +177,25 @@ class Pending(NamedTuple):
     """Who is asked, if not anyone."""
 
 
-class AnswerSheetSummary(NamedTuple):
-    """How many images wait for a description, and how many rows have one, both for the annotator asked about."""
-
-    to_fill_in: int
-    filled_in: int
-
-
-def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None, prompt: str) -> AnswerSheetSummary:
+def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None, prompt: str) -> tuple[int, int]:
     """Write the folder that people work in, or add to the one that is there.
 
     ``sheet.csv`` gets a row for each pending image that has none yet, by ``annotator`` if one is named, otherwise by
     whoever is asked for that image, or by anyone; what it holds stays, its separator and columns of its own included.
-    Beside it are the images, a page that shows those that still wait, and the instructions. A second call with the
-    same arguments changes nothing.
+    Beside it are the images and a page with instructions that shows those that still wait. A second call with the same
+    arguments changes nothing.
 
     Args:
         prompt: what the models are asked, word for word.
+
+    Returns:
+        How many images wait for a description, and how many rows have one, both for the annotator asked about.
 
     Raises:
         ConfigError: the sheet that is there cannot be read; it stays as it is.
         DataError: a sample's id is no safe file name, or what is to be written is a link out of the folder.
     """
-    for written in (SHEET, "images", "index.html", "instructions.txt"):
+    for written in (SHEET, "images", "index.html"):
         if leads_out(folder / written, folder):
             raise DataError(f"{folder / written} is a link out of its folder; remove it")
     for subject, *_ in pending:
@@ -225,16 +221,15 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
             missing.append(
                 {"sample": subject.sample, "t": str(subject.t), "image": name, "annotator": each.annotator or annotator}
             )
-    _write(folder / "index.html", _page(waiting, prompt))
     who = "your name" if any(each.annotator for each in pending) else annotator and f'"{annotator}"'
-    _write(folder / "instructions.txt", _instructions(prompt, who))
+    _write(folder / "index.html", _page(waiting, prompt, who))
     if missing or not path.exists():
         columns = column_names(sheet.head)
         new = [column for column in COLUMNS if column not in columns]
         rows = [row + [""] * len(new) for row in sheet.rows]
         rows += [[cells.get(column) or "" for column in [*columns, *new]] for cells in missing]
         _write(path, table_text(sheet.head + new, rows, sheet.separator))
-    return AnswerSheetSummary(len(waiting), sum(1 for entry in mine if entry.text))
+    return len(waiting), sum(1 for entry in mine if entry.text)
 
 
 def _write(path: Path, text: str) -> None:
@@ -243,40 +238,31 @@ def _write(path: Path, text: str) -> None:
         write_bytes(path, data)
 
 
-def _instructions(prompt: str, who: str | None) -> str:
-    anyone = 'Put your name or initials into the column "annotator", spelt the same in every row.'
-    someone = f'Fill in the rows with {who} in the column "annotator".'
-    return f"""\
-index.html shows every image that waits for a description, with its sample and t. Write the description into {SHEET},
-into the column "text" of the row with that sample and t. The task is the one the models get, word for word:
-
----
-{prompt}
----
-
-- Describe what you see in the image, without searching for it and without help from a program.
-- {anyone if who is None else someone}
-- Leave the columns "sample", "t" and "image" as they are: they say which image a text is about.
-- Line breaks inside a cell are fine. A ' at the start of a cell keeps a spreadsheet from taking it for a formula or a
-  number; it is no part of the text.
-- Save as CSV in UTF-8, with commas, semicolons or tabs. If a spreadsheet shows each row in one cell, import the file
-  with a comma as separator.
-"""
-
-
-def _page(waiting: dict[str, Subject], prompt: str) -> str:
+def _page(waiting: dict[str, Subject], prompt: str, who: str | None) -> str:
     figures = "\n".join(
         f"<figure><figcaption><b>{html.escape(subject.sample)}</b>, t = {subject.t}</figcaption>"
         f'<img src="{html.escape(name)}" alt="" loading="lazy"></figure>'
         for name, subject in waiting.items()
     )
+    anyone = "Put your name or initials into the column <b>annotator</b>, spelt the same in every row."
+    someone = f"Fill in the rows with {html.escape(who or '')} in the column <b>annotator</b>."
     return f"""\
 <!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Images to describe</title>
 <style>img {{ max-width: 100%; max-height: 90vh }} pre {{ white-space: pre-wrap }}</style>
 <h1>Images to describe: {len(waiting)}</h1>
-<p>Write into {SHEET}, as instructions.txt says:</p>
+<p>Write the description of each image into {SHEET}, into the column <b>text</b> of the row with its sample and t. The
+task is the one the models get, word for word:</p>
 <pre>{html.escape(prompt)}</pre>
+<ul>
+<li>Describe what you see in the image, without searching for it and without help from a program.</li>
+<li>{anyone if who is None else someone}</li>
+<li>Leave the columns <b>sample</b>, <b>t</b> and <b>image</b> as they are: they say which image a text is about.</li>
+<li>Line breaks inside a cell are fine. A ' at the start of a cell keeps a spreadsheet from taking it for a formula or a
+number; it is no part of the text.</li>
+<li>Save as CSV in UTF-8, with commas, semicolons or tabs. If a spreadsheet shows each row in one cell, import the file
+with a comma as separator.</li>
+</ul>
 {figures}
 </html>
 """

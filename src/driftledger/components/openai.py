@@ -10,25 +10,18 @@ import binascii
 import math
 import os
 import re
-from collections.abc import AsyncIterator, Mapping
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
-from PIL import Image
 from pydantic import Field, JsonValue, model_validator
 from pydantic_core import from_json
 
 from driftledger.components.base import Operational
-from driftledger.components.service import (
-    OneImage,
-    OneReply,
-    RemoteComponent,
-    RemoteGenerator,
-    RemoteModel,
-    TransientError,
-)
+from driftledger.components.service import RemoteComponent, RemoteGenerator, RemoteModel, TransientError
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, DataError, ServiceError
 from driftledger.core.images import MOST_PIXELS
@@ -89,6 +82,9 @@ class OpenAIComponent(RemoteComponent):
 
     reserved: ClassVar[frozenset[str]] = frozenset({"model", "n", "stream"})
     """Fields of a request that ``extra`` must not hold: they have a setting, or are the provider's own."""
+    path: ClassVar[str]
+    needed: ClassVar[str]
+    """The list in an answer that holds what was asked for."""
 
     model: str = Field(min_length=1)
     """The pinned name, e.g. ``gpt-4o-2024-08-06``; an alias such as ``gpt-4o`` stands for another model some day."""
@@ -153,9 +149,28 @@ class OpenAIComponent(RemoteComponent):
             del found["settings"]["base_url"]
         return found
 
+    @abstractmethod
+    def body_of(self, *given: Any) -> dict[str, Any]:
+        """The request of a call."""
+
+    @abstractmethod
+    async def read(self, answer: Any, service: "Service", *given: Any) -> Any:
+        """What a service's answer becomes: a reply or an image, with its outcome.
+
+        Raises:
+            TransientError: it is not a whole answer.
+        """
+
+    async def ask(self, service: "Service", *given: Any) -> Any:
+        """Make one attempt at one call."""
+        try:
+            answer = await service.post(self.path, self.body_of(*given), self.needed)
+        except Rejected as error:
+            return self.nothing(error.outcome, str(error), error.usage)
+        return await self.read(answer, service, *given)
+
     @asynccontextmanager
-    async def service(self) -> "AsyncIterator[Service]":
-        """A client of the server, open for as long as the context lasts."""
+    async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
         openai = import_extra("openai")
         import httpx2
 
@@ -181,7 +196,7 @@ class OpenAIComponent(RemoteComponent):
         client.organization = client.project = None
         client._custom_headers = {}
         async with client:
-            yield Service(client, f"{self.title} at {self.host}", key, self.api_key_env)
+            yield partial(self.ask, Service(client, f"{self.title} at {self.host}", key, self.api_key_env))
 
 
 class Rejected(Exception):  # noqa: N818 - an answer, if an unwelcome one
@@ -315,6 +330,8 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
 
     provider: ClassVar[str] = "openai"
     version: ClassVar[str] = "1"
+    path: ClassVar[str] = "/chat/completions"
+    needed: ClassVar[str] = "choices"
     reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
         *("messages", "temperature", "seed", "max_tokens", "max_completion_tokens"),
         *("use_beam_search", "add_generation_prompt", "continue_final_message"),
@@ -339,19 +356,6 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     image_tokens: Operational[int] = Field(default=2000, ge=0)
     """What an image is assumed to take in estimates. 1024×1024 takes 765 with gpt-4o, 25,501 with gpt-4o-mini."""
 
-    @asynccontextmanager
-    async def connect(self) -> AsyncIterator[OneReply]:
-        async with self.service() as service:
-
-            async def reply(conversation: Conversation) -> Reply:
-                try:
-                    answer = await service.post("/chat/completions", self._body(conversation), "choices")
-                except Rejected as error:
-                    return Reply("", error.outcome, error=str(error), usage=error.usage)
-                return self._reply(answer, service, conversation)
-
-            yield reply
-
     def expected(self, conversation: Conversation) -> Usage:
         """As for every model; with beams, all of them have tokens, since a service may bill each that it returns."""
         parts = [part for turn in conversation.turns for part in turn.parts]
@@ -367,7 +371,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         asked = conversation.max_tokens
         return self.max_tokens if asked is None else min(asked, self.max_tokens)
 
-    def _body(self, conversation: Conversation) -> dict[str, Any]:
+    def body_of(self, conversation: Conversation) -> dict[str, Any]:
         limit = self.max_tokens_parameter or ("max_completion_tokens" if self.base_url is None else "max_tokens")
         settings = {"temperature": self.temperature, "seed": self.seed, limit: self._most(conversation)}
         sent: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
@@ -397,7 +401,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         image = {"url": f"data:image/png;base64,{content}"}
         return {"type": "image_url", "image_url": image | ({"detail": self.image_detail} if self.image_detail else {})}
 
-    def _reply(self, answer: Any, service: Service, conversation: Conversation) -> Reply:
+    async def read(self, answer: Any, service: Service, conversation: Conversation) -> Reply:
         choice = answer["choices"][0]
         message = _found(choice, dict, "message")
         if message is None or not isinstance(message.get("content"), str | list | None):
@@ -438,6 +442,8 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
 
     provider: ClassVar[str] = "openai_images"
     version: ClassVar[str] = "1"
+    path: ClassVar[str] = "/images/generations"
+    needed: ClassVar[str] = "data"
     reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
         *("prompt", "size", "quality", "style", "response_format"),
     }
@@ -461,33 +467,18 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
             raise ValueError(f"seed_parameter: {self.seed_parameter!r} is another field of the request")
         return self
 
-    @asynccontextmanager
-    async def connect(self) -> AsyncIterator[OneImage]:
-        async with self.service() as service:
-
-            async def draw(prompt: str, seed: int) -> Generated:
-                try:
-                    answer = await service.post("/images/generations", self._body(prompt, seed), "data")
-                except Rejected as error:
-                    return Generated(None, error.outcome, error=str(error), usage=error.usage)
-                image = await self._decoded(answer["data"][0], service)
-                usage = Usage(_tokens(answer, "input_tokens"), _tokens(answer, "output_tokens"), images=1)
-                revised = _found(answer, str, "data", 0, "revised_prompt")
-                return Generated(image, served_model=_found(answer, str, "model"), revised_prompt=revised, usage=usage)
-
-            yield draw
-
     def expected(self, prompt: str) -> Usage:
         return Usage(tokens_of(prompt), self.image_tokens, images=1)
 
-    def _body(self, prompt: str, seed: int) -> dict[str, Any]:
+    def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
         settings = {"size": self.image_size, "quality": self.quality, "style": self.style}
         settings |= {"response_format": self.response_format}
         sent: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
         seeds = {self.seed_parameter: seed} if self.seed_parameter else {}
         return {"model": self.model, "prompt": prompt, "n": 1, **sent, **seeds, **self.extra}
 
-    async def _decoded(self, drawn: dict[str, Any], service: Service) -> Image.Image:
+    async def read(self, answer: Any, service: Service, prompt: str, seed: int) -> Generated:
+        drawn = answer["data"][0]
         encoded = _found(drawn, str, "b64_json")
         if not encoded:
             if drawn.get("url") and self.response_format is None:
@@ -498,6 +489,9 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
             raise service.useless("an answer without an image")
         try:
             data = base64.b64decode(encoded.rpartition(",")[2], validate=True)  # some send a data URL
-            return (await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)).image
+            image = (await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)).image
         except (binascii.Error, DataError) as error:
             raise service.useless(f"an answer with no image that can be used: {error}") from None
+        usage = Usage(_tokens(answer, "input_tokens"), _tokens(answer, "output_tokens"), images=1)
+        revised = _found(drawn, str, "revised_prompt")
+        return Generated(image, served_model=_found(answer, str, "model"), revised_prompt=revised, usage=usage)

@@ -152,7 +152,7 @@ class Predictions(Model):
             digest, table = sha256_file(file), read_table(file)
         except (DataError, OSError) as error:
             raise ConfigError(f"predictions: {error}") from None
-        if not table.total:
+        if not table.rows:
             raise ConfigError(f"predictions: {table.name} holds no prediction; set path to a file that does")
         return digest, self._by_id(table)
 
@@ -161,7 +161,7 @@ class Predictions(Model):
         rule, answers = PRESETS[self.format] if self.format else ("id", ("answer",))
         rule, answers = self.id or rule, (self.answer,) if self.answer else answers
         rows: dict[str, PredictionRow] = {}
-        for place, cells in table.rows(table.columns):
+        for place, cells in table.rows:
             where, names = f"predictions: {place}", ", ".join(repr(name)[:50] for name in [*cells][:20])
             column = next((each for each in answers if _cell(cells, each, _MISSING) is not _MISSING), None)
             if column is None:
@@ -259,9 +259,8 @@ def _words(text: str) -> str:
 
 
 _LETTER = re.compile(
-    r"(?P<before>\W*(?:(?:the )?(?:correct |right )?(?:answer|option)(?: is)?:?\s*)?\W*)"
-    r"(?P<letter>[A-Z])(?![\w'’])"
-    r"(?P<between>[\s).:,\]-]*)(?P<rest>.*?)(?P<after>[.\s*]*)",
+    r"\W*(?:(?:the )?(?:correct |right )?(?:answer|option)(?: is)?:?\s*)?\W*"
+    r"(?P<letter>[A-Z])(?![\w'’])[\s).:,\]-]*(?P<rest>.*?)[.\s*]*",
     re.IGNORECASE | re.DOTALL,
 )
 """One letter, perhaps with words such as "The answer is" before it, and what may be its option's text after it."""
@@ -298,8 +297,8 @@ def carried_over(text: str, theirs: Sequence[str], shown: Sequence[str]) -> str 
         same = sorted(now) == sorted(then) and len(set(now)) == len(now) and place < len(then)
         if not same or (match["rest"] and _plain(match["rest"]) != then[place]):
             return None
-        letter = string.ascii_uppercase[now.index(then[place])]
-        return match["before"] + letter + match["between"] + match["rest"] + match["after"]
+        at = match.start("letter")
+        return text[:at] + string.ascii_uppercase[now.index(then[place])] + text[at + 1 :]
     normal = unicodedata.normalize("NFKC", text)
     letters = set(string.ascii_uppercase[: len(shown)])
     names_a_place = _ORDER.search(normal) or letters & {letter.upper() for letter in _ALONE.findall(normal)}

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
@@ -77,36 +77,16 @@ class TransientError(Exception):
 
 
 @dataclass
-class Bill:
-    """What one call took, its failed attempts included; ``seconds`` is of the last attempt."""
+class Answered(Generic[R]):
+    """What a call gave and what it took, its failed attempts included."""
 
+    answer: R | None = None
+    """None after the last attempt has failed, for the reason in ``error``."""
+    error: str | None = None
     attempts: int = 0
     seconds: float = 0.0
+    """Of the last attempt."""
     cost: float = 0.0
-
-
-@dataclass(frozen=True)
-class Answered(Generic[R]):
-    """What a call gave: an answer, or after the last attempt the reason why there is none."""
-
-    answer: R | None
-    error: str | None
-    bill: Bill
-
-
-class Admission(NamedTuple):
-    """An attempt that a budget has room for, and ``most`` that it may cost."""
-
-    most: float
-    number: int = 0
-
-
-class Budget(Protocol):
-    """Attempts and costs of one component against its limits; :class:`Meter` is one."""
-
-    async def admit(self, most: float) -> Admission: ...
-
-    async def settle(self, admission: Admission, cost: float | None) -> None: ...
 
 
 class Meter:
@@ -118,51 +98,36 @@ class Meter:
         self._limits = limits
         self._title = title
         self._reserved = 0.0
-        self._under_way = 0
-        self._settled = asyncio.Condition()
 
-    async def admit(self, most: float) -> Admission:
-        """Count an attempt that costs ``most`` at its dearest.
+    async def admit(self, most: float) -> None:
+        """Count an attempt that costs ``most`` at its dearest, beside those under way at their dearest.
 
         Raises:
             BudgetError: it does not fit.
         """
-        async with self._settled:
-            limits = self._limits
-            while True:
-                if limits.max_calls is not None and self.calls >= limits.max_calls:
-                    raise BudgetError(
-                        f"{self._title}: limits.max_calls = {limits.max_calls} is used up; finished calls are stored: "
-                        "raise it in params.yaml and run again"
-                    )
-                if limits.max_cost is None or self.cost + self._reserved + most <= limits.max_cost:
-                    break
-                if not self._under_way:
-                    raise BudgetError(
-                        f"{self._title}: {self.cost:.4f} is spent and the next call may cost {most:.4f}: more than "
-                        f"limits.max_cost = {limits.max_cost}; finished calls are stored: raise it in params.yaml and "
-                        "run again"
-                    )
-                await self._settled.wait()  # what is under way may turn out cheaper
-            self.calls += 1
-            self._reserved += most
-            self._under_way += 1
-        return Admission(most)
+        limits, spent = self._limits, self.cost + self._reserved
+        why = ""
+        if limits.max_calls is not None and self.calls >= limits.max_calls:
+            why = f"limits.max_calls = {limits.max_calls} is used up"
+        elif limits.max_cost is not None and spent + most > limits.max_cost:
+            why = f"{spent:.4f} is spent or under way, and the next call may cost {most:.4f}: more than limits.max_cost"
+            why += f" = {limits.max_cost}"
+        if why:
+            raise BudgetError(f"{self._title}: {why}; finished calls are stored: raise it in params.yaml and run again")
+        self.calls += 1
+        self._reserved += most
 
-    async def settle(self, admission: Admission, cost: float | None) -> None:
-        """Count what an attempt has cost; None: it was not made after all."""
-        async with self._settled:
-            self._reserved -= admission.most
-            self._under_way -= 1
-            self.calls -= cost is None
-            self.cost += cost or 0.0
-            self._settled.notify_all()
+    async def settle(self, most: float, cost: float | None) -> None:
+        """Count what an admitted attempt has cost; None: it was not made after all."""
+        self._reserved -= most
+        self.calls -= cost is None
+        self.cost += cost or 0.0
 
 
 class ServiceClient:
     """The calls to one service in one run: paced, timed, retried and paid for; used inside one event loop."""
 
-    def __init__(self, limits: Limits, prices: Prices | None, budget: Budget) -> None:
+    def __init__(self, limits: Limits, prices: Prices | None, budget: Meter) -> None:
         self._limits = limits
         self._prices = prices or Prices()
         self._budget = budget
@@ -184,11 +149,6 @@ class ServiceClient:
         return self._slots
 
     async def call(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
-        """Make one call in a slot of its own; otherwise as :meth:`call_in_slot`."""
-        async with self.slot():
-            return await self.call_in_slot(attempt, expected)
-
-    async def call_in_slot(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
         """Make one call, inside a :meth:`slot`, with as many attempts as it takes and the limits allow.
 
         Before a :class:`TransientError` is tried again, it waits as long as the service asks for, and nobody else
@@ -199,10 +159,10 @@ class ServiceClient:
             BudgetError: an attempt does not fit into the budget.
             ServiceError: as ``attempt`` raises it, or the service asks to wait longer than a call may take at all.
         """
-        bill = Bill()
+        answered: Answered[R] = Answered()
 
         async def once() -> R:  # tenacity awaits what it can see to be a coroutine function
-            return await self._attempt(attempt, expected, bill)
+            return await self._attempt(attempt, expected, answered)
 
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(TransientError),
@@ -212,9 +172,10 @@ class ServiceClient:
             reraise=True,
         )
         try:
-            return Answered(await retrying(once), None, bill)
+            answered.answer = await retrying(once)
         except TransientError as error:
-            return Answered(None, f"{error} ({bill.attempts} attempts)", bill)
+            answered.error = f"{error} ({answered.attempts} attempts)"
+        return answered
 
     def _pause(self, state: RetryCallState) -> float:
         """Seconds until the next attempt."""
@@ -235,16 +196,16 @@ class ServiceClient:
             async with asyncio.timeout(seconds):
                 await self._is_refused.wait()
 
-    async def _attempt(self, attempt: Callable[[], Awaitable[R]], expected: Usage, bill: Bill) -> R:
+    async def _attempt(self, attempt: Callable[[], Awaitable[R]], expected: Usage, answered: Answered[R]) -> R:
         most = self._prices.cost(expected)
         self._go_on()
-        admission = await self._budget.admit(most)
+        await self._budget.admit(most)
         cost: float | None = None  # until the attempt has begun
         try:
             started = await self._start((expected.input_tokens or 0) + (expected.output_tokens or 0))
             self._go_on()
             cost = 0.0
-            bill.attempts += 1
+            answered.attempts += 1
             before = time.perf_counter()
             try:
                 async with asyncio.timeout(self._limits.timeout):
@@ -255,7 +216,7 @@ class ServiceClient:
                 cost = most  # the service may go on with the work
                 raise
             finally:
-                bill.seconds = time.perf_counter() - before
+                answered.seconds = time.perf_counter() - before
             used = answer.usage or expected
             tokens_in = expected.input_tokens if used.input_tokens is None else used.input_tokens
             tokens_out = expected.output_tokens if used.output_tokens is None else used.output_tokens
@@ -271,8 +232,8 @@ class ServiceClient:
             self.refuse(error)
             raise
         finally:
-            bill.cost += cost or 0.0
-            await self._budget.settle(admission, cost)
+            answered.cost += cost or 0.0
+            await self._budget.settle(most, cost)
 
     def _go_on(self) -> None:
         if self._refused is not None:
@@ -306,10 +267,6 @@ class ServiceClient:
         return seconds
 
 
-OneReply: TypeAlias = Callable[[Conversation], Awaitable[Reply]]
-OneImage: TypeAlias = Callable[[str, int], Awaitable[Generated]]
-
-
 class RemoteComponent(Component):
     """A model or a generator behind a service: the same interface, with one call as an awaitable underneath."""
 
@@ -332,50 +289,58 @@ class RemoteComponent(Component):
     def connect(self) -> AbstractAsyncContextManager[Callable[..., Awaitable[Any]]]:
         """A client, open for as long as the context lasts; what it yields makes one attempt at one call.
 
-        That function raises :class:`TransientError` for what may pass, :class:`ServiceError` for what would meet every
-        call, and answers with an outcome for everything else. It does not retry and does not sleep.
+        That function takes a conversation, or a prompt and a seed. It raises :class:`TransientError` for what may pass,
+        :class:`ServiceError` for what would meet every call, and answers with an outcome for everything else. It does
+        not retry and does not sleep.
         """
 
-    def line(self, budget: Budget | None = None) -> ServiceClient:
-        """A line to the service; without a budget that others share, one that begins with this line."""
+    def line(self, budget: Meter | None = None) -> ServiceClient:
+        """A line to the service; without a budget of earlier runs, one that begins with this line."""
         return ServiceClient(self.limits, self.prices, budget or Meter(self.limits, self.title))
 
-    def ask_all(self, calls: Sequence[tuple[tuple[Any, ...], Usage]]) -> list[Answered[Any]]:
+    @abstractmethod
+    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Any:
+        """What a call gives that gives no text and no image."""
+
+    def ask_all(self, calls: Sequence[tuple[tuple[Any, ...], Usage]]) -> list[Any]:
         """Make calls side by side, each given by its arguments and by what it may consume."""
 
         async def answers() -> list[Answered[Any]]:
             line = self.line()
             async with self.connect() as once:
-                return await asyncio.gather(*(line.call(partial(once, *given), most) for given, most in calls))
 
-        return asyncio.run(answers())
+                async def answer(given: tuple[Any, ...], most: Usage) -> Answered[Any]:
+                    async with line.slot():
+                        return await line.call(partial(once, *given), most)
+
+                return await asyncio.gather(*(answer(*each) for each in calls))
+
+        return [each.answer or self.nothing(Outcome.FAILED, each.error) for each in asyncio.run(answers())]
 
 
 class RemoteModel(RemoteComponent, Model):
     """A model behind a service."""
 
     @abstractmethod
-    def connect(self) -> AbstractAsyncContextManager[OneReply]: ...
-
-    @abstractmethod
     def expected(self, conversation: Conversation) -> Usage:
         """The most that answering ``conversation`` may consume, by estimate; its ``max_tokens`` bounds the answer."""
 
+    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Reply:
+        return Reply("", outcome, error=error, usage=usage)
+
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        answered = self.ask_all([((each,), self.expected(each)) for each in conversations])
-        return [each.answer or Reply("", Outcome.FAILED, error=each.error) for each in answered]
+        return self.ask_all([((each,), self.expected(each)) for each in conversations])
 
 
 class RemoteGenerator(RemoteComponent, Generator):
     """A generator behind a service."""
 
     @abstractmethod
-    def connect(self) -> AbstractAsyncContextManager[OneImage]: ...
-
-    @abstractmethod
     def expected(self, prompt: str) -> Usage:
         """The most that drawing ``prompt`` may consume, by estimate."""
 
+    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Generated:
+        return Generated(None, outcome, error=error, usage=usage)
+
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        calls = [(each, self.expected(each[0])) for each in zip(prompts, seeds, strict=True)]
-        return [each.answer or Generated(None, Outcome.FAILED, error=each.error) for each in self.ask_all(calls)]
+        return self.ask_all([(each, self.expected(each[0])) for each in zip(prompts, seeds, strict=True)])

@@ -16,12 +16,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from PIL import Image
 from pydantic import Field, JsonValue, model_validator
 
-from driftledger.components.base import Model, Operational
-from driftledger.components.checkpoints import REPORTING, CheckpointComponent, Source, memory_guard, refuse_random
+from driftledger.components.base import Model, Operational, library_versions
+from driftledger.components.checkpoints import REPORTING, CheckpointComponent, memory_guard, refuse_random
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
+from driftledger.data.hub import Source
 
 
 class UnfitError(Exception):
@@ -118,11 +119,6 @@ class Chat:
         longest_first = sorted(tokens, key=lambda token: (-len(token), token))
         return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
-    @cached_property
-    def _control_ids(self) -> frozenset[int]:
-        entries = self.processor.tokenizer.get_added_vocab().items()
-        return frozenset(number for token, number in entries if self.control_tokens.fullmatch(token))
-
     def prompt(self, conversation: Conversation) -> Prompt:
         """What the template makes of a conversation, with a space inside what its texts share with the format.
 
@@ -134,10 +130,8 @@ class Chat:
             Turn(turn.role, tuple(self._disarmed(part) if isinstance(part, str) else part for part in turn.parts))
             for turn in conversation.turns
         ]
-        for text in map(_text, turns):
-            ids = self.processor.tokenizer(text, add_special_tokens=False, verbose=False).input_ids
-            if self.control_tokens.search(text) or not self._control_ids.isdisjoint(ids):
-                raise UnfitError("its text would be read as control tokens of the chat format")
+        if any(self.control_tokens.search(_text(turn)) for turn in turns):  # put together from two parts
+            raise UnfitError("its text would be read as control tokens of the chat format")
         rendered, as_string = self._rendered(turns)
         places = [
             (at, n) for at, turn in enumerate(turns) for n, part in enumerate(turn.parts) if isinstance(part, ImageFile)
@@ -320,7 +314,7 @@ class Transformers(ChatCheckpoint):
         if self.quantization is not None:
             import_extra("bitsandbytes")
             more.append("bitsandbytes")
-        return found | {"libraries": found["libraries"] | self.versions_of(*more)}
+        return found | {"libraries": found["libraries"] | library_versions(*more, extra=self.extra)}
 
     @property
     def unrepeatable(self) -> str | None:

@@ -13,12 +13,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from driftledger.components.base import Operational
-from driftledger.components.checkpoints import FULL, DType, Source, memory_guard
+from driftledger.components.checkpoints import FULL, DType, memory_guard
 from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, failed, reply_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Reply, Usage
+from driftledger.data.hub import Source
 
 SWITCH = "VLLM_BATCH_INVARIANT"
 """vLLM reads it once in a process, and in those that it starts."""
@@ -45,8 +46,7 @@ class VLLM(ChatCheckpoint):
     """Answers with the most likely text, greedily; of a checkpoint's own generation settings only the tokens that end
     an answer are used.
 
-    Prefixes of earlier prompts are kept only with :attr:`prefix_caching`: what was asked before must not change an
-    answer's last bits.
+    Prefixes of earlier prompts are not kept: what was asked before must not change an answer's last bits.
     """
 
     provider: ClassVar[str] = "vllm"
@@ -60,9 +60,6 @@ class VLLM(ChatCheckpoint):
     batch_invariant: bool = False
     """Whether vLLM computes every answer as if it were alone, which costs about a third of its speed. It needs a GPU of
     compute capability 8.0 or more (9.0 at first), and vLLM has tried it with some models only."""
-    prefix_caching: Operational[bool] = False
-    """Whether what prompts begin with in common is computed once, which pays where several questions are asked about
-    one image or after the same examples. Where it is on, it is in the identity."""
     tensor_parallel_size: int = Field(default=1, ge=1, le=64)
     """Over how many GPUs each layer is spread; it changes the order of sums, and thereby last bits."""
     max_model_len: int | None = Field(default=None, ge=1)
@@ -84,13 +81,8 @@ class VLLM(ChatCheckpoint):
             )
         return self
 
-    def identity(self) -> dict[str, Any]:
-        return super().identity() | ({"prefix_caching": True} if self.prefix_caching else {})
-
     @property
     def unrepeatable(self) -> str | None:
-        if self.prefix_caching:
-            return "with prefix_caching, the last bits of vLLM's answers depend on what it was asked before"
         if self.batch_invariant or self.batch_size == 1:
             return None
         return "without batch_invariant, vLLM's answers depend on which calls happen to be computed beside them"
@@ -102,7 +94,16 @@ class VLLM(ChatCheckpoint):
             raise ValueError("it has no processor for both images and text")
         chat = Chat(f"{self.path!r:.200}", processor, {}, self.template_variables, self.today)
         _ = chat.template  # before minutes of loading
-        vllm = self._library()
+        wanted = str(int(self.batch_invariant))
+        if "vllm" in sys.modules and os.environ.get(SWITCH, "0") != wanted:
+            raise ConfigError(
+                f"{self.path!r:.200}: vLLM runs in this process with another batch_invariant; collect one model at a "
+                "time (driftledger collect --model)"
+            )
+        os.environ[SWITCH] = wanted
+        for name, value in _ENVIRONMENT.items():
+            os.environ.setdefault(name, value)
+        vllm = import_extra("vllm")
         chosen = {
             "max_model_len": self.max_model_len,
             "limit_mm_per_prompt": self.limit_mm_per_prompt,
@@ -119,35 +120,13 @@ class VLLM(ChatCheckpoint):
             gpu_memory_utilization=self.gpu_memory_utilization,
             enforce_eager=self.enforce_eager,
             max_num_seqs=self.batch_size,
-            enable_prefix_caching=self.prefix_caching,
+            enable_prefix_caching=False,
             **{name: value for name, value in chosen.items() if value},  # None and empty are vLLM's own defaults
         )
         dead = import_module("vllm.v1.engine.exceptions").EngineDeadError
         # A prompt that the engine refuses: a ValueError up to 0.31.
         client_error = getattr(sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError)
         return _Ready(engine, chat, vllm.SamplingParams, dead, (ValueError, client_error))
-
-    def _library(self) -> Any:
-        """vLLM, imported under the environment that the settings ask for."""
-        self.versions_of("vllm")
-        wanted = str(int(self.batch_invariant))
-        if "vllm" in sys.modules and os.environ.get(SWITCH, "0") != wanted:
-            raise ConfigError(
-                f"{self.path!r:.200}: vLLM runs in this process with another batch_invariant; collect one model at a "
-                "time (driftledger collect --model)"
-            )
-        os.environ[SWITCH] = wanted
-        for name, value in _ENVIRONMENT.items():
-            os.environ.setdefault(name, value)
-        vllm = import_module("vllm")
-        platform = import_module("vllm.platforms").current_platform
-        kind, built_for = self.torch_device.partition(":")[0], platform.device_type
-        if kind != built_for:  # vLLM is built for one kind of device, and cannot be given another
-            raise ConfigError(
-                f"{self.path!r:.200}: the vLLM that is installed computes on {built_for or 'no device here'}, and "
-                f"device is {kind}; correct device, or install vLLM for {kind}"
-            )
-        return vllm
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer as :class:`Transformers` does, in whole batches; a :class:`ConfigError` where the engine has died."""

@@ -39,7 +39,7 @@ class MissingExtraError(ConfigError):
 class MissingSourceError(ConfigError):
     """A folder, file or repository that a setting names is not on this machine, and may be on another."""
 
-    def __init__(self, sentence: str, place: str) -> None:
+    def __init__(self, sentence: str, place: str = "") -> None:
         super().__init__(sentence)
         self.place = place
         """What the setting names."""

@@ -7,8 +7,8 @@ from files, models and users goes through :func:`line`, which lets no markup and
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 from tqdm import tqdm
 
-from driftledger.core.text import as_many, figure, for_line  # noqa: F401  # the first two: removed at the end
+from driftledger.core.text import for_line
 
 HEAD, QUIET, GOOD, BAD, DOUBT = "bold", "dim", "green", "red", "yellow"
 """Styles."""
@@ -83,52 +83,6 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Table:
     return made
 
 
-def clock(seconds: float) -> str:
-    """Minutes and seconds, and hours where there are some.
-
-    >>> clock(130), clock(3661)
-    ('2:10', '1:01:01')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-@dataclass
-class Share:
-    """One component's part of the calls."""
-
-    name: str
-    expected: int = 0
-    """Calls, at the most."""
-    done: int = 0
-    """Calls made, and those that were stored already."""
-    made: int = 0
-    batches: int = 0
-    replicas: int | None = None
-    cost: float | None = None
-
-    def text(self, seconds: float) -> str:
-        """A line for people, so many seconds after the beginning.
-
-        >>> Share("regions", expected=40, done=12, made=10, batches=3, replicas=2).text(5.0)
-        'regions: 12/40 in 3 batches, 2.0 calls/s on 2 replicas, 0:14 left'
-        >>> Share("openai gpt", expected=30, done=10, made=10, cost=0.5).text(5.0)
-        'openai gpt: 10/30, 2.0 calls/s, 0:10 left, cost 0.50 and about 1.00 to come'
-        """
-        batches = f" in {self.batches} batch{'es' * (self.batches > 1)}" if self.batches else ""
-        words = [f"{self.name}: {self.done}{f'/{self.expected}' if self.expected else ''}{batches}"]
-        left = max(0, self.expected - self.done)
-        if self.made and seconds > 0:
-            where = f" on {self.replicas} replica{'s' * (self.replicas > 1)}" if self.replicas is not None else ""
-            words.append(f"{self.made / seconds:.1f} calls/s{where}")
-            words += [f"{clock(left * seconds / self.made)} left"] if left else []
-            if self.cost is not None:
-                to_come = f" and about {left * self.cost / self.made:.2f} to come" if left else ""
-                words.append(f"cost {self.cost:.2f}{to_come}")
-        return ", ".join(words)
-
-
 class _WholeLines:
     """A stream that makes what tqdm draws over itself into one line after the other."""
 
@@ -144,13 +98,14 @@ class _WholeLines:
 
 
 class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs only
-    """tqdm over component calls, with a line per component; for no calls nothing. In a file or a log it prints whole
-    lines, at most one in ten seconds."""
+    """tqdm over the calls that are made at most, and how many each component has made; for no calls nothing.
+
+    In a file or a log it prints whole lines, at most one in ten seconds.
+    """
 
     def __init__(self, description: str, total: int, unit: str = "call") -> None:
         watched = sys.stderr.isatty()
-        self._shares: dict[str, Share] = {}
-        self._lines: dict[str, Any] | None = {} if watched and total else None  # a bar of each share's own
+        self._made, self._costs = Counter[str](), Counter[str]()
         super().__init__(
             desc=description,
             total=total,
@@ -163,35 +118,10 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
             disable=not total,
         )
 
-    def skip(self, calls: int) -> None:
-        """Take calls off the total that will not be made after all."""
-        self.total = (self.total or 0) - calls
-
-    def share(self, name: str) -> Share:
-        """Return a component's part, to be counted up."""
-        return self._shares.setdefault(name, Share(name))
-
-    @property
-    def format_dict(self) -> dict[str, Any]:
-        """The parts of a line."""
-        parts = dict(super().format_dict)
-        if self._lines is None:
-            parts["postfix"] = "; ".join(share.text(parts["elapsed"]) for share in self._shares.values()) or None
-        return parts
-
-    def display(self, msg: str | None = None, pos: int | None = None) -> None:
-        """Draw the bar, and a line below it for each component."""
-        super().display(msg, pos)
-        if self._lines is not None:
-            elapsed = super().format_dict["elapsed"]
-            for name, share in self._shares.items():
-                if name not in self._lines:
-                    self._lines[name] = tqdm(bar_format="{desc}", file=sys.stderr, dynamic_ncols=True)
-                self._lines[name].set_description_str(share.text(elapsed))
-
-    def close(self) -> None:
-        """End the bar and the lines below it, which stay."""
-        super().close()
-        lines, self._lines = self._lines, None
-        for line in (lines or {}).values():
-            line.close()
+    def count(self, name: str, calls: int, cost: float = 0.0) -> None:
+        """Add to the calls that a component has made, and to what they have cost."""
+        self._made[name] += calls
+        self._costs[name] += cost  # type: ignore[assignment]  # a Counter of fractions works as well
+        costs = {each: f", cost {cost:.2f}" for each, cost in self._costs.items() if cost}
+        made = (f"{each}: {calls}{costs.get(each, '')}" for each, calls in self._made.items())
+        self.set_postfix_str("; ".join(made), refresh=False)

@@ -1,7 +1,7 @@
 """Text of others made inert for each place where it is shown; and values put into a few words.
 
 Text from models, files and users is escaped once, where it is written: :func:`for_line` for a terminal or an error,
-:func:`for_html`, :func:`for_markdown`, :func:`for_cell`, :func:`for_latex`, :func:`for_csv`.
+:func:`for_html`, :func:`for_markdown`, :func:`for_cell`, :func:`for_csv`.
 """
 
 import csv
@@ -21,14 +21,6 @@ _INERT = re.compile(
     r"|(?<=[^\W_])\+(?=[ ,]|$)|(?<=\S) (?=\S)|(?<= )[+=](?= )|[,;%@()/–±·×÷−Δ→])*"
 )
 """Text in which nothing is Markdown: words and numbers with what joins and ends them."""
-_LATEX = {
-    **{letter: f"\\{letter}" for letter in "{}$&#_%"},
-    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"},
-    **{"<": r"\textless{}", ">": r"\textgreater{}", "`": r"\textasciigrave{}"},
-    **{"[": "{[}", "]": "{]}", "*": "{*}"},  # behind \\ or \midrule these would begin an argument
-    **{"–": "--", "−": "$-$", "±": r"$\pm$", "×": r"$\times$", "÷": r"$\div$", "·": r"$\cdot$", "→": r"$\to$"},
-    **{"Δ": r"$\Delta$", "Σ": r"$\Sigma$", "ρ": r"$\rho$", "τ": r"$\tau$"},
-}
 MOST_SHOWN = 120
 """Characters of a value in :func:`shown_apart`; a longer one is cut."""
 
@@ -52,14 +44,6 @@ def for_cell(text: str) -> str:
     """Escape as :func:`for_markdown`, unless nothing in the text is Markdown: a table's source stays readable."""
     line = for_line(text)
     return line if _INERT.fullmatch(line) else for_markdown(line)
-
-
-def for_latex(text: str) -> str:
-    """One line of plain text inside LaTeX, a tabular's cell included: no commands, no columns, no comments.
-
-    Letters that pdflatex does not have, of other scripts for instance, stay: lualatex and xelatex set them.
-    """
-    return "".join(_LATEX.get(letter, letter) for letter in for_line(text))
 
 
 def for_html(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Rows of the Hugging Face hub, or of a local folder in one of its formats, for datasets and question sets.
+"""What a name stands for here or on the Hugging Face hub; and rows of its datasets, or of a folder in such a format.
 
 The library ``datasets`` loads them. Images stay undecoded, so that :mod:`driftledger.data.datasets.decode` reads them
 like all others.
@@ -6,22 +6,97 @@ like all others.
 
 import re
 from abc import ABC
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, DataError, MissingSourceError, unknown_name
+from driftledger.core.errors import ConfigError, DataError, MissingSourceError, nothing_at, unknown_name
 from driftledger.core.paths import leads_out
 from driftledger.core.registry import import_extra
-from driftledger.core.text import shortened
-from driftledger.data.datasets.base import Provider, digest_files, printable, reached, read_file
+from driftledger.core.text import for_line, shortened
+from driftledger.data.datasets.base import Provider, digest_files, printable, read_file
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class Source(NamedTuple):
+    """Where a checkpoint or a dataset is: ``folder`` here, or ``repository`` at ``commit`` on the Hugging Face hub."""
+
+    folder: Path | None
+    repository: str | None
+    commit: str | None
+
+    @property
+    def location(self) -> str:
+        """The first argument of ``from_pretrained``; :attr:`commit` is its ``revision``."""
+        return str(self.folder or self.repository)
+
+    def has(self, name: str) -> bool:
+        """Whether a file of that name stands at the top; of the hub, offline, whether its local cache has it."""
+        if self.folder is not None:
+            return (self.folder / name).is_file()
+        hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
+        try:
+            hub.hf_hub_download(self.repository, name, revision=self.commit)
+        except errors.EntryNotFoundError:
+            return False
+        return True
+
+    def local(self, patterns: Sequence[str]) -> Path:
+        """The folder; from the hub, the files that match ``patterns`` are fetched into the hub's cache.
+
+        For libraries that take no commit: what they load is then what the identity names.
+        """
+        if self.folder is not None:
+            return self.folder
+        hub = import_extra("huggingface_hub")
+        try:
+            return Path(hub.snapshot_download(self.repository, revision=self.commit, allow_patterns=[*patterns]))
+        except hub.errors.HTTPError as error:
+            raise ConfigError(f"{self.repository!r:.200} cannot be fetched: {for_line(str(error)):.300}") from None
+
+
+def find_source(path: str, revision: str | None, kind: Literal["model", "dataset"] = "model") -> Source:
+    """The folder ``path``, or the hub repository of that name at the commit behind ``revision``.
+
+    A commit is taken at its word; a branch or tag is asked of the hub, and without a network of the hub's local cache.
+
+    Raises:
+        MissingSourceError: neither a folder nor a repository that can be reached.
+        ConfigError: a file, a folder with a revision, or a path that nothing can be asked of.
+    """
+    try:
+        folder = Path(path).expanduser().absolute()
+        is_folder = folder.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ConfigError(f"{path!r:.200} cannot be reached ({for_line(str(error)):.200}); correct path") from None
+    if is_folder:
+        if revision is not None:
+            raise ConfigError(f"{path!r} is a folder here, which has no revision; remove revision or the folder")
+        return Source(folder, None, None)
+    if revision is None:
+        sentence = f"{path!r:.200} is not a folder here; correct path, or set revision if it is on the hub"
+        raise MissingSourceError(sentence, path) if nothing_at(folder) else ConfigError(sentence)
+    if _COMMIT.fullmatch(revision):
+        return Source(None, path, revision)
+    hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
+    try:
+        return Source(None, path, str(hub.HfApi().repo_info(path, revision=revision, repo_type=kind).sha))
+    except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError, ValueError) as error:
+        with suppress(OSError, ValueError):
+            cached = Path(hub.snapshot_download(path, revision=revision, repo_type=kind, local_files_only=True)).name
+            if _COMMIT.fullmatch(cached):
+                return Source(None, path, cached)
+        raise MissingSourceError(
+            f"{path!r:.200} at {revision!r:.100} is not a folder here and not reachable on the hub "
+            f"({for_line(str(error)):.300}); correct path, revision or the network",
+            path,
+        ) from None
 
 
 class HubTable(Provider, ABC):
@@ -35,10 +110,14 @@ class HubTable(Provider, ABC):
     """Which configuration, where the dataset has several."""
     split: str = "test"
 
+    @cached_property
+    def _source(self) -> Source:
+        return find_source(self.path, self.revision, "dataset")
+
     def source_digest(self) -> str:
-        folder = self._folder
+        folder = self._source.folder
         if folder is None:
-            return sha256_of([self.path, self._commit])
+            return sha256_of([self.path, self._source.commit])
         files = sorted((path.relative_to(folder), path) for path in folder.rglob("*") if path.is_file())
         shown = [(name, path) for name, path in files if not any(part.startswith(".") for part in name.parts)]
         for name, path in shown:
@@ -47,40 +126,18 @@ class HubTable(Provider, ABC):
         return digest_files((printable(name.as_posix()), path) for name, path in shown)
 
     def source(self) -> dict[str, str]:
-        folder = self._folder
-        if folder is None:
-            return {"kind": self.provider, "dataset": self.path, "revision": self._commit}
-        return {"kind": self.provider, "folder": printable(folder.name)}
-
-    @property
-    def _folder(self) -> Path | None:
-        """The local folder; None where ``path`` is an id on the hub."""
-        if self.revision is None:
-            setting = "path to a folder, or revision too for a dataset of the hub"
-            return reached(Path(self.path), Path.is_dir, "is not a folder", setting)
-        if Path(self.path).is_dir():
-            raise ConfigError(f"{self.path!r} is a folder here, which has no revision; remove revision or the folder")
-        return None
-
-    @cached_property
-    def _commit(self) -> str:
-        if self.revision is None or _COMMIT.fullmatch(self.revision):
-            return self.revision or ""
-        hub = import_extra("huggingface_hub").HfApi()
-        try:
-            with self._errors_in_one_sentence(self.split):
-                return str(hub.dataset_info(self.path, revision=self.revision).sha)
-        except DataError as error:
-            raise MissingSourceError(str(error), self.path) from None
+        folder, repository, commit = self._source
+        where = {"folder": printable(folder.name)} if folder else {"dataset": str(repository), "revision": str(commit)}
+        return {"kind": self.provider} | where
 
     def load(self, *splits: str) -> list[Any]:
         """Load all rows of each split, as the library has them."""
-        datasets, folder = import_extra("datasets"), self._folder
+        datasets, (folder, _, commit) = import_extra("datasets"), self._source
         with self._errors_in_one_sentence(self.split):
             if folder is None:
-                builder = datasets.load_dataset_builder(self.path, self.name, revision=self._commit)
-                if builder.hash != self._commit:  # without a network the library offers any revision that it has
-                    raise DataError(f"{self.path} at {self._commit} is not stored here; load it once with a network")
+                builder = datasets.load_dataset_builder(self.path, self.name, revision=commit)
+                if builder.hash != commit:  # without a network the library offers any revision that it has
+                    raise DataError(f"{self.path} at {commit} is not stored here; load it once with a network")
                 builder.download_and_prepare()
             else:
                 builder = datasets.load_dataset_builder(str(folder.resolve()), self.name)
@@ -107,7 +164,7 @@ class HubTable(Provider, ABC):
         """The image's file name as it is recorded: below the local folder, or without folders."""
         if not path:
             return None
-        file, folder = Path(path), self._folder
+        file, folder = Path(path), self._source.folder
         is_below = folder is not None and file.is_relative_to(folder.resolve())
         return printable(file.relative_to(folder.resolve()).as_posix() if folder and is_below else file.name)
 
@@ -125,7 +182,7 @@ class HubTable(Provider, ABC):
         """Whether ``file`` is in the dataset's folder or in the library's; a table could name any file on this disk."""
         downloads = import_extra("datasets").config.DOWNLOADED_DATASETS_PATH
         hub = import_extra("huggingface_hub.constants").HF_HUB_CACHE
-        folders = [Path(downloads), Path(hub), *([self._folder] if self._folder else [])]
+        folders = [Path(downloads), Path(hub), *([self._source.folder] if self._source.folder else [])]
         return any(not leads_out(file, folder) for folder in folders)
 
     @contextmanager

@@ -1,10 +1,10 @@
-"""Tables of any kind as rows: JSON, JSONL, CSV, TSV, Excel and parquet, each row with its place in the file."""
+"""Tables of any kind as rows: JSON, JSONL, CSV, TSV and Excel, each row with its place in the file."""
 
 import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,21 +17,17 @@ from driftledger.data.datasets.base import printable, unreadable
 
 Cells = dict[str, Any]
 
-_ROWS_AT_ONCE = 16
-"""Of a parquet file; its rows may hold whole images."""
-
 
 class Table(NamedTuple):
-    """A table: its name, its columns, how many rows it has, and a way to some columns of each row with its place."""
+    """A table: its name, its columns, and each row with its place."""
 
     name: str
     columns: list[str]
-    total: int
-    rows: Callable[[list[str]], Iterator[tuple[str, Cells]]]
+    rows: list[tuple[str, Cells]]
 
 
 def read_table(file: Path) -> Table:
-    """Read a table of UTF-8; its suffix says of which kind it is.
+    """Read a table of UTF-8, or an Excel sheet; its suffix says of which kind it is.
 
     JSON holds a list of objects, or an object of objects or of single values: its keys become the column ``id``, and
     single values the column ``answer``. CSV begins with the names of its columns, separated by comma, semicolon or tab.
@@ -40,27 +36,25 @@ def read_table(file: Path) -> Table:
         ConfigError, DataError: the suffix is not one of a table; the file is not what its suffix says.
     """
     name, kind = printable(file.name), file.suffix.lower()
-    readers = {".json": _json, ".jsonl": _jsonl, ".ndjson": _jsonl, ".csv": _csv, ".tsv": _csv}
-    if kind not in (*readers, ".xlsx", ".parquet"):
-        raise ConfigError(f"{name!r:.200} is not one of {', '.join((*readers, '.xlsx', '.parquet'))}; convert it")
+    readers = {".json": _json, ".jsonl": _jsonl, ".ndjson": _jsonl, ".csv": _csv, ".tsv": _csv, ".xlsx": _excel}
+    if kind not in readers:
+        raise ConfigError(f"{name!r:.200} is not one of {', '.join(readers)}; convert it")
     try:
-        if kind == ".parquet":
-            return _parquet(file, name)
         if file.stat().st_size > LARGEST_TEXT:
-            raise DataError(f"{name} is larger than {LARGEST_TEXT >> 20} MiB; convert it to parquet or split it")
-        rows = list(_excel(file) if kind == ".xlsx" else readers[kind](file.read_bytes().decode("utf-8-sig")))
+            raise DataError(f"{name} is larger than {LARGEST_TEXT >> 20} MiB; split it")
+        rows = [(f"{place} of {name}", cells) for place, cells in readers[kind](file.read_bytes())]
     except OSError as error:
         raise unreadable(name, error) from None
     except (ValueError, RecursionError, csv.Error) as error:
-        raise _damaged(name, error) from None
+        said = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else shortened(str(error))
+        raise DataError(f"{name} cannot be read as {kind[1:]} ({said}); correct it") from None
     if wrong := next((place for place, cells in rows if not isinstance(cells, dict)), None):
-        raise DataError(f"{wrong} of {name} is not a JSON object; write one per row")
-    columns = list(dict.fromkeys(column for _, cells in rows for column in cells))
-    return Table(name, columns, len(rows), lambda _: ((f"{place} of {name}", cells) for place, cells in rows))
+        raise DataError(f"{wrong} is not a JSON object; write one per row")
+    return Table(name, list(dict.fromkeys(column for _, cells in rows for column in cells)), rows)
 
 
-def _json(text: str) -> Iterator[tuple[str, Any]]:
-    value = json.loads(text)
+def _json(data: bytes) -> Iterator[tuple[str, Any]]:
+    value = json.loads(data.decode("utf-8-sig"))
     if isinstance(value, dict):
         for key, row in value.items():
             yield f"item {key!r:.80}", {"id": key} | (row if isinstance(row, dict) else {"answer": row})
@@ -70,8 +64,8 @@ def _json(text: str) -> Iterator[tuple[str, Any]]:
         raise ValueError("it holds neither a list nor an object")
 
 
-def _jsonl(text: str) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(text.split("\n"), 1):
+def _jsonl(data: bytes) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(data.decode("utf-8-sig").split("\n"), 1):
         if line.strip():
             try:
                 yield f"line {number}", json.loads(line)
@@ -79,12 +73,15 @@ def _jsonl(text: str) -> Iterator[tuple[str, Any]]:
                 raise ValueError(f"line {number}: {error}") from None
 
 
-def _csv(text: str) -> Iterator[tuple[str, Any]]:
+def _csv(data: bytes) -> Iterator[tuple[str, Any]]:
+    text = data.decode("utf-8-sig")
     heads = {each: next(csv.reader(io.StringIO(text), delimiter=each), []) for each in (",", ";", "\t")}
     separator = max(heads, key=lambda each: len(heads[each]))
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     head, end = [column.strip() for column in next(lines, [])], lines.line_num
-    _refuse_twins(head)
+    for column, count in Counter(head).items():
+        if column and count > 1:
+            raise ValueError(f"it has the column {column!r:.80} twice")
     for cells in lines:
         line, end = end + 1, lines.line_num
         if len(cells) not in (0, len(head)):
@@ -93,43 +90,18 @@ def _csv(text: str) -> Iterator[tuple[str, Any]]:
             yield f"line {line}", dict(zip(head, cells, strict=True))
 
 
-def _excel(file: Path) -> Iterator[tuple[str, Any]]:
+def _excel(data: bytes) -> Iterator[tuple[str, Any]]:
     import_extra("openpyxl")
     formulas = {"data_only": False}  # a text that begins with "=" is kept as a formula: its text is what was meant
     options: dict[str, Any] = {"dtype": object, "keep_default_na": False, "na_filter": False}
     try:
-        table = import_module("pandas").read_excel(file, engine="openpyxl", engine_kwargs=formulas, **options)
+        table = import_module("pandas").read_excel(
+            io.BytesIO(data), engine="openpyxl", engine_kwargs=formulas, **options
+        )
     except Exception as error:  # damaged sheets bring about all kinds of errors in the libraries that read them
         raise ValueError(str(error)) from None
     for number, cells in enumerate(table.to_dict("records"), 2):
         yield f"row {number}", {str(name).strip(): cell for name, cell in cells.items()}
-
-
-def _parquet(file: Path, name: str) -> Table:
-    table = import_module("pyarrow.parquet").ParquetFile(file)
-    columns = list(table.schema_arrow.names)
-    _refuse_twins(columns)
-
-    def rows(chosen: list[str]) -> Iterator[tuple[str, Cells]]:
-        try:
-            batches = table.iter_batches(_ROWS_AT_ONCE, columns=chosen)
-            for number, cells in enumerate(cells for batch in batches for cells in batch.to_pylist()):
-                yield f"row {number} of {name}", cells
-        except (OSError, ValueError, OverflowError) as error:
-            raise _damaged(name, error) from None
-
-    return Table(name, columns, table.metadata.num_rows, rows)
-
-
-def _refuse_twins(columns: Iterable[str]) -> None:
-    for column, count in Counter(columns).items():
-        if column and count > 1:
-            raise ValueError(f"it has the column {column!r:.80} twice")
-
-
-def _damaged(name: str, error: Exception) -> DataError:
-    said = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else shortened(str(error))
-    return DataError(f"{name} cannot be read as {name.rpartition('.')[2]} ({said}); correct it")
 
 
 def as_text(value: Any, where: str) -> str | None:

@@ -1,29 +1,27 @@
-"""Answers of an audit: short for people, as a tree with everything, as JSON. All text from files is inert in them."""
+"""Answers of an audit: short for people, as YAML and JSON with everything. All text from files is inert in them."""
 
-import re
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import yaml
 from rich.console import Group
 from rich.table import Table
-from rich.tree import Tree
 
-from driftledger.benchmarks.base import NEEDED_FOR, ROLES, base_role
+from driftledger.benchmarks.base import NEEDED_FOR, ROLES
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.registry import benchmark
-from driftledger.core.canonical import canonical_json, pretty_json
-from driftledger.core.terminal import HEAD, QUIET, facts, line, lines, table
+from driftledger.core.terminal import HEAD, facts, line, lines, table
 from driftledger.core.text import as_many, figure, for_terminal
-from driftledger.ledger.audit import ImageTarget, Number, Offer, RunTarget
+from driftledger.ledger.audit import ImageTarget, Number, RunTarget
 from driftledger.ledger.lineage import Lineage, place_of
 
 SHORT = 8
 """Letters of a fingerprint, which ``audit --generator NAME@VERSION`` takes."""
 _OF_RUNS = ("model", "generator", "encoder", "text_encoder", "judge")
-_WIDE, _LINES = 62, 12
-"""Letters beside a role's name, and lines of a short answer."""
-_NOT_ASCII = re.compile(r"[^\x20-\x7e\n]")
+_WIDE = 62
+"""Letters of a line beside a name."""
 _CHECKED = {
     "dvc.lock": "score.json, against dvc.lock; nothing behind it yet",
     "git": "score.json and dvc.lock are of one commit; nothing behind them",
@@ -62,7 +60,7 @@ def _number_data(number: Number) -> dict[str, Any]:
     cards = {
         role: card.model_dump(mode="json", by_alias=True)
         for role, card in score.components.items()
-        if metric is None or metric.needs & NEEDED_FOR[base_role(role)]
+        if metric is None or metric.needs & NEEDED_FOR[role]
     }
     found |= {"settings": score.inputs.settings, "protocol": score.inputs.protocol, "components": cards}
     found |= {"served": score.served, "scored": how_many(score), "flags": score.flags}
@@ -71,67 +69,19 @@ def _number_data(number: Number) -> dict[str, Any]:
     return found | lineage.model_dump(mode="json", by_alias=True, exclude={"score"})
 
 
-def inert_json(value: Any) -> str:
-    """Indented JSON in which a terminal finds nothing to obey; it reads back as it was."""
-
-    def inert(found: re.Match[str]) -> str:
-        plain = for_terminal(found[0]) == found[0] and not "\ud800" <= found[0] <= "\udfff"
-        return found[0] if plain else f"\\u{ord(found[0]):04x}"
-
-    return _NOT_ASCII.sub(inert, pretty_json(value))
-
-
-def as_tree(target: RunTarget | ImageTarget) -> Tree:
-    """Everything, a branch for each thing that is behind what was asked."""
-    if isinstance(target, ImageTarget):
-        head = f"image {target.sha256}{', the PNG that a dataset makes of these bytes' if target.converted else ''}"
-    else:
-        run = f"{target.evidence.name}, fingerprint {target.evidence.fingerprint}"
-        head = run if target.lineage is None else f"{target.lineage.score_path}, of {run}"
-        head = head if target.number is None else f"{target.number.name} = {target.number.value!r}, of {run}"
-    tree = Tree(line(head))
-    _grow(tree, data_of(target), ())
-    return tree
-
-
-def _grow(tree: Tree, data: Mapping[str, Any], folders: Sequence[str]) -> None:
-    """A branch for each entry.
-
-    Args:
-        folders: those behind the score: of what a stage noted for all folders of a model, only theirs is shown.
-    """
-    if "collected" in data:
-        folders = [each["path"] for each in (data["folder"], data["data"], *data["collected"].values())]
-    mine = [key for key in data if any(path.endswith(f"/{key}") for path in folders)]
-    for key, value in data.items():
-        several = isinstance(value, list) and any(isinstance(each, dict) for each in value)
-        for each in value if several else [value]:
-            if mine and "/" in key and key not in mine:
-                continue
-            if isinstance(each, dict) and {"path", "md5"} <= each.keys() and len(each) < 6:
-                count = f", {each['nfiles']} files" if each.get("nfiles") else ""
-                within = f", in {each['out']}" if each.get("out", each["path"]) != each["path"] else ""
-                _branch(tree, key, f"{each['path']}{within}, md5 {each['md5']}{count}")
-            elif isinstance(each, dict) and len(canonical_json(each)) > _WIDE:
-                _grow(_branch(tree, key, ""), each, folders)
-            elif each not in (None, "", [], {}):
-                _branch(tree, key, each if isinstance(each, str) else canonical_json(each))
-
-
-def _branch(tree: Tree, name: str, value: str) -> Tree:
-    shown = name if "/" in name or "@" in name else name.replace("_", " ")
-    text = line(f"{shown}: {value}".rstrip())
-    text.stylize(QUIET, 0, len(shown) + 1)
-    return tree.add(text)
+def as_yaml(target: RunTarget | ImageTarget) -> str:
+    """Everything that is behind what was asked."""
+    plain = json.loads(json.dumps(data_of(target)))
+    return for_terminal(yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=120))
 
 
 def as_answer(target: RunTarget | ImageTarget) -> Group:
-    """At most twelve lines: the value, which versions are behind it, what was checked, what to type next."""
+    """A few lines: the value, which versions are behind it, what was checked, what to type next."""
     if isinstance(target, ImageTarget):
         head, more = _of_image(target)
     else:
         head, more = _of_run(target, target.number or (headline_of(target.lineage) if target.lineage else None))
-    return Group(line(as_many([head], _WIDE + 14), HEAD), facts(more))
+    return Group(line(head, HEAD), facts(more))
 
 
 def headline_of(lineage: Lineage) -> Number:
@@ -159,58 +109,52 @@ def _of_run(target: RunTarget, number: Number | None) -> tuple[str, list[tuple[s
     by_role: dict[str, dict[str, None]] = {}
     for each in lineages:
         for role, card in each.score.components.items():
-            base, served = base_role(role), ", ".join(each.score.served.get(role, ()))
+            base, served = role, ", ".join(each.score.served.get(role, ()))
             if role in _OF_RUNS if number is None else not number.metric or NEEDED_FOR[base] & number.metric.needs:
                 version = f"{card.name}@{card.fingerprint[:SHORT]}" + (f" (served as {served})" if served else "")
                 by_role.setdefault(ROLES[base] if number is None else base, {})[version] = None
-    roles = [(role.replace("_", " "), as_many([*by_role[role]], _WIDE)) for role in ROLES if role in by_role]
+    roles = [(role.replace("_", " "), ", ".join(by_role[role])) for role in ROLES if role in by_role]
+    data = ", ".join(dict.fromkeys(f"{each.on}@{each.score.inputs.data_digest[:SHORT]}" for each in lineages))
     state = "with uncommitted changes" if code.dirty else "clean"
-    commit = ("commit", f"git commit {code.commit[:12]} ({state})" if code.commit else "not under Git")
-    flags = dict.fromkeys(flag for each in lineages for flag in each.score.flags)
-    name = shlex.quote("/".join(evidence.combination))
-    short = name if target.known == "dvc.lock" and len(name) < 30 else evidence.fingerprint[:12]
-    foot = [("to know", as_many([*flags], _WIDE - 11))] if flags else []
-    foot.append(("next", f"driftledger verify {short}; more: --full"))
-    data = [f"{each.on}@{each.score.inputs.data_digest[:SHORT]}" for each in lineages]
-    if number is not None:
-        kind, scored = number.lineage.spec.data.name.replace("_", " "), how_many(number.lineage.score)
-        run = ("run", as_many([f"{evidence.name}, {evidence.fingerprint[:12]}"], _WIDE))
-        on = (kind, f"{as_many(data, _WIDE)}, {scored} scored")
-        return _titled(number), [run, *roles, on, commit, ("checked", _CHECKED[target.known]), *foot]
-    below = [*roles, ("data", as_many(list(dict.fromkeys(data)), _WIDE)), commit, *foot]
-    letters = _WIDE * (_LINES - 1 - len(below)) - 20  # lines end where words do
-    scores = as_many([_titled(headline_of(each)) for each in lineages], letters, "; ")
-    return f"{evidence.name}, fingerprint {evidence.fingerprint[:12]}", [("scores", scores), *below]
+    flags = ", ".join(dict.fromkeys(flag for each in lineages for flag in each.score.flags))
+    run = shlex.quote("/".join(evidence.combination) if target.known == "dvc.lock" else evidence.fingerprint[:12])
+    end = [
+        ("commit", f"git commit {code.commit[:12]} ({state})" if code.commit else "not under Git"),
+        ("checked", _CHECKED[target.known]),
+        *([("to know", flags)] if flags else []),
+        ("next", f"driftledger verify {run}; more: --full"),
+    ]
+    if number is None:
+        scores = ("scores", "; ".join(_titled(headline_of(each)) for each in lineages))
+        return f"{evidence.name}, fingerprint {evidence.fingerprint[:12]}", [scores, *roles, ("data", data), *end]
+    kind, scored = number.lineage.spec.data.name.replace("_", " "), how_many(number.lineage.score)
+    which = ("run", f"{evidence.name}, {evidence.fingerprint[:12]}")
+    return _titled(number), [which, *roles, (kind, f"{data}, {scored} scored"), *end]
 
 
 def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
     """The first place of an image, and where else it is used."""
     place, *others = target.places
     entry, card, folder = place["entry"], place["card"], place["folder"].split("/")
-    keys, cards = card.get("keys"), card.get("components")
-    name, on = entry.get("sample") or entry.get("id"), keys.get("dataset") if isinstance(keys, dict) else folder[2]
+    name, on = entry.get("unit") or entry.get("id"), card.get("keys", {}).get("dataset") or folder[2]
+    texts = (each["text"] for each in entry.get("results", []) if each.get("text"))
     head = {"sample": f"sample {name} of dataset {on}", "question": f"image of question {name} of {on}"}
     used = [f"{each['path']} ({each['headline']} = {each['value']!r})" for each in place["scores"]]
-    versions = {
-        role: f"{each.get('name')}@{str(each.get('fingerprint'))[:SHORT]}"
-        for role, each in sorted(cards.items() if isinstance(cards, dict) else ())
-        if isinstance(each, dict)
-    }
     more = {
         "file": f"{place['folder']}/{place['file']}",
-        "described as": entry.get("description"),
+        "described as": next(texts, None),
         "question": entry.get("question"),
         "drawn from": (place["parent"] or "").rpartition(", ")[2],
-        **versions,
-        "digest": str(card.get("digest") or card.get("data_digest") or "")[:SHORT],
+        **{role: f"{each['name']}@{each['fingerprint'][:SHORT]}" for role, each in card.get("components", {}).items()},
+        "digest": (card.get("digest") or card.get("data_digest") or "")[:SHORT],
         "used by": as_many(used, 2 * _WIDE),
         "also": as_many([f"{each['folder']}/{each['file']}" for each in others], 2 * _WIDE),
     }
-    drawn = f"drawn of sample {name} of dataset {on} at t = {entry.get('t')}"
+    drawn = f"drawn of sample {name} of dataset {on} at t = {entry.get('step')}"
     return head.get(place["role"], drawn), [(k, as_many([str(text)], 2 * _WIDE)) for k, text in more.items() if text]
 
 
-def offers_table(asked: str, offers: Sequence[Offer], most: int = 9) -> Group:
+def offers_table(asked: str, offers: Sequence[tuple[Number, str]], most: int = 9) -> Group:
     """A line for each number that could be meant, with the command to type."""
     shown = table("value", "on", "type", numbers=["value"])
     for number, target in offers[:most]:

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 from driftledger.collect.features import FeatureStore, Modality, Number
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError, first_few
-from driftledger.core.text import for_line
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.objects.reach import Reach
 from driftledger.ledger.published import read_published
 from driftledger.ledger.verify.recompute import recompute
 from driftledger.project.project import Project
@@ -72,10 +70,10 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
             ``out`` is not a bundle.
     """
     if not out.parent.is_dir():
-        raise LedgerError(f"there is no folder {for_line(str(out.parent))} to write {out.name} into; make it first")
+        raise LedgerError(f"there is no folder {out.parent} to write {out.name} into; make it first")
     if out.exists() and not (out.is_file() and is_bundle(out)):
-        raise LedgerError(f"{for_line(str(out))} is not a bundle; move it away, or name another file with -o")
-    contents = Contents(project.root, Reach(trust=True))
+        raise LedgerError(f"{out} is not a bundle; move it away, or name another file with -o")
+    contents = Contents(project.root, trust=project.own_code)
     folders = list(dict.fromkeys(each for lineage in evidence.lineages for each in lineage.folders.values()))
     if absent := [each.path for each in folders if not contents.has(each)]:
         raise LedgerError(f"{first_few(absent)} is not here; run 'dvc pull' first")
@@ -86,7 +84,7 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
         raise LedgerError(f"nothing is bundled: {first.where}: {first.what}; run 'driftledger verify' to see all of it")
     published = next((each for each in read_published(project.root) if each.fingerprint == evidence.fingerprint), None)
     if published is None:
-        raise LedgerError(f"{for_line(evidence.name)} is not published; run 'driftledger track' first")
+        raise LedgerError(f"{evidence.name} is not published; run 'driftledger track' first")
     said = {"name": evidence.name, "combination": [*evidence.combination], "fingerprint": evidence.fingerprint}
     lineages = [each.model_dump(mode="json", by_alias=True, exclude={"score"}) for each in evidence.lineages]
     here = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
@@ -155,6 +153,6 @@ def _write(out: Path, members: dict[str, Callable[[], bytes]]) -> None:
             archive.write(file, members)
         partial_file.replace(out)
     except BundleError as error:
-        raise LedgerError(f"{for_line(str(out))} {error}; try --without-images") from None
+        raise LedgerError(f"{out} {error}; try --without-images") from None
     finally:
         partial_file.unlink(missing_ok=True)

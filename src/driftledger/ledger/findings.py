@@ -4,9 +4,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-Kind = Literal["bytes", "numbers", "missing", "mlflow"]
+Kind = Literal["bytes", "numbers", "missing"]
 """A file or lock entry is not the one that was recorded; a score is not what its records give; evidence that should be
-there is not; MLflow shows something else."""
+there is not."""
 
 
 class Finding(NamedTuple):

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import load_yaml
 from driftledger.core.strict import Md5, RelativePath
-from driftledger.core.text import for_line
 
 LOCK = "dvc.lock"
 RESOLVED = "data/resolved.json"
@@ -74,7 +73,7 @@ def parse_lock(data: bytes, where: str = LOCK) -> dict[str, LockEntry]:
         return {str(name): _entry(str(name), entry) for name, entry in _stages(data).items()}
     except ValueError as error:
         raise LedgerError(
-            f"{where} is not a dvc.lock: {for_line(str(error))}; restore it with 'git checkout {LOCK}', or delete it "
+            f"{where} is not a dvc.lock: {error}; restore it with 'git checkout {LOCK}', or delete it "
             "and run 'dvc repro'"
         ) from None
 

@@ -6,7 +6,7 @@ commit had and that is gone is found in Git's history. Who must also show who pu
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,24 +16,12 @@ from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, load_json, parse_json, read_bytes, write_json
 from driftledger.core.paths import Combination
-from driftledger.core.text import for_line
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import PUBLISHED, CodeVersion, Evidence
 from driftledger.ledger.objects.git import Git, why_unread
 
 FOLDER = PUBLISHED
 _NAME = re.compile(r"[0-9a-f]{64}\.json")
-
-
-class PublishedComponent(BaseModel):
-    """A component that had a part in a score."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    role: str
-    name: str
-    version: str
-    fingerprint: str
 
 
 class PublishedScore(BaseModel):
@@ -51,7 +39,8 @@ class PublishedScore(BaseModel):
     """SHA-256 of ``score.json``."""
     rows: str
     """SHA-256 of ``rows.jsonl``."""
-    components: list[PublishedComponent]
+    components: list[dict[str, str]]
+    """``role``, ``name``, ``version`` and ``fingerprint`` of each."""
 
 
 class Published(Record):
@@ -89,8 +78,7 @@ def read_published(root: Path) -> list[Published]:
     """
     runs = []
     for path in _files(root):
-        published = _read(path, f"{FOLDER}/{path.name}")
-        if isinstance(published, str):
+        if isinstance(published := _read(path), str):
             raise LedgerError(f"{FOLDER}/{path.name} {published}; run 'git checkout {FOLDER}/{path.name}'")
         runs.append(published)
     return runs
@@ -105,16 +93,14 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
     Raises:
         LedgerError: Git's history is damaged.
     """
-    result, runs, there = VerifyResult(), dict[str, Published](), set[str]()
+    result, runs = VerifyResult(), dict[str, Published]()
     for path in _files(root):
-        name = for_line(f"{FOLDER}/{path.name}")
-        there.add(path.name)
-        published = _read(path, name)
+        name, published = f"{FOLDER}/{path.name}", _read(path)
+        result.checked["published runs"] += 1
         if isinstance(published, str):
-            result.findings.append(Finding("bytes", name, f"{published}; 'git checkout {name}' restores it"))
+            result.findings.append(Finding("bytes", name, f"it {published}; 'git checkout {name}' restores it"))
         else:
             runs[name] = published
-    result.checked["published runs"] = len(there)
     for run in evidence:
         result.checked["runs"] += 1
         result.findings += _differences(root, run, runs)
@@ -123,8 +109,9 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
         why = f"deleted files cannot be looked for in Git's history: {why_unread(root)}"
         result.skipped.append(Skipped(FOLDER, why))
         return result
+    here = {path.name for path in _files(root)}
     for name, commit in git.ever_in(FOLDER).items():
-        if _NAME.fullmatch(name) and name not in there:
+        if _NAME.fullmatch(name) and name not in here:
             file = f"{FOLDER}/{name}"
             what = f"commit {commit[:12]} has it, and it is gone; 'git checkout {commit[:12]} -- {file}' restores it"
             result.findings.append(Finding("missing", file, what))
@@ -144,39 +131,32 @@ def _published(root: Path, evidence: Evidence) -> Published:
             score=sha256_file(root / each.score_path),
             rows=sha256_file(root / each.rows_path),
             components=[
-                PublishedComponent(role=role, name=card.name, version=card.version, fingerprint=card.fingerprint)
+                {"role": role, "name": card.name, "version": card.version, "fingerprint": card.fingerprint}
                 for role, card in sorted(each.score.components.items())
             ],
         )
-        for each in evidence.lineages
+        for each in sorted(evidence.lineages, key=lambda each: each.folder.path)
     ]
-    return Published(
-        fingerprint=evidence.fingerprint,
-        combination=evidence.combination,
-        scores=sorted(scores, key=lambda each: each.path),
-        code=evidence.code,
-    )
+    run = {"fingerprint": evidence.fingerprint, "combination": evidence.combination, "code": evidence.code}
+    return Published(**run, scores=scores)
 
 
-def _differences(root: Path, run: Evidence, runs: dict[str, Published]) -> list[Finding]:
+def _differences(root: Path, run: Evidence, runs: Mapping[str, Published]) -> Iterator[Finding]:
     """What the published files say otherwise of a run that is here."""
-    mine = {name: each for name, each in runs.items() if each.fingerprint == run.fingerprint}
-    if not mine:
+    published = {name: each for name, each in runs.items() if each.fingerprint == run.fingerprint}
+    if not published:
         what = f"it has no file of {run.name}, fingerprint {run.fingerprint}; run 'driftledger track'"
-        return [Finding("missing", FOLDER, for_line(what))]
+        yield Finding("missing", FOLDER, what)
+        return
     try:
-        here = _published(root, run)
+        now = {each.path: each for each in _published(root, run).scores}
     except FileNotFoundError:  # a run of a former commit
-        return []
-    findings = []
-    for name, published in mine.items():
-        if published.combination != here.combination:
-            findings.append(Finding("bytes", name, for_line(f"it is of {published.combination}, not of {run.name}")))
-        then, now = ({each.path: each for each in some} for some in (published.scores, here.scores))
+        return
+    for name, file in published.items():
+        then = {each.path: each for each in file.scores}
         for path in sorted(path for path in then.keys() | now.keys() if then.get(path) != now.get(path)):
             what = f"{path} is not as it was published; 'git log {path}' shows when it changed"
-            findings.append(Finding("bytes", name, for_line(what)))
-    return findings
+            yield Finding("bytes", name, what)
 
 
 def _files(root: Path) -> list[Path]:
@@ -184,8 +164,8 @@ def _files(root: Path) -> list[Path]:
     return sorted(folder.glob("*.json")) if folder.is_dir() and not folder.is_symlink() else []
 
 
-def _read(path: Path, name: str) -> Published | str:
-    """A published run, or what is wrong with its file."""
+def _read(path: Path) -> Published | str:
+    """A published run, or what is wrong with its file, as a phrase after its name."""
     if path.is_symlink():
         return "is a link"
     try:
@@ -193,6 +173,6 @@ def _read(path: Path, name: str) -> Published | str:
         content = sha256_of(load_json(data))
         if f"{content}.json" != path.name:
             return f"has the content of {content[:12]}…, not of its name"
-        return parse_json(data, Published, name)
+        return parse_json(data, Published, path.name)
     except (StoreError, ValueError, TypeError) as error:
-        return f"cannot be read ({for_line(str(error))})"
+        return f"cannot be read ({error})"

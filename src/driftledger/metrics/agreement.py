@@ -1,7 +1,8 @@
 """Correlations of two columns: how far they order the same things alike."""
 
 import math
-from typing import Any, Literal, NamedTuple
+from statistics import NormalDist
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,43 +35,51 @@ def agreement(human: NDArray[np.number[Any]], automatic: NDArray[np.number[Any]]
     >>> agreement(np.array([1, 2, 3, 5]), np.array([20.0, 25.0, 24.0, 30.0]))
     Agreement(spearman=0.8, kendall=0.666667, pearson=0.937228, n=4)
     """
-    check_same_lengths(human=human, automatic=automatic)
-    for name, values in (("human", human), ("automatic", automatic)):
-        if values.ndim != 1 or not np.isfinite(values).all():
-            raise ValueError(f"{name} must be a vector of finite numbers")
-    if len(human) < FEWEST or (human == human[0]).all() or (automatic == automatic[0]).all():
+    straight = pearson(human, automatic)
+    if straight is None:
         return None
     from scipy import stats  # imported late: it takes a second
 
-    found = (
-        np.corrcoef(stats.rankdata(human), stats.rankdata(automatic))[0, 1],
-        stats.kendalltau(human, automatic, method="asymptotic").statistic,
-        np.corrcoef(human.astype(np.float64), automatic.astype(np.float64))[0, 1],
-    )
-    # The last bits vary with the processor, and all bits of what should be 0; + 0.0: not −0.
-    spearman, kendall, pearson = (round(float(each), 6) + 0.0 for each in found)
-    return Agreement(spearman, kendall, pearson, len(human))
+    ranks = np.corrcoef(stats.rankdata(human), stats.rankdata(automatic))[0, 1]
+    kendall = stats.kendalltau(human, automatic, method="asymptotic").statistic
+    return Agreement(_rounded(ranks), _rounded(kendall), straight, len(human))
 
 
-def fisher_interval(
-    correlation: float, n: int, kind: Literal["pearson", "spearman", "kendall"], confidence: float
-) -> ConfidenceInterval | None:
-    """Return tanh(artanh r ± z · σ), to 6 decimals.
+def pearson(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float | None:
+    """Return Pearson's r of n pairs of values, to 6 decimals.
 
-    σ² is 1 / (n − 3) for Pearson's r (Fisher 1921), (1 + r² / 2) / (n − 3) for Spearman's ρ (Bonett and Wright 2000),
-    and 0.437 / (n − 4) for Kendall's τ (Fieller, Hartley and Pearson 1957). All three assume that the models are drawn
-    independently from one population, which models of one family are not. None if σ is infinite, or if all is on one
-    line or in one order: an interval of no width would claim too much.
+    None if there are fewer than three, or if either is constant.
 
-    >>> fisher_interval(0.934510, 7, "pearson", 0.95)
+    Raises:
+        ValueError: one is not a vector of finite numbers, or the lengths differ; says which.
+
+    >>> pearson(np.array([1, 2, 3, 5]), np.array([20.0, 25.0, 24.0, 30.0]))
+    0.937228
+    """
+    check_same_lengths(x=x, y=y)
+    for name, values in (("x", x), ("y", y)):
+        if values.ndim != 1 or not np.isfinite(values).all():
+            raise ValueError(f"{name} must be a vector of finite numbers")
+    if len(x) < FEWEST or (x == x[0]).all() or (y == y[0]).all():
+        return None
+    return _rounded(np.corrcoef(x.astype(np.float64), y.astype(np.float64))[0, 1])
+
+
+def fisher_interval(r: float, n: int, confidence: float) -> ConfidenceInterval | None:
+    """Return tanh(artanh r ± z / √(n − 3)), the interval of Pearson's r (Fisher 1921), to 6 decimals.
+
+    It assumes that the models are drawn independently from one population, which models of one family are not. None for
+    three models, or if all are on one line: an interval of no width would claim too much.
+
+    >>> fisher_interval(0.934510, 7, 0.95)
     ConfidenceInterval(low=0.612476, high=0.990508)
     """
-    from scipy import special
-
-    variance = {"pearson": 1.0, "spearman": 1 + correlation**2 / 2, "kendall": 0.437}[kind]
-    degrees = n - (4 if kind == "kendall" else 3)
-    if degrees <= 0 or abs(correlation) == 1:
+    if n <= FEWEST or abs(r) == 1:
         return None
-    half = float(special.ndtri((1 + confidence) / 2)) * math.sqrt(variance / degrees)
-    middle = math.atanh(correlation)
-    return ConfidenceInterval(*(round(math.tanh(middle + side * half), 6) + 0.0 for side in (-1, 1)))
+    half = NormalDist().inv_cdf((1 + confidence) / 2) / math.sqrt(n - 3)
+    return ConfidenceInterval(*(_rounded(math.tanh(math.atanh(r) + side * half)) for side in (-1, 1)))
+
+
+def _rounded(value: float) -> float:
+    """The last bits vary with the processor, and all bits of what should be 0; + 0.0: not −0."""
+    return round(float(value), 6) + 0.0

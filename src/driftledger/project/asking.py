@@ -2,15 +2,16 @@
 
 import sys
 from collections.abc import Sequence
-from functools import partial
+from contextlib import nullcontext
 from typing import TypeVar
 
-from driftledger.benchmarks.runner import Collecting, FailedCalls
+from driftledger.benchmarks.collecting import Collecting, FailedCalls
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.batches import InThisProcess
 from driftledger.collect.call import Planned
 from driftledger.collect.ray import RayWorkers
 from driftledger.collect.run import Collector, called
-from driftledger.collect.settings import CollectSettings, WorkerSettings
+from driftledger.collect.settings import WorkerSettings
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Model
 from driftledger.components.service import RemoteComponent
@@ -19,19 +20,14 @@ from driftledger.core.terminal import Progress
 from driftledger.project.settings import Settings
 
 R = TypeVar("R")
-T = TypeVar("T")
 
 
-def collector_of(
-    settings: Settings, store: CallStore, collect: CollectSettings | None = None, *, shards: int = 1
-) -> Collector:
+def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Collector:
     """Return a collector that keeps the components it has loaded until it ends.
 
     Args:
-        collect: replaces the section of that name.
         shards: as of :class:`~driftledger.collect.run.Collector`.
     """
-    chosen = collect or settings.collect
 
     def actors_of(component: Component) -> WorkerSettings | None:
         if isinstance(component, Model) and type(component).check_subjects is not Model.check_subjects:
@@ -39,25 +35,35 @@ def collector_of(
         return settings.workers(component) or WorkerSettings()
 
     here = InThisProcess()
-    workers = RayWorkers(chosen.address, actors_of, here) if chosen.where == "ray" else here
+    workers = RayWorkers(settings.collect.address, actors_of, here) if settings.collect.where == "ray" else here
     return Collector(store, workers, shards=shards)
 
 
-def ask(collecting: Collecting[T], store: CallStore, collector: Collector | None = None) -> T:
+def ask(collecting: Collecting, store: CallStore, collector: Collector | None = None) -> list[CollectedRecord]:
     """Make every call that is not stored yet, show the progress, and say what it has cost.
 
     Args:
         collector: None: one of its own.
     """
-    if not collecting.calls:
-        return collecting.run(_run_nothing)
-    with Progress(collecting.title, total=collecting.calls) as progress:
-        if collector is None:
-            with Collector(store) as own:
-                collected = collecting.run(partial(_run, own, progress, set()))
-        else:
-            collected = collecting.run(partial(_run, collector, progress, set()))
-    for component in collecting.components:
+    notes = set[str]()
+
+    def run(planned: Sequence[Planned[R]]) -> list[R]:
+        subjects_of: dict[str, tuple[Model, list[str]]] = {}
+        for component, call in (each for some in planned for each in some.calls):
+            if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
+                subjects_of.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
+        for note in (model.check_subjects(subjects) for model, subjects in subjects_of.values()):
+            if note is not None and note not in notes:
+                notes.add(note)
+                print(note, file=sys.stderr, flush=True)
+        return own.run((each.steps() for each in planned), progress)
+
+    with (
+        nullcontext(collector) if collector else Collector(store) as own,
+        Progress(collecting.title, total=collecting.calls) as progress,
+    ):
+        collected = collecting.run(run)
+    for component in collecting.asked:
         if isinstance(component, RemoteComponent):
             spent = store.spent(component.fingerprint)
             cost = f", cost {spent.cost:.2f}" if component.prices else ""
@@ -65,28 +71,7 @@ def ask(collecting: Collecting[T], store: CallStore, collector: Collector | None
     return collected
 
 
-def _run_nothing(planned: Sequence[Planned[R]]) -> list[R]:
-    raise ValueError(f"a stage that only reads asks for {len(planned)} protocols")
-
-
-def _run(collector: Collector, progress: Progress, told: set[str], planned: Sequence[Planned[R]]) -> list[R]:
-    asked: dict[str, tuple[Model, list[str]]] = {}
-    most_calls = 0
-    for each in planned:
-        most_calls = max(most_calls, len(each.calls))
-        for component, call in each.calls:
-            progress.share(called(component)).expected += 1
-            if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
-                asked.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
-    for model, subjects in asked.values():
-        said = model.check_subjects(subjects)
-        if said is not None and said not in told:
-            told.add(said)
-            print(said, file=sys.stderr, flush=True)
-    return collector.run((each.steps() for each in planned), progress, most_calls)
-
-
-def refuse_failures(found: FailedCalls, benchmark_name: str, min_coverage: float) -> None:
+def refuse_failures(failures: FailedCalls, benchmark_name: str, min_coverage: float) -> None:
     """Refuse to go on when too much was ended by a failed call, so that there is a next run, which tries it again.
 
     A refusal is an answer and stays; whether enough is left to score is for the scoring half to say.
@@ -94,7 +79,7 @@ def refuse_failures(found: FailedCalls, benchmark_name: str, min_coverage: float
     Raises:
         CoverageError: naming the first few and what went wrong.
     """
-    failed, total, things = found
+    failed, total, things = failures
     if failed and 1 - len(failed) / total < min_coverage:
         raise CoverageError(
             f"{len(failed)} of {total} {things} were ended by a failed call, and {benchmark_name}.min_coverage in "

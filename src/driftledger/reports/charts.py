@@ -1,7 +1,7 @@
 """Figures as SVG: bars, lines, points and shaded numbers, with the same bytes on every machine with these versions.
 
-Text stays text, laid out in a font that comes with matplotlib and is as wide as Verdana. matplotlib is imported where a
-figure is drawn, since that takes half a second.
+Text stays text, laid out in a font that comes with matplotlib and is as wide as Verdana. Margins follow from the number
+of letters, since measuring text doubles the time. matplotlib is imported where a figure is drawn.
 """
 
 import io
@@ -12,10 +12,10 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from driftledger.benchmarks.base import Matrix, Scatter
+from driftledger.benchmarks.base import Metric, Scatter
 from driftledger.benchmarks.score import HIGH, LOW, Score, base_key
 from driftledger.core.text import for_line
-from driftledger.reports.standing import Block
+from driftledger.reports.scores import Block
 from driftledger.reports.tables import cells_of, direction, title_of
 
 if TYPE_CHECKING:
@@ -32,8 +32,10 @@ _MARKERS = "os^Dv"
 _DASHES: Sequence[Any] = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _NAME = 26
 """Characters of a name, at most."""
-_ACROSS = 3
-"""Panels in a row."""
+_LETTER = 0.077
+"""Width of a letter in inches."""
+_WIDE = 6.6
+"""Inches of a figure across."""
 
 _STYLE: Any = {
     **{"svg.hashsalt": "driftledger", "svg.fonttype": "none", "text.parse_math": False},
@@ -44,41 +46,46 @@ _STYLE: Any = {
 }
 
 
+class Matrix(NamedTuple):
+    """A figure with a shaded number in each cell."""
+
+    name: str
+    title: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Sequence[Sequence[float | None]]
+    note: str
+    most: float = 100.0
+    """The value with the darkest shade."""
+    digits: int = 0
+
+
 class Series(NamedTuple):
     """What distinguishes one model's marks from another's."""
 
-    colour: str = COLOURS[0]
-    marker: str = _MARKERS[0]
-    dash: Any = "-"
+    colour: str
+    marker: str
+    dash: Any
     hollow: bool = False
     """Whether marks are outlines, as those of controls."""
+
+    @property
+    def fill(self) -> str:
+        """The colour inside marks."""
+        return "white" if self.hollow else self.colour
 
 
 class Drawing(NamedTuple):
     """A figure before it is drawn."""
 
     name: str
-    """Its file's."""
     title: str
     note: str
+    draw: Callable[["Axes"], None]
     size: tuple[float, float]
-    """Width and height of its panels in inches."""
-    shape: tuple[int, int]
-    """Rows and columns of panels."""
-    draw: Callable[[Sequence["Axes"]], None]
-
-
-class Curve(NamedTuple):
-    """A model's values over steps, with an interval where there is one."""
-
-    name: str
-    series: Series
-    x: Sequence[float]
-    y: Sequence[float]
-    low: Sequence[float | None] = ()
-    high: Sequence[float | None] = ()
-    joined: bool = True
-    """Whether a line joins its points, and a band their intervals."""
+    """Width and height in inches, without title and note."""
+    margins: tuple[float, float, float, float]
+    """Left, right, above and below the axes, in inches."""
 
 
 def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> Mapping[str, Series]:
@@ -88,17 +95,12 @@ def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> Mapping[
     True
     """
     series = {}
-    for kind in (False, True):
-        for place, name in enumerate(name for name in models if (name in controls) is kind):
-            grey = Series(GREY, _MARKERS[place % len(_MARKERS)], _DASHES[1 + place % 2], hollow=True)
-            series[name] = grey if kind else nth(place)
+    for place, name in enumerate(name for name in models if name not in controls):
+        dash = _DASHES[place // len(COLOURS) % len(_DASHES)]
+        series[name] = Series(COLOURS[place % len(COLOURS)], _MARKERS[place % len(_MARKERS)], dash)
+    for place, name in enumerate(name for name in models if name in controls):
+        series[name] = Series(GREY, _MARKERS[place % len(_MARKERS)], _DASHES[1 + place % 2], hollow=True)
     return series
-
-
-def nth(place: int) -> Series:
-    """The series at a place of the selection."""
-    dash = _DASHES[place // len(COLOURS) % len(_DASHES)]
-    return Series(COLOURS[place % len(COLOURS)], _MARKERS[place % len(_MARKERS)], dash)
 
 
 def series_of(scores: Sequence[Score]) -> Mapping[str, Series]:
@@ -108,34 +110,23 @@ def series_of(scores: Sequence[Score]) -> Mapping[str, Series]:
 
 
 def figures_of(block: Block, series: Mapping[str, Series]) -> Iterator[Drawing]:
-    """All figures of a block: bars of headlines, lines over steps, bars by group, and those of the benchmark alone."""
+    """All figures of a block: bars of headlines, lines over steps, shades by group, those of the benchmark alone."""
     spec, scores = block.spec, block.scores
     first = [key for score in scores for key in spec.headlines(score)][:1]
-    drawn = [key for metric in spec.metrics if metric.key in spec.drawn_scores for key in spec.keys_of(metric, scores)]
-    panels = {title_of(metric, key): key for key in drawn or first if (metric := spec.metric(key))}
-    if panels:
-        yield _bars(block, series, "scores", next(iter(panels)) if len(panels) == 1 else "at a glance", panels)
+    drawn = [key for metric in spec.metrics if metric.key in spec.layout.bars for key in spec.keys_of(metric, scores)]
+    yield from (_bars(block, series, metric, key) for key in drawn or first if (metric := spec.metric(key)))
     curves = [curve for score in scores for curve, points in score.curves.items() if points]
     for curve in dict.fromkeys(map(base_key, curves)):
         metric = spec.metric(f"{curve}_at_1")
-        if curve in spec.drawn_curves:
-            yield _lines(block, series, curve, *spec.drawn_curves[curve])
+        if curve in spec.layout.lines:
+            yield _lines(block, series, curve, *spec.layout.lines[curve])
         elif metric is not None and "{t}" in metric.key:
             title = metric.title.format(**{**(metric.match(f"{curve}_at_1") or {}), "t": "t"})
             yield _lines(block, series, curve, title + direction(metric), "iteration t")
-    for kind, family in spec.drawn_groups.items():
-        groups = {name: of for score in scores for name, of in score.groups.get(kind, {}).items()}
-        metric = next(metric for metric in spec.metrics if metric.key == family)
-        known = {key for of in groups.values() for key in of if base_key(key) == key and spec.metric(key) is metric}
-        last = max(known, key=lambda key: (len(key), key), default="")
-        panels = {name: f"{kind}/{name}/{last}" for name, of in groups.items() if last in of}
-        if len(panels) > 1:
-            yield _bars(block, series, f"{kind}_{last}", f"{title_of(metric, last)} by {kind}", panels)
+    for kind, family in spec.layout.group_bars.items():
+        yield from _groups(block, kind, next(metric for metric in spec.metrics if metric.key == family))
     for plain in spec.figures(block.order()):
-        if isinstance(plain, Matrix):
-            title, note = f"{spec.title}: {plain.title}", _about(block, plain.note, controls=False)
-            yield matrix(plain._replace(title=title, note=note))
-        elif any({plain.x, plain.y} <= score.metrics.keys() for score in scores):
+        if any({plain.x, plain.y} <= score.metrics.keys() for score in scores):
             yield _scatter(block, series, plain)
 
 
@@ -147,137 +138,121 @@ def _about(block: Block, *notes: str, intervals: str = "", controls: bool = True
     return "; ".join([f"On {block.on}", *filter(None, notes), *more]) + "."
 
 
-def _bars(block: Block, series: Mapping[str, Series], name: str, title: str, panels: Mapping[str, str]) -> Drawing:
-    """A row per model and a panel per number, by its title; numbers of one metric share a scale and letters."""
-    spec, scores, keys = block.spec, block.scores, {number.rpartition("/")[2] for number in panels.values()}
-    standing = block.standing(next(iter(keys))) if len(keys) == 1 else None
-    letters = {} if standing is None else standing.groups.letters
-    labels = [short(s.model) + (f" ({letters[s.model]})" if letters.get(s.model) else "") for s in scores]
-    every = [list(cells_of(block, number).values()) for number in panels.values()]
-    of_whole = {number: [s.interval(number) for s in scores] for number in panels.values()}
-    columns = min(len(panels), _ACROSS)
-    rows, room = math.ceil(len(panels) / columns), 0.2 + 0.13 * columns
+def _bars(block: Block, series: Mapping[str, Series], metric: Metric, key: str) -> Drawing:
+    """A row per model."""
+    scores, cells, intervals = block.scores, cells_of(block, key), [score.interval(key) for score in block.scores]
+    letters = {model: f" ({cell.letters})" for model, cell in cells.items() if cell.letters}
+    labels = [short(score.model) + letters.get(score.model, "") for score in scores]
 
-    def draw(axes: Sequence["Axes"]) -> None:
-        for place, (axis, heading, cells) in enumerate(zip(axes, panels, every, strict=False)):
-            shown = every if len(keys) == 1 else [cells]
-            intervals = of_whole[panels[heading]]
-            values = [each.value or 0.0 for some in shown for each in some]
-            ends = [0.0, *values, *(end for pair in intervals if pair for end in pair)]
-            low, high = min(ends), max(ends) or 1.0
-            axis.set_xlim(low - 0.02 * (high - low) * (low < 0), high + room * (high - low))
-            for row, (score, each, pair) in enumerate(zip(scores, cells, intervals, strict=True)):
-                look = series[score.model]
-                if each.value is not None:
-                    fill = "white" if look.hollow else look.colour
-                    axis.barh(row, each.value, 0.55, color=fill, edgecolor=look.colour, linewidth=1.2)
-                if pair is not None:
-                    axis.plot(pair, [row, row], color=INK, linewidth=1.2, marker="|", markersize=5)
-                style: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8.5}
-                axis.text(1.0, row, each.text, transform=axis.get_yaxis_transform(), **style)
-            axis.set_yticks(range(len(scores)), labels if place % columns == 0 else [""] * len(scores))
-            axis.tick_params(axis="y", length=0, labelcolor=INK)
-            axis.set_ylim(len(scores) - 0.4, -0.6)
-            axis.grid(axis="x")
-            if len(panels) > 1:
-                axis.set_title("\n".join(textwrap.wrap(short(heading, 60), 57 // columns)), loc="left")
-        for axis in axes[len(panels) :]:
-            axis.set_axis_off()
+    def draw(axis: "Axes") -> None:
+        values = [cell.value or 0.0 for cell in cells.values()]
+        ends = [0.0, *values, *(end for pair in intervals for end in pair or ())]
+        low, high = min(ends), max(ends) or 1.0
+        axis.set_xlim(low - 0.02 * (high - low) * (low < 0), high + 0.33 * (high - low))
+        for row, (score, pair) in enumerate(zip(scores, intervals, strict=True)):
+            look, cell = series[score.model], cells[score.model]
+            if cell.value is not None:
+                axis.barh(row, cell.value, 0.55, color=look.fill, edgecolor=look.colour, linewidth=1.2)
+            if pair is not None:
+                axis.plot(pair, [row, row], color=INK, linewidth=1.2, marker="|", markersize=5)
+            style: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8.5}
+            axis.text(1.0, row, cell.text, transform=axis.get_yaxis_transform(), **style)
+        axis.set_yticks(range(len(scores)), labels)
+        axis.tick_params(axis="y", length=0, labelcolor=INK)
+        axis.set_ylim(len(scores) - 0.4, -0.6)
+        axis.grid(axis="x")
 
     told = "models that share a letter cannot be told apart" if letters else ""
-    note = _about(block, told, intervals="whiskers" if any(map(any, of_whole.values())) else "")
-    height = 0.3 + rows * (0.35 + 0.17 * (columns > 2) + 0.26 * len(scores))
-    return Drawing(name, f"{spec.title}: {title}", note, (6.6, height), (rows, columns), draw)
+    note = _about(block, told, intervals="whiskers" if any(intervals) else "")
+    size, left = (_WIDE, 0.4 + 0.26 * len(scores)), 0.2 + _LETTER * max(map(len, labels))
+    title = f"{block.spec.title}: {title_of(metric, key)}"
+    return Drawing(f"bars_{key}", title, note, draw, size, (left, 0.1, 0.05, 0.3))
 
 
 def _lines(block: Block, series: Mapping[str, Series], curve: str, title: str, across: str) -> Drawing:
-    """A line per model over steps."""
-    curves = []
-    for score in block.scores:
-        points = sorted(score.curves.get(curve, ()), key=lambda point: point.step)
-        ends = [{p.step: p.value for p in score.curves.get(curve + end, ())} for end in (LOW, HIGH)]
-        steps, values = [point.step for point in points], [point.value for point in points]
-        low, high = ([of.get(step) for step in steps] for of in ends)
-        curves += [Curve(score.model, series[score.model], steps, values, low, high)] if points else []
-    note = _about(block, intervals="bands" if any(end is not None for each in curves for end in each.low) else "")
+    """A line per model over steps, with a band where there are intervals."""
+
+    def steps_of(score: Score, name: str) -> dict[int, float]:
+        return {point.step: point.value for point in sorted(score.curves.get(name, ()), key=lambda point: point.step)}
+
+    points = {score.model: values for score in block.scores if (values := steps_of(score, curve))}
+    bands = {score.model: [steps_of(score, curve + end) for end in (LOW, HIGH)] for score in block.scores}
+    order = sorted(points, key=lambda model: -list(points[model].values())[-1])
+
+    def draw(axis: "Axes") -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        for model in order:
+            look, (x, y) = series[model], (list(points[model]), list(points[model].values()))
+            style: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "linewidth": 1.6, "markersize": 5}
+            marker = look.marker if len(x) <= 12 else ""
+            axis.plot(x, y, label=short(model), marker=marker, markerfacecolor=look.fill, **style)
+            low, high = bands[model]
+            known = [step for step in x if step in low and step in high]
+            if known:
+                ends = [low[step] for step in known], [high[step] for step in known]
+                axis.fill_between(known, *ends, color=look.colour, alpha=0.13, linewidth=0)
+        steps = sorted({step for values in points.values() for step in values})
+        if len(steps) <= 12:
+            axis.set_xticks(steps)
+        else:
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.set_xlabel(across)
+        axis.grid(axis="y")
+        axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0)
+
+    note = _about(block, intervals="bands" if any(map(any, bands.values())) else "")
+    right = 0.6 + _LETTER * max(len(short(model)) for model in order)
     title = f"{block.spec.title}: {title}"
-    return Drawing(
-        curve.replace("/", "_"), title, note, (6.6, 3.3), (1, 1), lambda axes: lines(axes[0], curves, across)
-    )
-
-
-def lines(axis: "Axes", curves: Sequence[Curve], across: str, ticks: Mapping[float, str] | None = None) -> None:
-    """Draw a line chart of curves with a point each, at least.
-
-    Args:
-        across: what x is.
-        ticks: x → its label; None: whole numbers.
-    """
-    from matplotlib.ticker import MaxNLocator
-
-    named: dict[str, str] = {}  # a name is in the legend once
-    for curve in sorted(curves, key=lambda each: (not each.joined, -each.y[-1])):
-        look, joined = curve.series, curve.joined and len(curve.x) > 1
-        style: dict[str, Any] = {"color": look.colour, "linestyle": look.dash if joined else "", "markersize": 5}
-        style |= {"marker": look.marker if len(curve.x) <= 12 else "", "linewidth": 1.6}
-        label = "_" if curve.name in named else named.setdefault(curve.name, short(curve.name))
-        axis.plot(curve.x, curve.y, label=label, markerfacecolor="white" if look.hollow else None, **style)
-        for x, low, high in _runs(curve) if joined else ():
-            axis.fill_between(x, low, high, color=look.colour, alpha=0.13, linewidth=0)
-        for x, low, high in () if joined else _runs(curve):
-            axis.vlines(x, low, high, color=look.colour, linewidth=1.2)
-    steps = sorted({x for curve in curves for x in curve.x})
-    if ticks is not None:
-        axis.set_xticks(list(ticks), list(ticks.values()))
-    elif len(steps) <= 12:
-        axis.set_xticks(steps)
-    else:
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axis.set_xlabel(across)
-    axis.grid(axis="y")
-    axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0)
-
-
-def _runs(curve: Curve) -> Iterator[tuple[Sequence[float], Sequence[float], Sequence[float]]]:
-    """The steps that have an interval, and both ends."""
-    known = [e for e in zip(curve.x, curve.low, curve.high, strict=False) if e[1] is not None and e[2] is not None]
-    if known:
-        x, low, high = zip(*known, strict=True)
-        yield x, low, high
+    return Drawing(curve.replace("/", "_"), title, note, draw, (_WIDE, 3.3), (0.55, right, 0.1, 0.5))
 
 
 def _scatter(block: Block, series: Mapping[str, Series], plain: Scatter) -> Drawing:
     """A point per model, on lines on which a third value is the same."""
-    spec = block.spec
     known = [score for score in block.scores if {plain.x, plain.y} <= score.metrics.keys()]
-    x, y = (metric.title for key in (plain.x, plain.y) if (metric := spec.metric(key)))
+    x, y = (metric.title for key in (plain.x, plain.y) if (metric := block.spec.metric(key)))
 
-    def draw(axes: Sequence["Axes"]) -> None:
-        axis = axes[0]
+    def draw(axis: "Axes") -> None:
         for label, points in plain.lines.items():
             axis.plot(*zip(*points, strict=True), color=MUTED, linewidth=0.7, linestyle=(0, (1, 3)))
             axis.text(*points[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
         for score in known:
-            look = series[score.model]
-            style: dict[str, Any] = {"color": look.colour, "markerfacecolor": "white" if look.hollow else look.colour}
-            point = [score.metrics[plain.x]], [score.metrics[plain.y]]
+            look, point = series[score.model], ([score.metrics[plain.x]], [score.metrics[plain.y]])
+            style: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.fill}
             axis.plot(*point, look.marker, label=short(score.model), markersize=7.5, clip_on=False, **style)
         axis.set(xlim=(-2, 104), ylim=(-2, 102), xlabel=f"{x}, %", ylabel=f"{y}, %", aspect="equal")
         axis.legend(loc="center left", bbox_to_anchor=(1.04, 0.5), borderaxespad=0)
 
-    title = f"{spec.title}: {y} against {x}"
-    return Drawing(plain.name, title, _about(block, plain.note), (6.2, 4.4), (1, 1), draw)
+    title, right = f"{block.spec.title}: {y} against {x}", 0.5 + _LETTER * max(len(short(s.model)) for s in known)
+    return Drawing(plain.name, title, _about(block, plain.note), draw, (4.4 + right, 4.4), (0.6, right, 0.1, 0.5))
+
+
+def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:
+    """A row per group and a column per model; nothing for fewer than two groups."""
+    scores = block.order()
+    groups = {name: of for score in scores for name, of in score.groups.get(kind, {}).items()}
+    known = {key for of in groups.values() for key in of if base_key(key) == key and block.spec.metric(key) is metric}
+    last = max(known, key=lambda key: (len(key), key), default="")
+    names = [name for name, of in groups.items() if last in of]
+    if len(names) > 1:
+        values = [[block.spec.value_of(score, f"{kind}/{name}/{last}") for score in scores] for name in names]
+        most = max(abs(value) for row in values for value in row if value is not None) or 1.0
+        title = f"{block.spec.title}: {title_of(metric, last)} by {kind}"
+        note = _about(block, controls=False)
+        models = [score.model for score in scores]
+        yield matrix(Matrix(f"{kind}_{last}", title, names, models, values, note, most, metric.digits))
 
 
 def matrix(plain: Matrix) -> Drawing:
     """Numbers as shades: blue above zero, red below, empty without a number."""
     rows, columns = [short(each, 60) for each in plain.rows], [short(each) for each in plain.columns]
     wide, high = (max(map(len, names), default=0) for names in (rows, columns))
+    numbers = [f"{value:.{plain.digits}f}" for row in plain.values for value in row if value is not None]
+    cell = max(0.4, 0.1 + 0.07 * max(map(len, numbers), default=0))
 
-    def draw(axes: Sequence["Axes"]) -> None:
+    def draw(axis: "Axes") -> None:
         from matplotlib.colors import LinearSegmentedColormap
 
-        axis = axes[0]
         values = [[math.nan if each is None else each for each in row] for row in plain.values]
         axis.set_facecolor("#f3f4f6")
         shades = LinearSegmentedColormap.from_list("shades", ["#b02a1e", "#ffffff", "#005a8c"])
@@ -296,8 +271,11 @@ def matrix(plain: Matrix) -> Drawing:
         axis.tick_params(length=0, labelcolor=INK, top=True, labeltop=True, bottom=False, labelbottom=False)
         axis.spines[:].set_visible(False)
 
-    size = (max(5.5, 0.6 + 0.085 * wide + 0.4 * len(columns)), 0.5 + 0.055 * high + 0.28 * len(rows))
-    return Drawing(plain.name, plain.title, plain.note, size, (1, 1), draw)
+    steep = high > 4
+    left, right, above = 0.2 + _LETTER * wide, 0.1 + 0.06 * high * steep, 0.3 + 0.05 * high * steep
+    across, down = max(cell * len(columns), 0.5), max(0.28 * len(rows), 0.3)
+    size = max(5.5, left + across + right), above + down + 0.1
+    return Drawing(plain.name, plain.title, plain.note, draw, size, (left, size[0] - left - across, above, 0.1))
 
 
 def short(text: str, most: int = _NAME) -> str:
@@ -310,19 +288,17 @@ def drawn(drawing: Drawing) -> bytes:
     """Draw a figure as an SVG file, with its title and note above."""
     import matplotlib
     from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    wide, high = drawing.size
+    (wide, high), (left, right, above, below) = drawing.size, drawing.margins
     title = textwrap.wrap(short(drawing.title, 300), int(wide * 10.5))
     note = textwrap.wrap(short(drawing.note, 1000), int(wide * 14.5))
-    above = 0.24 * len(title) + 0.17 * len(note) + 0.12
-    whole, y = high + above, 0.1
+    whole, y = high + 0.24 * len(title) + 0.17 * len(note) + 0.12, 0.1
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # Verdana is named for readers of the file
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # readers' fonts have letters that DejaVu lacks
-        layout = ConstrainedLayoutEngine(rect=(0, 0, 1, high / whole), w_pad=0.1, h_pad=0.08)
-        figure = Figure((wide, whole), layout=layout)
-        drawing.draw(list(figure.subplots(*drawing.shape, squeeze=False).flat))
+        figure = Figure((wide, whole))
+        place = left / wide, below / whole, (wide - left - right) / wide, (high - above - below) / whole
+        drawing.draw(figure.add_axes(place))
         for line in title:
             figure.text(0.1 / wide, 1 - y / whole, line, fontsize=11.5, weight="bold", va="top")
             y += 0.24

@@ -9,19 +9,17 @@ from rich.text import Text
 from driftledger.benchmarks.base import COVERAGE, Cell, Cells
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
-from driftledger.core.grouping import grouped
 from driftledger.core.terminal import HEAD, QUIET, line, table
 from driftledger.core.text import as_many
 from driftledger.ledger.lineage import place_of
-from driftledger.reports.leaderboard import at_a_glance, overview
-from driftledger.reports.standing import RowsOf, by_benchmark
+from driftledger.reports.leaderboard import at_a_glance, by_kind, overview
+from driftledger.reports.scores import RowsOf, by_benchmark
 
 _MOST = 20
 """Rows of each kind; the files have all of them."""
 _LETTERS = 200
 _BREAKS = re.compile(r"(?<! of)\s+(?!of \d)")
 """Where a head breaks into lines: not within ``2 of 3``."""
-_RANKED, _APART, _CONTROLS = "", "not ranked:", "controls:"
 
 
 def glance(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> RenderableType:
@@ -34,23 +32,16 @@ def glance(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Rende
     shown = overview(parts)
     if shown is None:
         return Group()
-    columns = at_a_glance(parts)
-    apart = {model for column in columns for model in column.apart}
-    controls = {score.model for score in scores if score.is_control}
-
-    def kind(row: Cells) -> str:
-        name = row[0].text if isinstance(row[0], Cell) else row[0]
-        return _CONTROLS if name in controls else _APART if name in apart else _RANKED
-
-    kinds = grouped(shown.rows, kind)
     drawn = table(*shown.head, numbers=shown.head[1:])
-    short = [re.sub(r"\(a control is above (.*) models\)", r"(control above \1)", title) for title in shown.head]
+    short = [
+        re.sub(r"\(a control (is|may be) above (.*) models\)", r"(control \1 above \2)", title) for title in shown.head
+    ]
     for column, title in zip(drawn.columns, short, strict=True):
         column.header, column.vertical = Text("\n").join(map(line, _BREAKS.split(title))), "bottom"
-    for name in (_RANKED, _APART, _CONTROLS):
-        rows = kinds.get(name, [])
-        if rows and name:
-            drawn.add_row(line(name, QUIET))
+    kinds = by_kind(shown, parts)
+    for kind, rows in kinds.items():
+        if kind != "models":
+            drawn.add_row(line(f"{kind}:", QUIET))
         for row in rows[:_MOST]:
             drawn.add_row(*_cells(row))
         if len(rows) > _MOST:
@@ -58,9 +49,9 @@ def glance(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Rende
     lines: list[RenderableType] = [drawn]
     if any(isinstance(each, Cell) and each.letters for row in shown.rows for each in row):
         lines.append(line("models that share a letter cannot be told apart; ± is half the interval", QUIET))
-    data = list(dict.fromkeys(column.blocks[0].scores[0].on for column in columns))
+    data = list(dict.fromkeys(column.blocks[0].scores[0].on for column in at_a_glance(parts)))
     where = f"on {as_many(data, _LETTERS)}; reports/leaderboard.md has all"
-    lines.append(line(f"controls do not look at the image; {where}" if _CONTROLS in kinds else where, QUIET))
+    lines.append(line(f"controls do not look at the image; {where}" if "controls" in kinds else where, QUIET))
     return Group(*lines)
 
 
@@ -83,14 +74,11 @@ def _cells(row: Cells) -> Iterator[Text]:
 def best_number(scores: Sequence[Score]) -> tuple[Score, str] | None:
     """The score that is first in the overview and the name of its number, as short as its run allows; None without a
     value."""
-    for column in at_a_glance(by_benchmark(scores)):
-        cells = {model: each.value for model, each in column.cells().items() if each.value is not None}
-        known = {model: value for model, value in cells.items() if not column.scores[model].is_control} or cells
-        if known:
-            sign = 1 if column.metric.is_higher else -1
-            best = max(known, key=lambda model: (model not in column.apart, sign * known[model]))
-            score = column.scores[best]
-            others = [each for each in scores if each.model == score.model and column.key in each.metrics]
-            place = "" if len(others) == 1 else f"{place_of(benchmark(score.benchmark), score.keys)}/"
-            return score, f"{place}{column.key}"
+    shown = overview(by_benchmark(scores))
+    cells = [each for row in shown.rows for each in row if isinstance(each, Cell)] if shown else []
+    for origin in [each.of for each in cells if each.of is not None and each.value is not None][:1]:
+        score, key = origin
+        others = [each for each in scores if each.model == score.model and key in each.metrics]
+        place = "" if len(others) == 1 else f"{place_of(benchmark(score.benchmark), score.keys)}/"
+        return score, f"{place}{key}"
     return None

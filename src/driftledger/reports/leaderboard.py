@@ -1,24 +1,21 @@
 """Every benchmark's models side by side: tables as in the papers for people, one row per value for programs."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from driftledger.benchmarks.base import COVERAGE, NOWHERE, Benchmark, Cell, Metric, Place, Table, cell
+from driftledger.benchmarks.base import COVERAGE, NOTHING, NOWHERE, Benchmark, Cell, Cells, Metric, Place, Table
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.score import Score, base_key, marks_of
-from driftledger.collect.observations import Observations
-from driftledger.core.files import new_folder, write_bytes, write_text
+from driftledger.core.files import write_text
 from driftledger.core.grouping import grouped
-from driftledger.core.text import csv_text, for_csv, for_markdown
-from driftledger.reports.standing import Block, Part, best_first
+from driftledger.core.text import csv_text, for_cell, for_csv
+from driftledger.reports.scores import Block, Part, best_first
 from driftledger.reports.tables import (
     cells_of,
-    csv,
     direction,
     generators_tables,
     interval,
-    latex,
     markdown,
     misplaced,
     name_cell,
@@ -51,11 +48,14 @@ class Section(NamedTuple):
 
     title: str
     name: str
-    """The beginning of its files' names."""
-    spec: Benchmark
     tables: Sequence[Table]
     block: Block | None = None
     """The scores; None where several blocks are side by side."""
+
+    @property
+    def scores(self) -> Sequence[Score]:
+        """Those of its block."""
+        return self.block.scores if self.block else ()
 
     @property
     def apart(self) -> str:
@@ -65,22 +65,20 @@ class Section(NamedTuple):
     @property
     def scored(self) -> str:
         """How much of each was scored."""
-        scores = self.block.scores if self.block else ()
-        return f"Scored: {', '.join(f'{score.model} {how_many(score)}' for score in scores)}." if scores else ""
+        told = ", ".join(f"{score.model} {how_many(score)}" for score in self.scores)
+        return f"Scored: {told}." if told else ""
 
-    def absent(self, inert: Callable[[str], str] = str) -> Iterator[str]:
+    def absent(self) -> Iterator[str]:
         """What has no value, and why, with the models that this is true of."""
-        scores = self.block.scores if self.block else ()
-        reasons = [((key, why), score.model) for score in scores for key, why in sorted(score.absent.items())]
-        for (key, why), models in _with_models(reasons, scores):
-            metric = self.spec.metric(key)
-            yield f"No {inert(metric.named(key) if metric else key)} ({models}): {inert(why)}."
+        reasons = [((key, why), score.model) for score in self.scores for key, why in sorted(score.absent.items())]
+        for (key, why), models in _with_models(reasons, self.scores):
+            metric = self.block.spec.metric(key) if self.block else None
+            yield f"No {metric.named(key) if metric else key} ({models}): {why}."
 
-    def flags(self, inert: Callable[[str], str] = str) -> Iterator[str]:
+    def flags(self) -> Iterator[str]:
         """What a reader must know about the numbers, with the models that this is true of."""
-        scores = self.block.scores if self.block else ()
-        flags = [(flag, score.model) for score in scores for flag in score.flags]
-        return (f"{models}: {inert(flag)}" for flag, models in _with_models(flags, scores))
+        flags = [(flag, score.model) for score in self.scores for flag in score.flags]
+        return (f"{models}: {flag}" for flag, models in _with_models(flags, self.scores))
 
 
 def _with_models(pairs: Iterable[tuple[T, str]], scores: Sequence[Score]) -> Iterator[tuple[T, str]]:
@@ -91,17 +89,15 @@ def _with_models(pairs: Iterable[tuple[T, str]], scores: Sequence[Score]) -> Ite
         yield thing, "all models" if len(models) == len(every) > 1 else ", ".join(models)
 
 
-def sections(parts: Sequence[Part]) -> list[Section]:
-    """For each benchmark a section with what is side by side across blocks, then one per block."""
-    made = []
-    for part in parts:
-        spec, _, blocks = part
-        several = side_by_side(part) if len({block.on for block in blocks}) > 1 else None
-        across = [*([several] if several else []), *generators_tables(spec, blocks)]
-        if across:
-            made.append(Section(f"{spec.name}, side by side", f"{spec.name}-across", spec, across))
-        made += [Section(block.title, block.name, spec, tables_of(block), block) for block in blocks]
-    return made
+def sections(part: Part) -> Iterator[Section]:
+    """A benchmark's tables: what is side by side across blocks, then each block."""
+    spec, blocks = part.spec, part.blocks
+    several = side_by_side(part) if len({block.on for block in blocks}) > 1 else None
+    across = [*([several] if several else []), *generators_tables(spec, blocks)]
+    if across:
+        yield Section(f"{spec.name}, side by side", f"{spec.name}-across", across)
+    for block in blocks:
+        yield Section(block.title, block.name, tables_of(block), block)
 
 
 class MetricColumn(NamedTuple):
@@ -147,11 +143,12 @@ def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterat
 def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
     """A row per model, by the first column the best first."""
     cells, first = [column.cells() for column in columns], columns[0]
-    scores = {model: score for column in reversed(columns) for model, score in column.scores.items()}
-    models = dict.fromkeys(model for column in columns for model in column.scores)
-    values = {model: None if model in first.apart else cells[0].get(model, cell(None)).value for model in models}
-    order = best_first([scores[model] for model in models], values, first.metric.is_higher)
-    rows = [[name_cell(score), *(of.get(score.model, cell(None)) for of in cells)] for score in order]
+    scores = {model: score for column in columns[::-1] for model, score in column.scores.items()}
+    ranked = {
+        model: cell.value for model, cell in cells[0].items() if cell.value is not None and model not in first.apart
+    }
+    order = best_first(list(scores.values()), ranked, first.metric.is_higher)
+    rows = [[name_cell(score), *(of.get(score.model, Cell(NOTHING)) for of in cells)] for score in order]
     heads = ["", *(column.head + misplaced(column.blocks[0], column.key) for column in columns)]
     notes = [
         f"{column.head} of {model} has no rank: {why}."
@@ -184,75 +181,62 @@ def overview(parts: Sequence[Part]) -> Table | None:
     return table._replace(notes=[note, *table.notes])
 
 
-def side_by_side(part: Part, *, headlines: bool = False) -> Table | None:
-    """A benchmark's metrics on all data and through all components; None without any.
+def by_kind(table: Table, parts: Sequence[Part]) -> dict[str, list[Cells]]:
+    """The rows of a table of models as ``models``, ``not ranked`` and ``controls``, of which some may be absent."""
+    scores = [score for part in parts for score in part.scores]
+    controls = {score.model for score in scores if score.is_control}
+    apart = {score.model for part in parts for block in part.blocks if block.apart for score in block.scores}
+    kinds: dict[str, list[Cells]] = {"models": [], "not ranked": [], "controls": []}
+    for row in table.rows:
+        name = row[0] if isinstance(row[0], str) else row[0].text
+        kinds["controls" if name in controls else "not ranked" if name in apart else "models"].append(row)
+    return {kind: rows for kind, rows in kinds.items() if rows}
 
-    Args:
-        headlines: show all headlines rather than those that the specification names.
-    """
+
+def side_by_side(part: Part) -> Table | None:
+    """A benchmark's metrics on all data and through all components; None without any."""
     spec = part.spec
     columns = [
         column._replace(head=f"{column.head} on {column.blocks[0].on}")
         for metric in spec.metrics
-        if (metric.headline or metric.compared if headlines else metric.key in (spec.across or spec.glanced))
+        if metric.key in (spec.layout.across or spec.glanced)
         for column in _columns(spec, part.blocks, metric)
     ]
     title = f"{spec.title} on all data, through all components; each column has its own ranks; in brackets {BRACKETS}"
     return _table(title, columns, spec.name) if columns else None
 
 
-def remarks(parts: Sequence[Part], seen: Observations, inert: Callable[[str], str] = str) -> Iterator[str]:
-    """What components say of themselves, with the models this is true of; and how often one answered otherwise."""
+def remarks(parts: Sequence[Part]) -> Iterator[str]:
+    """What components say of themselves, with the models this is true of."""
     scores = [score for part in parts for score in part.scores]
     marked = [(mark, score.model) for score in scores for mark in marks_of(score.components)]
-    yield from (f"{models}: {inert(mark)}" for mark, models in _with_models(marked, scores))
-    cards = (card for score in scores for card in score.components.values())
-    for fingerprint, name in {card.fingerprint: card.name for card in cards}.items():
-        if fingerprint in seen:
-            yield f"{inert(name)}: {seen[fingerprint]}"
+    return (f"{models}: {mark}" for mark, models in _with_models(marked, scores))
 
 
-def write_leaderboard(
-    target: Path, parts: Sequence[Part], seen: Observations | None = None, further: Sequence[Section] = ()
-) -> None:
-    """Write ``target`` as ``.csv``, one row per value, and as ``.md``, an overview and the tables that most readers
-    want; beside it ``tables.md`` with those of details, and ``tables/`` with a CSV and a LaTeX file of each.
+def write_leaderboard(target: Path, parts: Sequence[Part], further: Sequence[Section] = ()) -> None:
+    """Write ``target`` as ``.csv``, one row per value, and as ``.md``, an overview and all tables.
 
     Args:
-        seen: of components that were asked the same twice.
         further: what follows the sections of the benchmarks.
     """
-    every, glance = [*sections(parts), *further], overview(parts)
-    lines = ["# Leaderboard", ""]
+    glance, lines = overview(parts), ["# Leaderboard", ""]
     lines += ["## At a glance", *list(markdown(glance))[1:]] if glance else []
-    lines += [line for each in remarks(parts, seen or {}, for_markdown) for line in (f"- {each}", "")]
-    if every:
-        lines += ["Details stand in [tables.md](tables.md), and every table as CSV and LaTeX in [tables](tables).", ""]
-    lines += [line for section in every for line in _lines(section, detail=False)]
+    lines += [line for each in remarks(parts) for line in (f"- {for_cell(each)}", "")]
+    for section in (*(section for part in parts for section in sections(part)), *further):
+        lines += markdown_section(section)
     write_text(target.with_suffix(".md"), "\n".join(lines))
     write_text(target.with_suffix(".csv"), csv_text(_COLUMNS, (row for part in parts for row in _csv_rows(part))))
-    details = [line for section in every for line in _lines(section, detail=True)]
-    write_text(
-        target.with_name("tables.md"), "\n".join(["# Tables of details", "", *(details or ["There are none.", ""])])
-    )
-    files = [(f"{section.name}-{table.name}", table) for section in every for table in section.tables]
-    with new_folder(target.with_name("tables")) as folder:
-        for name, table in [*([("overview", glance)] if glance else []), *files]:
-            write_bytes(folder / f"{name}.csv", csv(table))
-            write_text(folder / f"{name}.tex", latex(table))
 
 
-def _lines(section: Section, *, detail: bool) -> Iterator[str]:
-    """A section as Markdown, on the page of details or on the leaderboard."""
-    tables = [table for table in section.tables if table.detail == detail]
-    if tables or not detail:
-        yield from (f"## {section.title}", "", *([section.apart, ""] if section.apart else []))
-        yield from (line for table in tables for line in markdown(table))
-    if not detail and section.block:
-        absent = [f"- {line}" for line in section.absent(for_markdown)]
-        yield from (*absent, *([""] if absent else []), section.scored, "")
-        flags = [f"- {line}" for line in section.flags(for_markdown)]
-        yield from ("To know about these numbers:", "", *flags, "") if flags else ()
+def markdown_section(section: Section) -> Iterator[str]:
+    """Write a section as lines: the tables that most readers want, what to know, then the tables of details."""
+    yield from (f"## {section.title}", "", *([section.apart, ""] if section.apart else []))
+    for is_detail in (False, True):
+        yield from (line for table in section.tables if table.detail is is_detail for line in markdown(table))
+        if section.block and not is_detail:
+            absent, flags = ([f"- {for_cell(line)}" for line in some] for some in (section.absent(), section.flags()))
+            yield from (*absent, *([""] if absent else []), section.scored, "")
+            yield from ("To know about these numbers:", "", *flags, "") if flags else ()
 
 
 def _csv_rows(part: Part) -> Iterator[tuple[str, ...]]:

@@ -4,48 +4,52 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from driftledger.benchmarks.base import SCORES as SCORES_FOLDER
-from driftledger.benchmarks.registry import benchmark, benchmarks
-from driftledger.benchmarks.score import SPREAD, Score, base_key
-from driftledger.collect.observations import read_observations
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Score, base_key
 from driftledger.core.canonical import pretty_json
 from driftledger.core.files import new_folder, write_bytes, write_text
+from driftledger.core.grouping import grouped
+from driftledger.core.text import for_cell
 from driftledger.project.project import Project
-from driftledger.reports.charts import Drawing, drawn, figures_of, series_of
+from driftledger.reports.chains import chains_by_model
+from driftledger.reports.charts import drawn, figures_of, matrix, series_of
+from driftledger.reports.correlation import Correlation, correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
 from driftledger.reports.leaderboard import write_leaderboard
-from driftledger.reports.selected import rows_beside, selected_scores
-from driftledger.reports.site.build import write_site
-from driftledger.reports.standing import Part, by_benchmark
-
-Row = dict[str, str | int | float | None]
+from driftledger.reports.scores import Part, by_benchmark, rows_beside, selected_scores
+from driftledger.reports.site.build import Figures, write_site
+from driftledger.reports.tables import markdown
 
 
 def write_report(project: Project) -> str | None:
     """Write everything that the scores give; return a sentence about what they alone do not give.
 
-    Errors as in :func:`~driftledger.reports.selected.selected_scores`.
+    Errors as in :func:`~driftledger.reports.scores.selected_scores` and
+    :func:`~driftledger.reports.correlation.correlation`.
     """
-    scores = selected_scores(project)
-    parts, paths = by_benchmark(scores, rows_beside(project)), project.paths
-    missing = missing_folders(project, scores)
+    scores, paths = selected_scores(project), project.paths
+    parts = by_benchmark(scores, rows_beside(project))
+    correlated = correlation(project, [block for part in parts for block in part.blocks])
     chains = [score for score in scores if score.benchmark == "genception"]
     checks = [] if missing_folders(project, chains) else cross_checks(project, chains)
     write_text(paths.reports / "cross_check.json", pretty_json(checks))
-    seen = read_observations(paths.observations)
-    write_leaderboard(paths.leaderboard, parts, seen, list(cross_check_sections(checks)))
+    write_leaderboard(paths.leaderboard, parts, list(cross_check_sections(checks)))
+    write_text(paths.reports / "correlation.csv", correlated.csv)
+    picture = "![Pearson's r between headlines](figures/correlation-pearson.svg)"
+    tables = [line for table in correlated.tables for line in markdown(table)]
+    page = ["# Correlation", "", for_cell(correlated.lead), "", picture, "", *tables]
+    write_text(paths.reports / "correlation.md", "\n".join(page))
     write_metrics(paths.reports / "metrics", scores)
     write_plots(paths.plots, scores)
-    figures = {f"{name}.svg": (drawing, drawn(drawing)) for name, drawing in drawings(parts)}
+    figures = figures_by_section(parts, correlated)
     with new_folder(paths.figures) as folder:
-        for name, (_, data) in figures.items():
+        for name, _, data in (figure for some in figures.values() for figure in some):
             write_bytes(folder / name, data)
-    for spec in benchmarks():
-        own = [score for score in scores if score.benchmark == spec.name]
-        for name in spec.pictures:
-            write_bytes(
-                paths.reports / name, spec.picture(name, [] if missing_folders(project, own) else own, project.root)
-            )
-    write_site(paths.site, project, parts, figures)
+    chains = [score for score in scores if score.benchmark == "genception"]
+    drawn = chains_by_model([] if missing_folders(project, chains) else chains, project.root)
+    write_bytes(paths.reports / "chains.png", drawn)
+    write_site(paths.site, project, parts, correlated, figures)
+    missing = missing_folders(project, scores)
     if not missing:
         return None
     more = f" and {len(missing) - 1} more folders" if len(missing) > 1 else ""
@@ -58,8 +62,8 @@ def write_report(project: Project) -> str | None:
 def write_pages(folder: Path, project: Project, *, images: bool) -> None:
     """Write the site alone, into a folder; errors as in :func:`~driftledger.reports.site.build.write_site`."""
     parts = by_benchmark(selected_scores(project), rows_beside(project))
-    figures = {f"{name}.svg": (drawing, drawn(drawing)) for name, drawing in drawings(parts)}
-    write_site(folder, project, parts, figures, images=images)
+    correlated = correlation(project, [block for part in parts for block in part.blocks])
+    write_site(folder, project, parts, correlated, figures_by_section(parts, correlated), images=images)
 
 
 def missing_folders(project: Project, scores: Sequence[Score]) -> list[str]:
@@ -69,11 +73,15 @@ def missing_folders(project: Project, scores: Sequence[Score]) -> list[str]:
     return [folder for folder in folders if not (project.root / folder).is_dir()]
 
 
-def drawings(parts: Sequence[Part]) -> list[tuple[str, Drawing]]:
-    """``<benchmark>-<on>-<name>`` → figure, for each block of each benchmark."""
+def figures_by_section(parts: Sequence[Part], correlated: Correlation) -> Figures:
+    """Draw the figures of each block of each benchmark, by its name, and the matrix of correlations."""
     series = series_of([score for part in parts for score in part.scores])
-    blocks = [block for part in parts for block in part.blocks]
-    return [(f"{block.name}-{drawing.name}", drawing) for block in blocks for drawing in figures_of(block, series)]
+    drawings = {block.name: list(figures_of(block, series)) for part in parts for block in part.blocks}
+    drawings["correlation"] = [matrix(correlated.picture)]
+    return {
+        section: [(f"{section}-{drawing.name}.svg", drawing, drawn(drawing)) for drawing in some]
+        for section, some in drawings.items()
+    }
 
 
 def write_plots(folder: Path, scores: Sequence[Score]) -> None:
@@ -83,21 +91,20 @@ def write_plots(folder: Path, scores: Sequence[Score]) -> None:
     All rows of a file have the same keys, since DVC draws none of them otherwise; a model without a value has null.
     """
     with new_folder(folder) as made:
-        for name in dict.fromkeys(score.benchmark for score in scores):
-            own = [score for score in scores if score.benchmark == name]
+        for name, own in grouped(scores, lambda score: score.benchmark).items():
             keys = [key for key in benchmark(name).scores.keys if key != "model"]
-            named: list[Row] = [{"of": " · ".join(s.keys[key] for key in keys), "model": s.model} for s in own]
+            named = [
+                ({"of": " · ".join(score.keys[key] for key in keys), "model": score.model}, score) for score in own
+            ]
             for curve in dict.fromkeys(base_key(curve) for score in own for curve in score.curves):
-                ends = [end for end in SPREAD if any(curve + end in score.curves for score in own)]
-                rows: list[Row] = []
-                for score, row in zip(own, named, strict=True):
-                    values = {end: {p.step: p.value for p in score.curves.get(curve + end, ())} for end in ends}
-                    for point in score.curves.get(curve, ()):
-                        spread: Row = {end.removeprefix("_"): values[end].get(point.step) for end in ends}
-                        rows.append({**row, "step": point.step, "value": point.value, **spread})
+                rows = [
+                    {**row, "step": point.step, "value": point.value}
+                    for row, score in named
+                    for point in score.curves.get(curve, ())
+                ]
                 write_text(made / name / f"{curve.replace('/', '_')}.json", pretty_json(rows))
             metrics = dict.fromkeys(key for score in own for key in score.metrics if base_key(key) == key)
-            table = [{**row, **{k: s.metrics.get(k) for k in metrics}} for s, row in zip(own, named, strict=True)]
+            table = [{**row, **{key: score.metrics.get(key) for key in metrics}} for row, score in named]
             write_text(made / name / "scores.json", pretty_json(table))
 
 

@@ -1,18 +1,17 @@
-"""The tables of all benchmarks, and the formats that they are written in.
+"""The tables of all benchmarks, as Markdown.
 
 Which numbers a table shows is in each benchmark's specification. Cells hold plain text that models and files may have
 brought; it is made inert where it is written.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from driftledger.benchmarks.base import COVERAGE, NOWHERE, Benchmark, Cell, Cells, Metric, Origin, Table
-from driftledger.benchmarks.base import cell as cell
+from driftledger.benchmarks.base import COVERAGE, NOWHERE, Benchmark, Cell, Cells, Metric, Origin, Table, cell
 from driftledger.benchmarks.score import HIGH, LOW, STD, Score, base_key
 from driftledger.core.grouping import grouped
-from driftledger.core.text import csv_table, for_cell, for_csv, for_latex
+from driftledger.core.text import for_cell
 from driftledger.metrics.ranks import DECIMALS
-from driftledger.reports.standing import Block
+from driftledger.reports.scores import Block
 
 
 def title_of(metric: Metric, key: str) -> str:
@@ -63,42 +62,49 @@ def ranks_in(block: Block, number: str, *, ranked: bool = True) -> dict[str, Cel
 
 
 def misplaced(block: Block, number: str) -> str:
-    """Say in a head above how many models a control has a better value; empty where it is above none."""
-    metric = block.metric(number)
+    """Say in a head how many models a control is above, or may be as far as tests show; empty where it is none."""
+    metric, tested, values = block.metric(number), block.tested(number), block.values(number)
     if metric is None or metric.higher_is_better is None:
         return ""
     sign = 1 if metric.higher_is_better else -1
-    known = {model: sign * round(value, DECIMALS) for model, value in block.values(number).items() if value is not None}
-    best = max((known[s.model] for s in block.scores if s.is_control and s.model in known), default=None)
-    models = [known[s.model] for s in block.scores if not s.is_control and s.model in known]
-    below = sum(best is not None and value < best for value in models)
+    models, controls = (
+        {
+            s.model: sign * round(values[s.model], DECIMALS)
+            for s in block.scores
+            if s.is_control is kind and s.model in values
+        }
+        for kind in (False, True)
+    )
+    if tested is not None:
+        return f" (a control may be above {len(tested.doubtful)} of {len(models)} models)" if tested.doubtful else ""
+    below = sum(value < max(controls.values(), default=value) for value in models.values())
     return f" (a control is above {below} of {len(models)} models)" if below else ""
 
 
 def tables_of(block: Block) -> list[Table]:
-    """All tables of a block: models side by side, groups, those of the benchmark alone, and how controls do."""
+    """All tables of a block: models side by side, those of the benchmark alone, and groups."""
     spec, order = block.spec, block.order()
     models = list(_model_tables(block))
     models[0] = models[0]._replace(notes=[*models[0].notes, *spec.notes(order)])
-    return list(map(with_coverages, [*models, *spec.tables(order), *_group_tables(block), *_controls_table(block)]))
+    return list(map(with_coverages, [*models, *spec.tables(order), *_group_tables(block)]))
 
 
 def _model_tables(block: Block) -> Iterator[Table]:
     """A row per model: the tables that the specification names, or one with every metric."""
     spec, scores, families = block.spec, block.order(), {metric.key: metric for metric in block.spec.metrics}
-    shown = spec.shown or {f"{spec.title}; in brackets the interval": {key: key for key in families}}
+    shown = spec.layout.tables or {f"{spec.title}; in brackets the interval": {key: key for key in families}}
     named = {number.rpartition("/")[2] for columns in shown.values() for number in columns.values()}
     first = spec.shown_key(spec.metrics[0], scores)
     for place, (title, columns) in enumerate(shown.items(), 1):
-        further = {key: key for key in families if place == 1 and key not in {*named, *spec.not_shown}}
+        further = {key: key for key in families if place == 1 and key not in {*named, *spec.layout.left_out}}
         head, cells = [""], list[dict[str, Cell]]()
         for name, number in {**columns, **further}.items():
             members = [spec.members(families[number], s) if number in families else [number] for s in scores]
-            if "{t}" in number and number not in spec.every_step:
+            if "{t}" in number and number != spec.metrics[0].key:
                 members = [keys[-1:] for keys in members]
             for key in dict.fromkeys(key for keys in members for key in keys):
                 metric = block.metric(key)
-                if metric is not None and any(value is not None for value in block.values(key).values()):
+                if metric is not None and block.values(key):
                     head.append((title_of(metric, key) if name == number else name) + misplaced(block, key))
                     cells.append(cells_of(block, key))
         if first is not None:
@@ -112,15 +118,14 @@ def _model_tables(block: Block) -> Iterator[Table]:
 def _group_tables(block: Block) -> Iterator[Table]:
     """A table per kind of groups and metric."""
     spec = block.spec
-    for kind in spec.tabled_groups:
-        published = spec.published_groups.get(kind, "")
+    for kind, published in spec.layout.groups.items():
         in_groups = {key for score in block.scores for of in score.groups.get(kind, {}).values() for key in of}
         for metric in spec.metrics:
             keys = sorted(key for key in in_groups if spec.metric(key) is metric and base_key(key) == key)
             keys.sort(key=lambda key: -int((metric.match(key) or {}).get("t", 0)))
-            for key in keys[:1] if "{t}" in metric.key and metric.key not in spec.every_step else keys:
+            for key in keys[:1] if "{t}" in metric.key and metric is not spec.metrics[0] else keys:
                 title = f"{title_of(metric, key)} by {kind}{published}{misplaced(block, key)}"
-                detail, published = not (spec.means_of_groups and metric.headline and key == keys[0]), ""
+                detail, published = not (spec.layout.means_of_groups and metric.headline and key == keys[0]), ""
                 letters = {model: f" ({place.letters})" for model, place in block.places(key).items() if place.letters}
                 columns = [(block, s, f"{name_cell(s)}{letters.get(s.model, '')}") for s in block.order()]
                 note = f"Letters beside names are by {metric.named(key)} as a whole; models that share one cannot be "
@@ -136,79 +141,51 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
     """
     spec, scores = columns[0][0].spec, [score for _, score, _ in columns]
     blocks = {id(block): block for block, *_ in columns}
-    nested: dict[str, list[str]] = scores[0].details["groups"] if spec.means_of_groups else {}
+    nested: dict[str, list[str]] = scores[0].details["groups"] if spec.layout.means_of_groups else {}
     names = dict.fromkeys(name for score in scores for name in score.groups.get(kind, {}))
     others = [name for name in names if not any(name in members for members in nested.values())]
-    lines: list[tuple[str, str, bool]] = []
-    for group, members in nested.items():
-        lines += [(name, f"{kind}/{name}/{key}", False) for name in members]
-        lines.append((group, f"{spec.means_of_groups}/{group}/{key}", True))
-    lines += [(name, f"{kind}/{name}/{key}", False) for name in (sorted(others) if nested else others)]
-    lines += [("overall", key, True)] if nested else []
     rows: list[Cells] = []
-    for label, number, is_mean in lines:
-        for title, made in ((f"{label} mean" if is_mean else label, cells_of), (f"{label} rank", ranks_in))[
-            : 1 + is_mean
-        ]:
-            of = {place: made(b, number, ranked=len(blocks) == 1 or not b.apart) for place, b in blocks.items()}
-            cells = [of[id(block)][score.model]._replace(more="") for block, score, _ in columns]
-            rows.append([Cell(title, bold=True) if is_mean else title, *cells])
+
+    def add(title: str, number: str, of: Callable[..., dict[str, Cell]] = cells_of, *, bold: bool = False) -> None:
+        made = {place: of(each, number, ranked=len(blocks) == 1 or not each.apart) for place, each in blocks.items()}
+        cells = [made[id(block)][score.model]._replace(more="") for block, score, _ in columns]
+        rows.append([Cell(title, bold=bold), *cells])
+
+    def add_mean(name: str, number: str) -> None:
+        add(f"{name} mean", number, bold=True)
+        add(f"{name} rank", number, ranks_in, bold=True)
+
+    for group, members in nested.items():
+        for name in members:
+            add(name, f"{kind}/{name}/{key}")
+        add_mean(group, f"{spec.layout.means_of_groups}/{group}/{key}")
+    for name in sorted(others) if nested else others:
+        add(name, f"{kind}/{name}/{key}")
+    if nested:
+        add_mean("overall", key)
     coverages = [score.coverage for score in scores]
     return Table("", ["", *(head for *_, head in columns)], rows, [], coverages, True, f"{kind}_{key}", True)
 
 
 def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Table]:
     """Groups of the first metric under several generators, each ranked by itself, as in GenCeption's Table 4."""
+    if not spec.layout.means_of_groups:
+        return
     alike = [key for key in spec.scores.keys if key not in ("model", "generator")]
     for on, some in grouped(blocks, lambda block: tuple(block.scores[0].keys[key] for key in alike)).items():
-        columns = [(block, s, f"{name_cell(s)} · {s.keys.get('generator')}") for block in some for s in block.order()]
+        columns = [(block, s, f"{name_cell(s)} · {s.keys['generator']}") for block in some for s in block.order()]
         models = list(dict.fromkeys(score.model for _, score, _ in columns))
         columns.sort(key=lambda column: models.index(column[1].model))
-        if spec.means_of_groups and len({score.keys["generator"] for _, score, _ in columns}) > 1:
-            metric = spec.metrics[0]
-            key = spec.keys_of(metric, [score for _, score, _ in columns])[-1]
-            title = (
-                f"{metric.named(key)} by {spec.tabled_groups[0]} under several generators on {' · '.join(on)}, each "
+        if len({score.keys["generator"] for _, score, _ in columns}) > 1:
+            key, kind = (
+                spec.keys_of(spec.metrics[0], [score for _, score, _ in columns])[-1],
+                next(iter(spec.layout.groups)),
             )
+            where = f"by {kind} under several generators on {' · '.join(on)}"
+            title = f"{spec.metrics[0].named(key)} {where}, each ranked by itself, as in Table 4"
             notes = [f"{block.title} has no ranks: {block.apart}." for block in some if block.apart]
-            table = _group_table(columns, spec.tabled_groups[0], key)
-            name = "-".join(("generators", *on))
-            yield with_coverages(
-                table._replace(title=f"{title}ranked by itself, as in Table 4", notes=notes, name=name)
-            )
-
-
-def _controls_table(block: Block) -> Iterator[Table]:
-    """Where each metric that models are compared by places the controls: a row per metric, a column per control."""
-    spec, rows = block.spec, list[Cells]()
-    controls = sorted((score for score in block.scores if score.is_control), key=lambda score: score.model)
-    for metric in spec.metrics:
-        key = spec.shown_key(metric, block.scores)
-        is_wanted = metric.headline or metric.compared or metric.key in spec.across
-        if key is None or not is_wanted or metric.higher_is_better is None:
-            continue
-        values, standing, sign = block.values(key), block.standing(key), 1 if metric.higher_is_better else -1
-        models = [s.model for s in block.order(metric) if not s.is_control and values[s.model] is not None]
-        row: list[Cell | str] = []
-        for control in controls:
-            own, sides = values[control.model], {"above": list[str](), "near": [], "below": []}
-            for model in models if own is not None else ():
-                by_value = sign * (round(own or 0.0, DECIMALS) - round(values[model] or 0.0, DECIMALS))
-                apart = by_value if standing is None else standing.controls[control.model, model]
-                sides["above" if apart > 0 else "below" if apart < 0 else "near"].append(model)
-            all_of = {side: "all" if len(of) == len(models) > 1 else ", ".join(of) for side, of in sides.items() if of}
-            more = "; ".join(f"{side} {of}" for side, of in all_of.items())
-            row.append(cell(own, digits=metric.digits, more=more, of=Origin(control, key)))
-        if models and any(values[control.model] is not None for control in controls):
-            by = "" if standing else ", by value"
-            rows.append([f"{metric.named(key)}{direction(metric)}{misplaced(block, key)}{by}", *row])
-    if rows:
-        note = (
-            "Above and below: shown by the differences sample by sample, with Holm's correction over all pairs of a "
-            "control and a model; near: not shown. Where a row says by value, nothing was tested."
-        )
-        title = "where each metric places the controls, which do not look at the image"
-        yield Table(title, ["", *(score.model for score in controls)], rows, [note], name="controls")
+            table = _group_table(columns, kind, key)
+            yield with_coverages(table._replace(title=title, notes=notes, name="-".join(("generators", *on))))
 
 
 def with_coverages(table: Table) -> Table:
@@ -229,53 +206,16 @@ def with_coverages(table: Table) -> Table:
 
 def markdown(table: Table) -> Iterator[str]:
     """Write a title, the table and its notes as lines, with an empty one behind each."""
-    rows = ([_written(each, for_cell, "**{}**") for each in row] for row in table.rows)
-    yield from markdown_table(for_cell(table.title), list(map(for_cell, table.head)), rows)
+    head = " | ".join(map(for_cell, table.head))
+    yield from (f"**{for_cell(table.title)}**", "", f"| {head.lstrip()} |", f"|---|{'---:|' * (len(table.head) - 1)}")
+    yield from (f"| {' | '.join(map(_written, row))} |" for row in table.rows)
+    yield ""
     for note in table.notes:
         yield from (for_cell(note), "")
 
 
-def markdown_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Write cells that are inert Markdown already; the first column has names, the others numbers."""
-    yield from (f"**{title}**", "", f"| {' | '.join(head).lstrip()} |", f"|---|{'---:|' * (len(head) - 1)}")
-    yield from (f"| {' | '.join(row)} |" for row in rows)
-    yield ""
-
-
-def latex(table: Table) -> str:
-    """Write a floating table for documents with the package ``booktabs``; letters of other scripts need lualatex."""
-    rows = [" & ".join(_written(each, for_latex, r"\textbf{{{}}}") for each in row) for row in table.rows]
-    lines = [
-        *(r"\begin{table}", r"\centering", rf"\caption{{{for_latex(table.title)}}}"),
-        *(rf"\begin{{tabular}}{{l{'r' * (len(table.head) - 1)}}}", r"\toprule"),
-        *(rf"{' & '.join(map(for_latex, table.head))} \\", r"\midrule", *(rf"{row} \\" for row in rows)),
-        *(r"\bottomrule", r"\end{tabular}"),
-        *(rf"\par\footnotesize {for_latex(note)}" for note in table.notes),
-    ]
-    return "\n".join([*lines, r"\end{table}", ""])
-
-
-def csv(table: Table) -> bytes:
-    """Write numbers with six decimals; letters, deviations and what is in brackets have columns of their own."""
-    head: list[str] = []
-    columns: list[list[str | float | None]] = []
-    for place, title in enumerate(table.head):
-        cells = [each if isinstance(each, Cell) else Cell(each) for each in (row[place] for row in table.rows)]
-        head.append(title)
-        columns.append([each.text if each.value is None else each.value for each in cells])
-        for name, texts in (
-            ("letters", [each.letters for each in cells]),
-            ("±", [each.deviation for each in cells]),
-            ("in brackets", [each.more for each in cells]),
-        ):
-            if any(texts):
-                head.append(", ".join(filter(None, (title, name))))
-                columns.append([*texts])
-    return csv_table(list(map(for_csv, head)), zip(*columns, strict=True))
-
-
-def _written(each: Cell | str, inert: Callable[[str], str], bold: str) -> str:
+def _written(each: Cell | str) -> str:
     if isinstance(each, str):
-        return inert(each)
-    text, more = inert(each.text), inert(str(each._replace(text="")))
-    return (bold.format(text) if each.bold else text) + (more and f" {more}")
+        return for_cell(each)
+    text, more = for_cell(each.text), for_cell(str(each._replace(text="")))
+    return (f"**{text}**" if each.bold else text) + (more and f" {more}")

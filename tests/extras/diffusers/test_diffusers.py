@@ -7,10 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-pytest.importorskip("torch")
-pytest.importorskip("diffusers")
-
 import torch
 from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
 from numpy.typing import NDArray
@@ -24,8 +20,6 @@ from driftledger.core.types import Generated, Outcome, PromptUsage
 from tests.support.checkpoints.diffusion import SIDE, build_flux, build_stable_diffusion, build_stable_diffusion_xl
 from tests.support.checkpoints.text import clip_tokenizer, t5_tokenizer
 from tests.support.checkpoints.weights import change_one_weight, seeded
-
-pytestmark = pytest.mark.neural
 
 BUILD = {"sd": build_stable_diffusion, "sdxl": build_stable_diffusion_xl, "flux": build_flux}
 READ = {"sd": 75, "sdxl": 75, "flux": 511}

@@ -5,19 +5,17 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from PIL import Image
-
-torch = pytest.importorskip("torch")
-fid = pytest.importorskip("cleanfid.fid")
-
+import torch
+from cleanfid import fid
 from cleanfid.inception_torchscript import InceptionV3W
+from PIL import Image
 
 from driftledger.components.encoders import INCEPTION_FILE, Inception
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from tests.extras.encoding import refused, relative, tiny
 
-pytestmark = [pytest.mark.neural, pytest.mark.filterwarnings("ignore:.torch.jit:FutureWarning")]
+pytestmark = [pytest.mark.filterwarnings("ignore:.torch.jit:FutureWarning")]
 
 encoder = partial(tiny, Inception, allow_pickle=True)
 

@@ -5,17 +5,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-
-torch = pytest.importorskip("torch")
-sentence_transformers = pytest.importorskip("sentence_transformers")
-
+import sentence_transformers
 from safetensors.torch import load_file, save_file
 
 from driftledger.components.encoders import Sentence
 from tests.extras.encoding import LONG, TEXTS, refused, relative, tiny
 from tests.support.checkpoints.weights import drop_one_weight
-
-pytestmark = pytest.mark.neural
 
 encoder = partial(tiny, Sentence)
 

@@ -27,8 +27,6 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def engine(apart: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    pytest.importorskip("torch")
-    pytest.importorskip("transformers")
     monkeypatch.syspath_prepend(SITE)
     yield __import__("vllm")
     for name in [name for name in sys.modules if name.partition(".")[0] == "vllm"]:
@@ -57,7 +55,6 @@ def refused(folder: Path, conversation: Conversation, **settings: Any) -> str:
 # what it says
 
 
-@pytest.mark.neural
 def test_it_says_what_transformers_says(engine: ModuleType, checkpoint: Path, asked: list[Conversation]) -> None:
     """Also of hostile texts, earlier turns, several images, and none."""
     image, other, *_ = (part for each in asked for part in each.turns[0].parts if isinstance(part, ImageFile))
@@ -77,7 +74,6 @@ def test_it_says_what_transformers_says(engine: ModuleType, checkpoint: Path, as
     assert len(engine.ENGINES[0].batches) == 1
 
 
-@pytest.mark.neural
 def test_finish_reasons_are_outcomes(
     engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,7 +92,6 @@ def test_finish_reasons_are_outcomes(
     assert "finish_reason: abort" in failure(aborted)
 
 
-@pytest.mark.neural
 def test_what_the_engine_refuses_has_failed_and_the_others_have_their_answers(
     engine: ModuleType, built: dict[str, Path], asked: list[Conversation], images: list[ImageFile]
 ) -> None:
@@ -112,7 +107,6 @@ def test_what_the_engine_refuses_has_failed_and_the_others_have_their_answers(
 # how it is loaded
 
 
-@pytest.mark.neural
 def test_the_engine_gets_the_settings(engine: ModuleType, built: dict[str, Path], asked: list[Conversation]) -> None:
     settings = {
         "batch_size": 8, "tensor_parallel_size": 2, "gpu_memory_utilization": 0.5, "enforce_eager": True,
@@ -120,9 +114,7 @@ def test_the_engine_gets_the_settings(engine: ModuleType, built: dict[str, Path]
     }  # fmt: skip
     vllm(built["llava"], **settings).respond(asked[:1])
     vllm(built["llava"]).respond(asked[:1])
-    vllm(built["llava"], prefix_caching=True).respond(asked[:1])
-    given, plain, keeping = (made.arguments for made in engine.ENGINES)
-    assert keeping == plain | {"enable_prefix_caching": True}
+    given, plain = (made.arguments for made in engine.ENGINES)
     assert given == {
         "model": str(built["llava"]), "trust_remote_code": False, "tensor_parallel_size": 2, "dtype": "float32",
         "revision": None, "tokenizer_revision": None, "code_revision": None, "seed": 0, "gpu_memory_utilization": 0.5,
@@ -132,7 +124,6 @@ def test_the_engine_gets_the_settings(engine: ModuleType, built: dict[str, Path]
     assert (plain["max_num_seqs"], plain["max_model_len"], plain["limit_mm_per_prompt"]) == (256, None, None)
 
 
-@pytest.mark.neural
 def test_batch_invariance_is_switched_on_before_the_engine_starts(
     fresh: None, built: dict[str, Path], asked: list[Conversation]
 ) -> None:
@@ -144,27 +135,9 @@ def test_batch_invariance_is_switched_on_before_the_engine_starts(
     assert "with another batch_invariant" in refused(built["llava"], asked[0])
 
 
-@pytest.mark.neural
-def test_it_computes_on_the_kind_of_device_that_the_identity_says_or_not_at_all(
-    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert vllm(built["llava"], device="cpu").identity()["device"] == "cpu"
-    assert "is installed computes on cuda, and device is cpu; correct" in refused(
-        built["llava"], asked[0], device="cpu"
-    )
-    platform = __import__("vllm.platforms").platforms.current_platform
-    monkeypatch.setattr(platform, "device_type", "cpu")
-    assert vllm(built["llava"], device="cpu").respond(asked[:1])[0].outcome.goes_on
-    assert "computes on cpu, and device is cuda" in refused(built["llava"], asked[0])
-    monkeypatch.setattr(platform, "device_type", "")
-    assert "computes on no device here" in refused(built["llava"], asked[0])
-    assert len(engine.ENGINES) == 1
-
-
 # which version
 
 
-@pytest.mark.neural
 def test_the_fingerprint_follows_what_shapes_the_answer(
     engine: ModuleType, built: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,7 +167,6 @@ def test_a_missing_library_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
         _ = vllm(tmp_path).fingerprint
 
 
-@pytest.mark.neural
 @pytest.mark.parametrize(
     "error",
     [
@@ -216,7 +188,6 @@ def test_running_out_of_memory_is_said_so(
         vllm(built["llava"]).respond(asked)
 
 
-@pytest.mark.neural
 def test_a_dead_engine_ends_the_run_and_starts_again_in_the_next(
     engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
 ) -> None:

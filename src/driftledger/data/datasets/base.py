@@ -24,8 +24,6 @@ Key = TypeVar("Key", int, str)
 
 MAX_PIXELS = 50_000_000
 """The most pixels of an image where the settings name no other number."""
-SPLIT_NAMES: dict[str, Split] = {"train": "support", "support": "support", "test": "test"}
-"""What folders and manifests may call the two sets."""
 PILLOW_LIMIT = 2 * 89_478_485
 """Pillow refuses an image of more pixels, whatever the settings allow."""
 
@@ -91,29 +89,6 @@ class DatasetProvider(Provider, ABC):
             ConfigError: the source is not where the settings say.
             DataError: the source cannot be read.
         """
-
-
-class SampledProvider(DatasetProvider):
-    """A provider with a support and a test set that may be thinned to a few samples of each class."""
-
-    support_per_label: int | None = Field(default=None, ge=1)
-    """How many samples of each label the support set keeps; all of a label with fewer, and all where nothing is set."""
-    test_per_label: int | None = Field(default=None, ge=1)
-    """The same for the test set."""
-
-    @property
-    def unused(self) -> set[str]:
-        return set() if self.is_sampled else super().unused
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether a set is thinned."""
-        return self.support_per_label is not None or self.test_per_label is not None
-
-    def kept(self, split: Split, rows: Iterable[tuple[Key, Hashable]]) -> set[Key]:
-        """The keys of one set's rows that stay; a row is a key and a label, as in :func:`choose`."""
-        most = self.support_per_label if split == "support" else self.test_per_label
-        return {key for key, _ in rows} if most is None else choose(self.sample_seed, split, rows, most)
 
 
 def choose(seed: int, split: Split | None, rows: Iterable[tuple[Key, Hashable]], most: int) -> set[Key]:

@@ -8,11 +8,11 @@ from pydantic import Field, model_validator
 
 from driftledger.core.canonical import canonical_json
 from driftledger.core.types import Split
-from driftledger.data.datasets.base import SampledProvider, SourceItem
+from driftledger.data.datasets.base import DatasetProvider, SourceItem, choose
 from driftledger.data.hub import HubTable, cell_text
 
 
-class HuggingFace(HubTable, SampledProvider):
+class HuggingFace(HubTable, DatasetProvider):
     """One split of a dataset, or one as the test set and one as its support set."""
 
     provider: ClassVar[str] = "huggingface"
@@ -28,16 +28,24 @@ class HuggingFace(HubTable, SampledProvider):
     """Only the first of the rows with one value here is taken, e.g. of two questions about each image."""
     limit: int | None = Field(default=None, ge=1)
     """How many rows of each split are taken, from the first on."""
+    support_per_label: int | None = Field(default=None, ge=1)
+    """How many samples of each label the support set keeps; all of a label with fewer, and all where nothing is set."""
+    test_per_label: int | None = Field(default=None, ge=1)
+    """The same for the test set."""
 
     @model_validator(mode="after")
     def _support_fits(self) -> Self:
-        if self.support_split is None and self.is_sampled:
+        if self.support_split is None and (self.support_per_label or self.test_per_label):
             raise ValueError("support_per_label and test_per_label need support_split; set it")
         if self.support_split is not None and self.label_column is None:
             raise ValueError("support_split needs label_column; set it")
         if self.support_split == self.split:
             raise ValueError(f"support_split is the test set, {self.split!r}, itself; name another split")
         return self
+
+    @property
+    def unused(self) -> set[str]:
+        return set() if self.support_per_label or self.test_per_label else super().unused
 
     def items(self) -> Iterator[SourceItem]:
         sets: dict[str, Split | None] = {self.split: None}
@@ -77,7 +85,8 @@ class HuggingFace(HubTable, SampledProvider):
                 first.setdefault(canonical_json(value), number)
             taken = list(first.values())
         taken = taken[: self.limit]
-        if split is None or not self.is_sampled:
+        most = {"support": self.support_per_label, "test": self.test_per_label}.get(split or "")
+        if most is None:
             return taken
         labels = rows.select(taken).select_columns([self.label_column])[self.label_column]
-        return sorted(self.kept(split, zip(taken, map(str, labels), strict=True)))
+        return sorted(choose(self.sample_seed, split, zip(taken, map(str, labels), strict=True), most))

@@ -5,18 +5,16 @@ import re
 from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar
 
 from PIL import Image
-from pydantic import model_validator
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError
 from driftledger.core.paths import leads_out
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import (
-    SPLIT_NAMES,
-    SampledProvider,
+    DatasetProvider,
     SourceItem,
     digest_files,
     printable,
@@ -30,17 +28,11 @@ UNCATEGORISED = "uncategorised"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_ID = 100
+_SETS: dict[str, Split] = {"train": "support", "support": "support", "test": "test"}
+"""What folders may call the two sets."""
 
 
-class _Place(NamedTuple):
-    """What the folders say that an image lies in."""
-
-    category: str | None = None
-    label: str | None = None
-    split: Split | None = None
-
-
-class ImageFolder(SampledProvider):
+class ImageFolder(DatasetProvider):
     """The images below ``path``; a subfolder directly in it is a category, however deep an image lies in it.
 
     Without subfolders no sample has a category. With them, images beside the subfolders form the category
@@ -55,19 +47,17 @@ class ImageFolder(SampledProvider):
     labelled: bool = False
     """Whether it holds ``train/<label>/`` (or ``support/<label>/``) and ``test/<label>/``, and nothing else."""
 
-    @model_validator(mode="after")
-    def _sampled_by_label(self) -> Self:
-        if self.is_sampled and not self.labelled:
-            raise ValueError("support_per_label and test_per_label need labelled; set it")
-        return self
-
     def items(self) -> Iterator[SourceItem]:
-        for file, (path, place) in self._images().items():
-            read = partial(read_file, path, file)
-            yield SourceItem(safe_id(file), file, read, place.category, place.label, place.split, {"file": file})
+        files = self._files()
+        has_categories = any("/" in file for file in files)
+        for file, path in files.items():
+            category, label, split = self._place(file, has_categories=has_categories)
+            yield SourceItem(
+                safe_id(file), file, partial(read_file, path, file), category, label, split, {"file": file}
+            )
 
     def source_digest(self) -> str:
-        return digest_files((file, path) for file, (path, _) in self._images().items())
+        return digest_files(self._files().items())
 
     def source(self) -> dict[str, str]:
         return {"kind": self.provider, "folder": printable(self._folder.name)}
@@ -78,30 +68,22 @@ class ImageFolder(SampledProvider):
             self.path, Path.is_dir, "is not a folder", "path to the folder of the images", "the image folder "
         )
 
-    def _images(self) -> dict[str, tuple[Path, _Place]]:
-        """The images that are kept, by their names below the folder."""
+    def _files(self) -> dict[str, Path]:
+        """The images by their names below the folder."""
         files = dict(sorted(_files(self._folder)))
         if not files:
             raise DataError(f"the folder {str(self.path)!r} holds no images ({', '.join(FORMATS)}); put some there")
-        has_categories = any("/" in file for file in files)
-        images = {file: (path, self._place(file, has_categories=has_categories)) for file, path in files.items()}
-        if self.is_sampled:
-            sets: dict[Split, list[tuple[str, str | None]]] = {"support": [], "test": []}
-            for file, (_, place) in images.items():
-                if place.split is not None:
-                    sets[place.split].append((file, place.label))
-            kept = {file for split, rows in sets.items() for file in self.kept(split, rows)}
-            images = {file: image for file, image in images.items() if file in kept}
-        return images
+        return files
 
-    def _place(self, file: str, *, has_categories: bool) -> _Place:
+    def _place(self, file: str, *, has_categories: bool) -> tuple[str | None, str | None, Split | None]:
+        """The category, the label and the set that the folders say of an image."""
         top, *below = file.split("/")
         if not self.labelled:
-            return _Place(category=(top if below else UNCATEGORISED) if has_categories else None)
-        if top not in SPLIT_NAMES or len(below) < 2:
+            return (top if below else UNCATEGORISED) if has_categories else None, None, None
+        if top not in _SETS or len(below) < 2:
             place = f"train/<label>/ or test/<label>/ of {str(self.path)!r}"
             raise DataError(f"{file} is not in the folder of a class; move it into {place}, or remove it")
-        return _Place(label=below[0], split=SPLIT_NAMES[top])
+        return None, below[0], _SETS[top]
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:

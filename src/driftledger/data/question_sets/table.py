@@ -10,13 +10,11 @@ from abc import ABC
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.strict import Strict
 from driftledger.data.datasets.base import (
@@ -45,7 +43,7 @@ class ColumnMap(Strict):
 
     question: Column = "question"
     image: Column = "image"
-    """A path below the folder of images, the bytes of an image file, or both as Hugging Face stores them."""
+    """A path below the folder of images, or an image of the hub's."""
     options: Column | Annotated[tuple[Column, ...], Field(min_length=2)] = "options"
     """One column that holds a list, or a list as JSON; or a list of columns with one option each."""
     answer: Column = "answer"
@@ -95,16 +93,12 @@ class Picture(NamedTuple):
     read: Callable[[], bytes]
     file: str | None = None
 
-    @classmethod
-    def of(cls, data: bytes | None, file: str | None, place: str) -> "Picture":
-        """An image whose bytes stand in the table; reading it raises DataError where there are none."""
 
-        def read() -> bytes:
-            if not data:
-                raise DataError(f"{place} has no image (add one, or remove the question)")
-            return data
-
-        return cls(sha256_bytes(data or b""), read, file)
+def required(data: bytes, place: str) -> bytes:
+    """An image's bytes; a DataError where a row has none."""
+    if not data:
+        raise DataError(f"{place} has no image (add one, or remove the question)")
+    return data
 
 
 class RowReader:
@@ -239,9 +233,9 @@ class QuestionTable(ColumnQuestions):
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         for subset, file, folder in self._parts:
             table = read_table(file)
-            if table.total:
-                reader = RowReader(self, rules, table.name, table.columns, table.total, subset)
-                for number, (place, cells) in enumerate(islice(table.rows(reader.columns), self.limit)):
+            if table.rows:
+                reader = RowReader(self, rules, table.name, table.columns, len(table.rows), subset)
+                for number, (place, cells) in enumerate(table.rows[: self.limit]):
                     picture = _picture(cells.get(self.columns.image), folder, place)
                     yield reader.question(number, place, cells, picture)
 
@@ -249,14 +243,12 @@ class QuestionTable(ColumnQuestions):
         files: list[tuple[str, Path]] = []
         for subset, file, folder in self._parts:
             files.append((subset or "", file))
-            table, column = read_table(file), self.columns.image
-            if column in table.columns:
-                rows = islice(table.rows([column]), self.limit)
-                paths = {path for _, cells in rows if isinstance(path := _unpacked(cells.get(column))[1], str)}
-                for path in sorted(path for path in paths if path.strip()):
-                    with suppress(DataError):  # the build reports all missing images
-                        image = inside(folder, path, file.name)
-                        files.append((printable(path), image))
+            rows = read_table(file).rows[: self.limit]
+            named = {path for _, cells in rows if isinstance(path := cells.get(self.columns.image), str)}
+            for path in sorted(path for path in named if path.strip()):
+                with suppress(DataError):  # the build reports all missing images
+                    image = inside(folder, path, file.name)
+                    files.append((printable(path), image))
         return digest_files(files)
 
     def source(self) -> dict[str, str]:
@@ -273,20 +265,8 @@ class QuestionTable(ColumnQuestions):
 
 
 def _picture(cell: Any, folder: Path, place: str) -> Picture:
-    data, path = _unpacked(cell)
-    text = as_text(path, f"{place} in image") or ""
-    if data is not None or not text.strip():
-        return Picture.of(data, printable(PurePosixPath(text).name) or None, place)
-    name = printable(PurePosixPath(text).as_posix())
-    return Picture(name, partial(_read, folder, text, place), name)
-
-
-def _unpacked(cell: Any) -> tuple[bytes | None, Any]:
-    """The bytes of an image file in a cell, and what the cell holds as a path."""
-    if isinstance(cell, dict):
-        return cell.get("bytes"), cell.get("path")
-    return (bytes(cell), None) if isinstance(cell, bytes | bytearray) else (None, cell)
-
-
-def _read(folder: Path, path: str, place: str) -> bytes:
-    return read_file(inside(folder, path, place), f"{place}: {path!r:.200}")
+    path = as_text(cell, f"{place} in image") or ""
+    if not path.strip():
+        return Picture("", partial(required, b"", place))
+    name = printable(PurePosixPath(path).as_posix())
+    return Picture(name, lambda: read_file(inside(folder, path, place), f"{place}: {path!r:.200}"), name)

@@ -16,7 +16,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.registry import same_provider
 from driftledger.core.strict import explain
-from driftledger.core.text import changes, for_line
+from driftledger.core.text import changes
 from driftledger.project.catalogue import CatalogueEntry, class_of_record
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
@@ -39,13 +39,9 @@ class Components:
     resolved: the recorded commit is taken. A service is never available, since nobody else has the version behind it.
     """
 
-    def __init__(self, project: Project, *, trust: bool = False) -> None:
-        """Look in the entries of a project, if its ``params.yaml`` can be read.
-
-        Args:
-            trust: whether the project is the reader's own, whose checkpoints may run their code.
-        """
-        self._trust, self._found = trust, dict[tuple[str, str], Component | Unavailable]()
+    def __init__(self, project: Project) -> None:
+        """Look in the entries of a project, if its ``params.yaml`` can be read."""
+        self._trust, self._found = project.own_code, dict[tuple[str, str], Component | Unavailable]()
         try:
             self._settings: Settings | None = project.settings
         except ConfigError:
@@ -57,8 +53,7 @@ class Components:
         key = kind, sha256_of(card.to_dict())
         if key not in self._found:
             found = self._get(card, SECTIONS[kind])
-            who = f"{kind} {for_line(card.name)}"
-            self._found[key] = Unavailable(f"{who}: {for_line(found)}") if isinstance(found, str) else found
+            self._found[key] = Unavailable(f"{kind} {card.name}: {found}") if isinstance(found, str) else found
         return self._found[key]
 
     def _get(self, card: ComponentCard, section: str) -> Component | str:

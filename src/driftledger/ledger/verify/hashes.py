@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from driftledger.core.canonical import md5_file, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json
-from driftledger.core.text import for_line
 from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder
 from driftledger.ledger.lock import LOCK, LockEntry, locked_now
@@ -22,7 +21,9 @@ def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResu
     lineages = [each for run in evidence for each in run.lineages]
     result = check_folders([folder for each in lineages for folder in each.folders.values()], contents)
     stages = {name: entry for each in lineages for name, entry in each.stages.items()}
-    return result + _check_lock(stages)
+    result.findings += _check_lock(stages)
+    result.checked["lock entries"] = len(stages)
+    return result
 
 
 def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult:
@@ -30,27 +31,31 @@ def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult
     now = {(out.path, out.md5) for entry in locked_now(contents.root).values() for out in entry.outs}
     result = VerifyResult()
     for folder in dict.fromkeys(folders):
-        result.findings += _check_folder(folder, contents, is_here=(folder.out, folder.md5) in now)
+        here = contents.listing_here(folder.path) if (folder.out, folder.md5) in now else {}
         try:
-            result.checked["files"] += len(contents.manifest(folder))
+            files = contents.manifest(folder)
         except LedgerError:
-            continue
+            result.findings += _check_output(folder, contents, here)
+        else:
+            result.findings += _check_files(folder, files, contents, here)
+            result.checked["files"] += len(files)
     return result
 
 
-def _check_folder(folder: Folder, contents: Contents, *, is_here: bool) -> Iterator[Finding]:
-    here = contents.listing_here(folder.path) if is_here else {}
-    try:
-        files = contents.manifest(folder)
-    except LedgerError:
-        found = listing_md5(contents.listing_here(folder.out)) if here else None
-        if found is None:
-            yield Finding("missing", folder.path, f"no such folder of md5 {folder.md5} is here; {FETCH}")
-        else:
-            what = f"{folder.out} has md5 {found}, and {LOCK} has {folder.md5}; run 'git status' or 'dvc status'"
-            yield Finding("bytes", folder.out, what)
-            yield from _check_made(folder, here, contents)
+def _check_output(folder: Folder, contents: Contents, here: Mapping[str, str]) -> Iterator[Finding]:
+    """The output of a folder, when the files that it had are not known."""
+    if not here:
+        yield Finding("missing", folder.path, f"no such folder of md5 {folder.md5} is here; {FETCH}")
         return
+    md5 = listing_md5(contents.listing_here(folder.out))
+    what = f"{folder.out} has md5 {md5}, and {LOCK} has {folder.md5}; run 'git status' or 'dvc status'"
+    yield Finding("bytes", folder.out, what)
+    yield from _check_made(folder, here, contents)
+
+
+def _check_files(
+    folder: Folder, files: Mapping[str, str], contents: Contents, here: Mapping[str, str]
+) -> Iterator[Finding]:
     if not files:
         yield Finding("missing", folder.path, f"{folder.out} of md5 {folder.md5} has no such folder; run 'dvc repro'")
     for name, md5 in files.items():
@@ -60,14 +65,14 @@ def _check_folder(folder: Folder, contents: Contents, *, is_here: bool) -> Itera
                 place = cached.relative_to(contents.root) if cached.is_relative_to(contents.root) else cached
                 what = f"DVC's cache holds other bytes under the name of {path}; delete it and run 'dvc fetch'"
                 yield Finding("bytes", place.as_posix(), what)
-        there = contents.path(md5, path) is not None
+        known = contents.path(md5, path) is not None
         if here.get(name, md5) != md5:
-            more = "" if there else f", which is nowhere here; {FETCH}"
+            more = "" if known else f", which is nowhere here; {FETCH}"
             yield Finding("bytes", path, f"it has md5 {here[name]}, and was written with {md5}{more}")
-        elif here and there and name not in here:
-            yield Finding("missing", path, f"it is not in its folder; 'dvc checkout {folder.out}' restores it")
-        elif not there:
+        elif not known:
             yield Finding("missing", path, f"no file with md5 {md5} is here; {FETCH}")
+        elif here and name not in here:
+            yield Finding("missing", path, f"it is not in its folder; 'dvc checkout {folder.out}' restores it")
     for name in sorted(here.keys() - files.keys()):
         yield Finding("bytes", f"{folder.path}/{name}", "the folder was written without this file; delete it")
     yield from _check_made(folder, files, contents)
@@ -76,35 +81,31 @@ def _check_folder(folder: Folder, contents: Contents, *, is_here: bool) -> Itera
 def _check_made(folder: Folder, files: Mapping[str, str], contents: Contents) -> Iterator[Finding]:
     """The digest that the stage noted beside the files is theirs."""
     paths = {name: contents.path(md5, f"{folder.path}/{name}") for name, md5 in files.items()}
-    noted = paths.pop(INPUTS, None)
+    noted, where = paths.pop(INPUTS, None), f"{folder.path}/{INPUTS}"
     known = {name: path for name, path in paths.items() if path is not None}
     if len(known) < len(paths):
         return
-    where = f"{folder.path}/{INPUTS}"
-    try:
-        made = None if noted is None else read_json(noted, Made)
-    except StoreError as error:
-        yield Finding("bytes", where, for_line(str(error).replace(str(noted), where)))
-        return
-    if made is None:
+    if noted is None:
         yield Finding("missing", where, f"nothing says what the folder was made from; run 'dvc repro -f {folder.out}'")
-    elif made.files != sha256_of({name: sha256_file(path) for name, path in known.items()}):
+        return
+    try:
+        digest = read_json(noted, Made).files
+    except StoreError as error:
+        yield Finding("bytes", where, str(error).replace(str(noted), where))
+        return
+    if digest != sha256_of({name: sha256_file(path) for name, path in known.items()}):
         yield Finding("bytes", where, "its digest is not that of the files beside it, one of which was changed")
 
 
-def _check_lock(stages: Mapping[str, LockEntry]) -> VerifyResult:
+def _check_lock(stages: Mapping[str, LockEntry]) -> Iterator[Finding]:
     """Every stage ran its own command, and read what another wrote."""
-    result = VerifyResult()
     wrote = {out.path: (name, out.md5) for name, entry in stages.items() for out in entry.outs}
     for name, entry in stages.items():
-        result.checked["lock entries"] += 1
         command = f"driftledger stage {name.replace('@', ' ')}"
         if entry.cmd != command:
-            what = for_line(f"it ran {entry.cmd!s:.80}, not {command}")
-            result.findings.append(Finding("bytes", for_line(f"{LOCK}: {name}"), what))
+            yield Finding("bytes", f"{LOCK}: {name}", f"it ran {entry.cmd!s:.80}, not {command}")
         for dep in entry.deps:
             by, md5 = wrote.get(dep.path, (name, dep.md5))
             if md5 != dep.md5:
                 what = f"it read {dep.path} with md5 {dep.md5}, and {by} wrote it with {md5}; run 'dvc repro'"
-                result.findings.append(Finding("bytes", for_line(f"{LOCK}: {name}"), for_line(what)))
-    return result
+                yield Finding("bytes", f"{LOCK}: {name}", what)

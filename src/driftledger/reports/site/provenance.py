@@ -1,10 +1,10 @@
 """Where a number comes from: a section per score on its model's page, and a place in it per number."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from driftledger.benchmarks.base import COVERAGE, NEEDED_FOR, ROLES, Cell, Cells, Origin, Table, base_role
+from driftledger.benchmarks.base import COVERAGE, NEEDED_FOR, ROLES, Origin
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, STD, Score, base_key
 from driftledger.benchmarks.selection import is_of
@@ -12,9 +12,6 @@ from driftledger.core.paths import Combination
 from driftledger.ledger.lineage import place_of
 from driftledger.ledger.lock import LockEntry
 from driftledger.reports.tables import interval, title_of
-
-Bars = Sequence[tuple[float, float, float] | None]
-"""Per cell of a row: start, width and value of its interval, in percent of the column's scale."""
 
 
 def path_of(score: Score) -> str:
@@ -35,38 +32,6 @@ def href(origin: Origin) -> str:
     return f"{path_of(origin.score)}#{place}"
 
 
-def bodies(table: Table, apart: Iterable[str] = ()) -> list[tuple[str, list[tuple[Cells, Bars]]]]:
-    """The rows of a table by kind, controls last, each with bars for its intervals.
-
-    Args:
-        apart: models that are not ranked with the others.
-    """
-    kinds: dict[str, list[tuple[Cells, Bars]]] = {
-        name: [] for name in ("Models", "Not ranked with the others", "Controls, which do not look at the image")
-    }
-    columns = [[None] * len(table.rows) if table.across else list(_bars(c)) for c in zip(*table.rows, strict=True)]
-    for row, bars in zip(table.rows, zip(*columns, strict=True), strict=True):
-        controls = {each.of.score.is_control for each in row if isinstance(each, Cell) and each.of is not None}
-        name = row[0].text if isinstance(row[0], Cell) else row[0]
-        place = 2 if controls == {True} and not table.across else 1 if name in apart else 0
-        kinds[list(kinds)[place]].append((row, bars))
-    return [(title, rows) for title, rows in kinds.items() if rows]
-
-
-def _bars(column: Iterable[Cell | str]) -> Iterator[tuple[float, float, float] | None]:
-    """On a scale from 0, or the least end below it, to the greatest."""
-    known: list[tuple[float, float, float] | None] = []
-    for each in column:
-        of = None if isinstance(each, str) or each.value is None else each.of
-        is_value = of is not None and not isinstance(each, str) and of.score.metrics.get(of.number) == each.value
-        both = of.score.interval(of.number) if of is not None and is_value else None
-        known.append(None if of is None or both is None else (of.score.metrics[of.number], *both))
-    every = [0.0, *(end for ends in known if ends for end in ends)]
-    low, scale = min(every), 100 / ((max(every) - min(every)) or 1.0)
-    for ends in known:
-        yield ends and ((ends[1] - low) * scale, (ends[2] - ends[1]) * scale, (ends[0] - low) * scale)
-
-
 def score_view(
     score: Score, locks: Mapping[str, LockEntry], combinations: Sequence[Combination], others: Sequence[Score]
 ) -> Mapping[str, Any]:
@@ -77,7 +42,7 @@ def score_view(
     """
     spec, file = benchmark(score.benchmark), f"{benchmark(score.benchmark).scores.at(score.keys)}/{SCORE}"
     run = next(("/".join(each) for each in combinations if is_of(score.keys, each)), None)
-    roles = sorted(score.components, key=lambda role: list(ROLES).index(base_role(role)))
+    roles = sorted(score.components, key=lambda role: list(ROLES).index(role))
     values, numbers = {**score.metrics, COVERAGE.key: score.coverage}, []
     for metric in (*spec.metrics, COVERAGE):
         for key in [key for key in values if base_key(key) == key and spec.metric(key) is metric]:
@@ -93,7 +58,7 @@ def score_view(
                     "value": repr(float(values[key])),
                     "interval": interval(values, key, metric.digits),
                     "deviation": f"{values[key + STD]:.{metric.digits}f}" if key + STD in values else "",
-                    "roles": [role for role in roles if NEEDED_FOR[base_role(role)] & metric.needs],
+                    "roles": [role for role in roles if NEEDED_FOR[role] & metric.needs],
                     "command": f"driftledger audit {shlex.quote(f'{run or file}:{place}')}",
                 }
             )

@@ -1,15 +1,16 @@
-"""Small pictures of stored images, each made once however often it is shown."""
+"""Small pictures of stored images."""
 
 import base64
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
+from PIL import Image
+
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.files import ByBytes, by_bytes, read_bytes
+from driftledger.core.files import read_bytes
 from driftledger.data.datasets.base import PILLOW_LIMIT
 from driftledger.data.datasets.decode import decode
 
@@ -28,52 +29,51 @@ class ShownImage(NamedTuple):
     height: int
 
 
-def thumbnail(file: Path, side: int = SIDE) -> tuple[bytes, int, int]:
-    """Make a WebP file of at most ``side`` pixels each way; return its bytes, width and height.
+def thumbnail(data: bytes, name: str, side: int = SIDE) -> bytes:
+    """Make a WebP file of at most ``side`` pixels each way.
 
     The bytes depend on the libwebp inside Pillow, which ``requirements.txt`` pins.
 
     Raises:
         DataError: it is no image, is broken, or has more pixels than Pillow decodes.
-        StoreError: it is missing.
     """
-    image = decode(read_bytes(file), str(file), PILLOW_LIMIT).image
+    image = decode(data, name, PILLOW_LIMIT).image
     image.thumbnail((side, side))
     written = BytesIO()
-    image.save(written, "WEBP", quality=70, method=2, exif=b"", icc_profile=b"")
-    return written.getvalue(), *image.size
+    image.save(written, "WEBP", quality=70, method=0, exif=b"", icc_profile=b"")
+    return written.getvalue()
 
 
-class Thumbnails:
-    """The pictures of one site: ``images/<first two digits>/<SHA-256 of the image's bytes>.webp``."""
+def write_thumbnails(site: Path, files: Iterable[Path], before: Path) -> Mapping[Path, ShownImage]:
+    """Write the pictures of these files as ``images/<first two digits>/<SHA-256 of the image's bytes>.webp``.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._made: dict[str, ShownImage] = {}
+    Args:
+        before: where the site was, whose pictures are taken over; who changes how one is made names the folder anew.
 
-    def of(self, files: Iterable[Path]) -> Mapping[Path, ShownImage]:
-        """Return the pictures of these files, and make those that are missing; errors as in :func:`thumbnail`."""
-        files = list(dict.fromkeys(files))
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            digests = dict(zip(files, pool.map(lambda file: sha256_bytes(read_bytes(file)), files), strict=True))
-            new = {digest: file for file, digest in digests.items() if digest not in self._made}
-            self._made.update(zip(new, pool.map(self._make, new, new.values()), strict=True))
-        return {file: self._made[digest] for file, digest in digests.items()}
+    Raises:
+        DataError: a file is no image, is broken, or has more pixels than Pillow decodes.
+        StoreError: a file is missing.
+    """
 
-    def _make(self, digest: str, file: Path) -> ShownImage:
-        data, width, height = thumbnail(file)
+    def write(digest: str, file: Path) -> ShownImage:
         path = f"images/{digest[:2]}/{digest}.webp"
-        (self._folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (self._folder / path).write_bytes(data)  # into a site that is not in its place yet
-        return ShownImage(path, width, height)
+        old = before / path
+        data = old.read_bytes() if old.is_file() else thumbnail(read_bytes(file), str(file))
+        (site / path).parent.mkdir(parents=True, exist_ok=True)
+        (site / path).write_bytes(data)  # into a site that is not in its place yet
+        with Image.open(BytesIO(data)) as image:
+            return ShownImage(path, *image.size)
+
+    files = list(dict.fromkeys(files))
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        digests = list(pool.map(lambda file: sha256_bytes(read_bytes(file)), files))
+        new = dict(zip(digests, files, strict=True))
+        shown = dict(zip(new, pool.map(write, new, new.values()), strict=True))
+    return {file: shown[digest] for file, digest in zip(files, digests, strict=True)}
 
 
 def inline(file: Path, side: int) -> ShownImage:
-    """A picture inside a page itself; errors as in :func:`thumbnail`."""
-    return _inline(by_bytes(file), side)
-
-
-@lru_cache(4096)
-def _inline(image: ByBytes, side: int) -> ShownImage:
-    data, width, height = thumbnail(image.path, side)
-    return ShownImage(f"data:image/webp;base64,{base64.b64encode(data).decode()}", width, height)
+    """A picture inside a page itself; errors as in :func:`write_thumbnails`."""
+    data = thumbnail(read_bytes(file), str(file), side)
+    with Image.open(BytesIO(data)) as shown:
+        return ShownImage(f"data:image/webp;base64,{base64.b64encode(data).decode()}", *shown.size)

@@ -4,13 +4,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
 from driftledger.core.types import Conversation, ImageFile, Turn
 from tests.extras.chatting import failure, model, refused, says, texts, write_template
-
-pytestmark = pytest.mark.neural
 
 HOSTILE = {
     "llava": ("<image>", "</s>", "<image><image>"),

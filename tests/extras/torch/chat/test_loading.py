@@ -5,18 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
+import torch
 from safetensors.torch import load_file
 
 from driftledger.core.errors import MissingExtraError
 from driftledger.core.types import Conversation
 from tests.extras.chatting import model, refused
 from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
-
-pytestmark = pytest.mark.neural
 
 
 def test_settings_are_checked_without_a_heavy_library():

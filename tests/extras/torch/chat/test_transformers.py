@@ -5,15 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+import torch
+import transformers
 
 from driftledger.core.errors import OutOfMemoryError
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from tests.extras.chatting import change_json, failure, model, texts
-
-pytestmark = pytest.mark.neural
 
 LEAKING: dict[str, Any] = {
     "do_sample": True,

@@ -6,15 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+import transformers
 from PIL import Image
-
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
 
 from driftledger.components.encoders import CLIP
 from tests.extras.encoding import TEXTS, change_json, refused, relative, tiny
-
-pytestmark = pytest.mark.neural
 
 encoder = partial(tiny, CLIP)
 

@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
 from safetensors.torch import load_file
 
 from driftledger.core.types import Float32, PromptUsage
@@ -20,7 +17,7 @@ from tests.extras.providers import PROVIDERS, READING, SAFETENSORS, Provider
 from tests.support.checkpoints.inception import build_inception
 from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
 
-pytestmark = [pytest.mark.neural, pytest.mark.filterwarnings("ignore:.torch.jit:FutureWarning")]
+pytestmark = [pytest.mark.filterwarnings("ignore:.torch.jit:FutureWarning")]
 
 
 @pytest.fixture(params=PROVIDERS)

@@ -6,18 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+import transformers
 from PIL import Image
-
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
 from safetensors.torch import load_file, save_file
 
 from driftledger.components.encoders import ViT
 from tests.extras.encoding import relative, tiny
 from tests.support.checkpoints.encoders import SIDE
-
-pytestmark = pytest.mark.neural
 
 encoder = partial(tiny, ViT)
 

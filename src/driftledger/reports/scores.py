@@ -1,0 +1,241 @@
+"""The selected scores side by side, and how far the models behind them can be told apart.
+
+A table that ranks by values ranks noise, too. Here every two models are compared over the units that both have, as
+``compare`` does, with Holm's correction over all pairs. Only numbers that rows make up are tested: no unit has a share
+of a distance between two sets of images.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import combinations, product
+from typing import NamedTuple
+
+import numpy as np
+
+from driftledger.benchmarks.base import Benchmark, Metric, Place
+from driftledger.benchmarks.coverage import difference, far_apart, share, word
+from driftledger.benchmarks.registry import benchmark, benchmarks
+from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, Row, Score
+from driftledger.core.errors import StoreError
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.grouping import grouped
+from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.groups import Difference, Groups, Pair, groups, shown
+from driftledger.metrics.paired import paired_clustered_interval, paired_interval
+from driftledger.metrics.ranks import competition_ranks
+from driftledger.project.project import Project
+
+RowsOf = Callable[[Score], Sequence[Row]]
+"""The rows behind a score; none where they are missing."""
+
+Units = Mapping[str, tuple[float, str]]
+"""Unit → its share in a number, and the category or cluster that it is averaged or drawn within."""
+
+_CLOSE = 1e-6
+"""How far a score's number may lie from what its rows give, as a share of it."""
+
+
+def selected_scores(project: Project) -> list[Score]:
+    """Read every selected score, in the order of ``run:``.
+
+    Raises:
+        StoreError: a score is missing, or was computed with other settings than ``params.yaml`` has now.
+    """
+    return [selected_score(project, spec, keys) for spec, keys in project.selected.scores]
+
+
+def selected_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> Score:
+    """Read one of them; errors as in :func:`selected_scores`."""
+    score = read_json(project.root / spec.scores.at(keys) / SCORE, Score)
+    wanted = spec.scoring_of(project.settings.section(spec.name), project.settings.run.seed)
+    if spec.scoring.model_validate(score.inputs.settings) != wanted:
+        raise StoreError(
+            f"the score of {spec.name} on {score.on} for {score.model} was computed with other settings than "
+            "params.yaml has now; run 'dvc repro'"
+        )
+    return score
+
+
+def rows_beside(project: Project) -> RowsOf:
+    """Return a function that reads the rows behind a score, each file once."""
+
+    @cache
+    def read(path: str) -> list[Row]:
+        file = project.root / path / ROWS
+        return read_jsonl(file, Row) if file.is_file() else []
+
+    return lambda score: read(benchmark(score.benchmark).scores.at(score.keys))
+
+
+class Tested(NamedTuple):
+    """What the differences between models, unit by unit, show of one number."""
+
+    groups: Groups
+    """Of the models that are not controls."""
+    doubtful: frozenset[str]
+    """Models that are not shown to be better than every control."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Scores of one benchmark on the same data, through the same components but models, that may be ranked."""
+
+    spec: Benchmark
+    scores: Sequence[Score]
+    """In the order of the selection."""
+    on: str
+    """The data and components; several blocks of the same lie too far apart in coverage to be ranked together."""
+    title: str
+    name: str
+    """The beginning of its files' names."""
+    apart: str = ""
+    """Why these are not ranked with those of the block before, without a full stop; empty for the first one."""
+    rows_of: RowsOf = lambda score: ()
+    _known: dict[str, Tested | None] = field(default_factory=dict, repr=False, compare=False)
+
+    def metric(self, number: str) -> Metric | None:
+        """The metric of a number, by its name in :meth:`~driftledger.benchmarks.score.Score.numbers`."""
+        return self.spec.metric(number.rpartition("/")[2])
+
+    def values(self, number: str) -> dict[str, float]:
+        """Model → the value that it is ranked by, where it has one."""
+        values = {score.model: self.spec.value_of(score, number) for score in self.scores}
+        return {model: value for model, value in values.items() if value is not None}
+
+    def tested(self, number: str) -> Tested | None:
+        """Test a number once; None where no test can be made: neither direction is better, or rows do not make it
+        up."""
+        if number not in self._known:
+            self._known[number] = self._test(number)
+        return self._known[number]
+
+    def places(self, number: str) -> dict[str, Place]:
+        """Model → its place, by what tests show, else by the values; controls have none, since nobody chooses them."""
+        metric, tested = self.metric(number), self.tested(number)
+        if tested is not None:
+            ranks, best, letters = tested.groups.ranks, tested.groups.best, tested.groups.letters
+            return {name: Place(rank, name in best, letters[name]) for name, rank in ranks.items()}
+        values = self.values(number)
+        models = [s.model for s in self.scores if not s.is_control and s.model in values]
+        if metric is None or metric.higher_is_better is None or not models:
+            return {}
+        ranks_by_value = competition_ranks([values[name] for name in models], metric.is_higher)
+        return {name: Place(rank) for name, rank in zip(models, ranks_by_value, strict=True)}
+
+    def order(self, metric: Metric | None = None) -> list[Score]:
+        """The scores by a metric, or by the first that some have: the best first, controls behind all."""
+        keys = [(each, self.spec.shown_key(each, self.scores)) for each in ([metric] if metric else self.spec.metrics)]
+        by, key = next(((each, key) for each, key in keys if key), (self.spec.metrics[0], None))
+        return best_first(self.scores, self.values(key or ""), by.is_higher)
+
+    def _test(self, number: str) -> Tested | None:
+        metric, confidence = self.metric(number), self.scores[0].inputs.settings.get("confidence")
+        is_tested = metric is not None and bool(metric.row) and metric.higher_is_better is not None
+        if metric is None or confidence is None or not is_tested or number.endswith(SPREAD):
+            return None
+        values = self.values(number)
+        units = {each.model: self._units(metric, each, number) for each in self.scores if each.model in values}
+        if not all(_makes(metric, units[model], value) for model, value in values.items()):
+            return None
+        sign = 1 if metric.is_higher else -1
+        order = sorted(values, key=lambda model: (-sign * values[model], model))
+        controls = [each.model for each in self.scores if each.is_control and each.model in values]
+        models = [model for model in order if model not in controls]
+
+        def tests(pairs: Iterable[Pair]) -> dict[Pair, Difference]:
+            return {(a, b): _difference(metric, confidence, units[a], units[b]) for a, b in pairs}
+
+        beside = shown(tests(product(controls, models)), confidence)
+        return Tested(
+            groups(models, tests(combinations(models, 2)), confidence=confidence, higher_is_better=sign > 0),
+            frozenset(model for (_, model), higher in beside.items() if higher != sign),
+        )
+
+    def _units(self, metric: Metric, score: Score, number: str) -> Units:
+        kind, _, rest = number.partition("/")
+        name, in_group, key = rest.rpartition("/")
+        rows = self.rows_of(score)
+        if in_group:
+            rows = self.spec.rows_in(score, kind, name, rows)
+        units = {}
+        for row in rows:
+            values = [value for value in metric.values_in(row, key or number) if value is not None]
+            if values and metric.pairing == "mean":
+                units[row.unit] = (values[0], row.group)
+            elif values:
+                units[row.unit] = (exact_mean(values), row.cluster)
+        return units
+
+
+def best_first(scores: Sequence[Score], values: Mapping[str, float], higher: bool = True) -> list[Score]:
+    """Order scores by the values of their models, those without one behind them, controls behind all."""
+    sign = -1 if higher else 1
+    return sorted(scores, key=lambda s: (s.is_control, s.model not in values, sign * values.get(s.model, 0.0), s.model))
+
+
+def _makes(metric: Metric, units: Units, value: float) -> bool:
+    """Whether these make up the number that the score has."""
+    by_mean = metric.pairing == "mean"
+    within = grouped(units.values(), lambda unit: unit[1] if by_mean else "")
+    if not within:
+        return False
+    mean = exact_mean([exact_mean([share for share, _ in some]) for some in within.values()])
+    return abs(mean * (1.0 if by_mean else 100.0) - value) <= _CLOSE * max(1.0, abs(value))
+
+
+def _difference(metric: Metric, confidence: float, a: Units, b: Units) -> Difference:
+    """B's less A's over the units that both have in the same category or cluster, as ``compare`` pairs them."""
+    common = sorted(unit for unit in a.keys() & b.keys() if a[unit][1] == b[unit][1])
+    if not common:
+        return Difference(0.0, None)
+    test = paired_interval if metric.pairing == "mean" else paired_clustered_interval
+    one, two = (np.array([side[unit][0] for unit in common]) for side in (a, b))
+    tested = test(one, two, [a[unit][1] for unit in common], confidence=confidence)
+    return Difference(tested.difference, tested.p_value)
+
+
+class Part(NamedTuple):
+    """A benchmark's scores."""
+
+    spec: Benchmark
+    scores: Sequence[Score]
+    blocks: Sequence[Block]
+
+
+def by_benchmark(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> list[Part]:
+    """The scores of each benchmark that has some, in the order of the benchmarks."""
+    own = [(spec, [score for score in scores if score.benchmark == spec.name]) for spec in benchmarks()]
+    return [Part(spec, some, list(blocks_of(spec, some, rows_of))) for spec, some in own if some]
+
+
+def blocks_of(spec: Benchmark, scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Iterator[Block]:
+    """The scores of a benchmark with equal keys but the model's. Those that ``compare`` would not rank, since their
+    coverages lie too far apart, are in blocks of their own, the best covered one first."""
+    places = grouped(scores, lambda each: tuple(each.keys[key] for key in spec.scores.keys if key != "model"))
+    for names, some in places.items():
+        on, before = " · ".join(names), list[Score]()
+        title = f"{spec.name} on {on}"
+        for number, block in enumerate(_comparable(some), 1):
+            ends = dict.fromkeys(f"{float(end):.1%}" for end in (min(map(share, block)), max(map(share, block))))
+            apart = difference(before[0], block[0]) if before else None
+            before = block
+            yield Block(
+                spec,
+                [score for score in some if any(score is each for each in block)],
+                on,
+                title if apart is None else f"{title}, {word(*block)} {' to '.join(ends)}",
+                "-".join([spec.name, *names, *([f"apart_{number}"] if number > 1 else [])]),
+                "" if apart is None else apart.reason,
+                rows_of,
+            )
+
+
+def _comparable(scores: Iterable[Score]) -> list[list[Score]]:
+    """Lists of scores that may be ranked, each within the limit from the best covered one of its list."""
+    lists: list[list[Score]] = []
+    for score in sorted(scores, key=share, reverse=True):
+        if not lists or far_apart(lists[-1][0], score):
+            lists.append([])
+        lists[-1].append(score)
+    return lists

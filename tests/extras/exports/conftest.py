@@ -1,0 +1,1 @@
+from tests.ledger.conftest import original  # noqa: F401

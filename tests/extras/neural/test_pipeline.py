@@ -1,0 +1,139 @@
+"""``dvc repro`` with real architectures that mean something: the checkpoints in trio/ describe, draw and look."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from driftledger.benchmarks.records import CollectedRecord
+from driftledger.benchmarks.score import Score
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.data.records import read_samples
+from lab.validity.faultless import shown_in
+from tests.conftest import REPOSITORY, Checkout, make_checkout
+from tests.support.checkpoints.inception import build_inception
+from tests.support.checkpoints.weights import change_one_weight
+from tests.support.small import folders, matching
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:`torch.jit:FutureWarning"),  # what Inception is published in
+]
+
+MODEL, PAINTER = "trio_llava_final", "trio_sd_2"
+DATA, CHAINS = "data/datasets/arrangements", f"data/records/{MODEL}/genception/arrangements/{PAINTER}"
+
+
+def neural_selection(params: dict[str, Any]) -> None:
+    params["run"] |= {
+        "datasets": ["arrangements"],
+        "genception": ["arrangements"],
+        "fidelity": ["arrangements"],
+        "models": [MODEL],
+        "generators": [PAINTER],
+        "encoders": ["trio_vit", "trio_clip", "inception"],
+    }
+    params["datasets"]["arrangements"] = {"provider": "arrangements", "per_category": 4}
+    params["encoders"]["inception"] = {"provider": "inception", "path": "trio/inception", "allow_pickle": True}
+    params["encoders"]["inception"]["device"] = "cpu"
+    model = {"provider": "transformers", "path": "trio/llava_final", "max_new_tokens": 64, "device": "cpu"}
+    painter = {"provider": "diffusers", "path": "trio/sd_2", "steps": 4, "guidance_scale": 1, "device": "cpu"}
+    params["models"][MODEL], params["generators"][PAINTER] = model, painter  # to be changed below
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The checkout with the trio in it, selected and evaluated, each checkpoint loaded once."""
+    checkout = make_checkout(tmp_path_factory.mktemp("neural"))
+    shutil.copytree(REPOSITORY / "trio", checkout.root / "trio", ignore=shutil.ignore_patterns("lessons"))
+    build_inception(checkout.root / "trio" / "inception")
+    (checkout.root / ".gitignore").open("a").write("/trio/\n")
+    checkout.params(neural_selection)
+    checkout.env |= {
+        "HF_HUB_OFFLINE": "1",
+        "XDG_CACHE_HOME": str(checkout.root.parent / "cache"),
+    }
+    assert "3 runs created" in checkout.run("dvc", "repro").stdout
+    return checkout
+
+
+@pytest.fixture
+def copied(made: Checkout, tmp_path: Path) -> Checkout:
+    """The same, to be changed, and not in MLflow yet."""
+    return made.copy(tmp_path / "checkout")
+
+
+def records_of(root: Path) -> list[CollectedRecord]:
+    return read_jsonl(root / CHAINS / "records.jsonl", CollectedRecord)
+
+
+def score_of(root: Path, encoder: str) -> Score:
+    return read_json(root / f"reports/scores/{MODEL}/genception/arrangements/{PAINTER}/{encoder}/score.json", Score)
+
+
+def measured(path: Path) -> set[tuple[int, str, str]]:
+    """Cell, colour and shape of each thing in an image."""
+    with Image.open(path) as image:
+        return {(thing.cell, thing.colour, thing.shape) for thing in shown_in(image).things}
+
+
+def test_the_trained_model_describes_what_is_there(made: Checkout) -> None:
+    captions = {sample.id: sample.image for sample in read_samples(made.root / DATA)}
+    truth = {name: shown_in(image.open()).caption for name, image in captions.items()}
+    said = {record.unit: record.text for record in records_of(made.root) if record.step == 1}
+    assert sum(said[name] == truth[name] for name in truth) >= 11  # of 12
+    assert len(set(truth.values())) == 12
+
+
+def test_the_generator_draws_what_it_is_told(made: Checkout) -> None:
+    asked, drawn = 0, 0
+    for record in records_of(made.root):
+        if record.step == 1 and record.image is not None:
+            original = measured(made.root / DATA / "images" / f"{record.unit}.png")
+            image = made.root / CHAINS / str(record.image.image)
+            asked, drawn = asked + len(original), drawn + len(original & measured(image))
+    assert asked == 24
+    assert drawn / asked >= 0.8
+
+
+def test_the_evidence_names_what_was_loaded(made: Checkout) -> None:
+    score = score_of(made.root, "inception")
+    assert score.metrics["fid_at_2"] > 0
+    identity = score.components["generator"].identity
+    assert identity["device"] == "cpu"
+    assert len(identity["weights"]["sha256"]) == 64
+    readings = [record.image and record.image.reading for record in records_of(made.root)]
+    assert all(reading is not None and reading.tokens == reading.read <= 46 for reading in readings)
+    assert not any("cut off" in flag for flag in score.flags)
+
+
+def test_what_is_evaluated_is_not_evaluated_again(copied: Checkout) -> None:
+    outputs = copied.outputs()
+    assert copied.repro() == ["resolve"]
+    for left in copied.root.joinpath(".driftledger").glob("calls.db*"):
+        left.unlink()
+    (copied.root / CHAINS / "inputs.json").unlink()
+    copied.run("driftledger", "stage", "collect", MODEL)
+    assert copied.outputs() == outputs
+
+
+def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(copied: Checkout) -> None:
+    change_one_weight(copied.root / "trio" / "vit")
+    before = folders(copied.root)
+    assert copied.repro() == ["resolve", f"score@{MODEL}", "report"]
+    made = {name for name, when in folders(copied.root).items() if before[name] != when}
+    assert made == matching(before, ["reports/*/trio_vit"])
+    (copied.root / "trio" / "sd_2").rename(copied.root / "trio" / "elsewhere")
+    copied.params(lambda params: params["generators"][PAINTER].update(path="trio/elsewhere"))
+    assert copied.repro() == ["resolve"]
+
+
+def test_a_mistake_in_an_entry_is_one_sentence(copied: Checkout) -> None:
+    copied.params(lambda params: params["models"][MODEL].update(path="trio/lava"))
+    done = copied.run("dvc", "repro", check=False)
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert "'trio/lava' is not a folder here; correct path" in said
+    assert "Traceback" not in said

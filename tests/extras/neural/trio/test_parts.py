@@ -1,0 +1,308 @@
+"""Each part trained for two steps, saved, and loaded by the ordinary adapters: they are shown what it was taught on."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from PIL import Image
+from safetensors import safe_open
+
+from driftledger.components.diffusers import Diffusers
+from driftledger.components.encoders import OpenCLIP, ViT
+from driftledger.components.transformers import Transformers
+from driftledger.core.canonical import sha256_file
+from driftledger.core.images import png_bytes
+from driftledger.core.types import Conversation, ImageFile, Outcome
+from driftledger_demo import scenes
+from driftledger_demo.datasets.arrangements.grammar import Arrangement, Thing
+from lab.trio import autoencoder, describer, eye, looker, painter, pair, train
+from lab.trio.cells import looks_of, numbered
+from lab.trio.lessons import Asked, Lessons, Prompts
+from lab.trio.settings import FOLDER, TrioSettings, choice_prompt, ways_to_ask, ways_to_tell
+from lab.trio.stream import arrangements, images, random_for
+from lab.trio.train import Workshop
+from tests.conftest import REPOSITORY
+from tests.support.params import default_settings
+
+SETTINGS = default_settings()
+STEPS, SCENES = 2, 20
+DRAWINGS = Path(scenes.__file__).parent / "data" / "drawings"
+BATCHES: dict[ModuleType, tuple[str, ...]] = {
+    autoencoder: ("_BATCH", "_MEASURED"),
+    eye: ("_BATCH",),
+    looker: ("_BATCH",),
+    painter: ("_BATCH",),
+    pair: ("_BATCH",),
+}
+MODELS, GENERATORS, ENCODERS = {"llava_early", "llava_middle", "llava_final"}, {"sd_1", "sd_2"}, {"clip", "vit"}
+MOST_BYTES = 15_000_000
+"""Of all weights that are shipped."""
+
+
+@cache
+def short() -> TrioSettings:
+    """The shipped settings, but for how long is trained."""
+    content: dict[str, Any] = yaml.safe_load((REPOSITORY / FOLDER / "params.yaml").read_text(encoding="utf-8"))
+    for part in content.values():
+        if isinstance(part, dict) and "course" in part:
+            part["course"]["steps"] = STEPS
+            part |= {"mix": dict.fromkeys(part["mix"], 4)} if "mix" in part else {}
+            names = part.get("milestones", {})
+            names.update({name: min(steps, STEPS) for steps, name in enumerate(names, 1)})
+    return TrioSettings.model_validate(content)
+
+
+@pytest.fixture(scope="module")
+def lessons(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some of the shipped drawings and questions, as lessons."""
+    folder = tmp_path_factory.mktemp("lessons")
+    images = [Image.open(DRAWINGS / "images" / f"{number:04d}.png").resize((64, 64)) for number in range(SCENES)]
+    np.save(folder / "images.npy", np.stack([np.asarray(image) for image in images]))
+    rows = [
+        {"choices": [], "plain": [], "things": {"4": ["large", "red", "star"]}, "taken": [0, 1]} for _ in range(SCENES)
+    ]
+    for line in (DRAWINGS / "mm_sap.jsonl").read_text(encoding="utf-8").splitlines():
+        asked = json.loads(line)
+        if (number := int(asked["id"][:4])) < SCENES:
+            right = asked.get("answer", asked["refusal"])
+            rows[number]["choices"].append([asked["question"], asked["options"], right])
+            rows[number]["plain"].append([asked["question"], right])
+    (folder / "scenes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return folder
+
+
+def workshop(root: Path, lessons: Path) -> Workshop:
+    made = train.workshop(SETTINGS, short(), root / "state", root / FOLDER)
+    return replace(made, place=made.place._replace(device="cpu"), lessons=lessons)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little() -> Iterator[None]:
+    """Batches of four."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, names in BATCHES.items():
+            for name in names:
+                patch.setattr(module, name, 4)
+        yield
+
+
+@pytest.fixture(scope="module")
+def trained(little: None, lessons: Path, tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    """All parts."""
+    at = workshop(tmp_path_factory.mktemp("trained"), lessons)
+    for part in train.PARTS.values():
+        part(at)
+    return at
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[Arrangement, ImageFile]:
+    """Three arrangements, drawn into files."""
+    some = arrangements(random_for(9), 3, held_out=True)
+    return {
+        one: saved(tmp_path_factory.mktemp("shown"), pixels) for one, pixels in zip(some, images(some), strict=True)
+    }
+
+
+def saved(folder: Path, pixels: Any) -> ImageFile:
+    file = folder / "image.png"
+    file.write_bytes(png_bytes(Image.fromarray(pixels)))
+    return ImageFile(file, sha256_file(file))
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    return {str(file.relative_to(folder)): sha256_file(file) for file in folder.rglob("*") if file.is_file()}
+
+
+def model(at: Workshop, name: str = "llava_final") -> Transformers:
+    return Transformers(path=str(at.folder / name), max_new_tokens=8, device="cpu")
+
+
+# --- what is saved ----------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_for_each_checkpoint_and_no_pickle_in_it(trained: Workshop) -> None:
+    assert {folder.name for folder in trained.folder.iterdir()} == MODELS | GENERATORS | ENCODERS
+    assert {file.suffix for file in map(Path, hashes(trained.folder))} <= {".safetensors", ".json", ".txt", ".jinja"}
+
+
+def test_one_recipe_leaves_a_checkpoint_at_each_milestone(tmp_path: Path, lessons: Path) -> None:
+    steps = {f"llava_{step}": step for step in (1, 2, 3, 4)}
+    trio = short().model_dump()
+    trio["describer"] |= {"course": trio["describer"]["course"] | {"steps": 4}, "milestones": steps}
+    trio["polish"]["milestones"] = {}
+    at = train.workshop(SETTINGS, TrioSettings.model_validate(trio), tmp_path / "state", tmp_path / FOLDER)
+    at = replace(at, place=at.place._replace(device="cpu"), lessons=lessons)
+    train.train_describer(at)
+    assert {folder.name for folder in at.folder.iterdir()} == set(steps)
+    weights = {name: sha256_file(at.folder / name / "model.safetensors") for name in steps}
+    assert len(set(weights.values())) == len(steps)
+
+
+def test_weights_are_in_half_precision_and_small_enough_for_git(trained: Workshop) -> None:
+    for file in trained.folder.rglob("*.safetensors"):
+        with safe_open(file, framework="pt") as opened:
+            kinds = {opened.get_tensor(name).dtype for name in opened.keys()}  # noqa: SIM118 - it is no mapping
+        assert torch.float16 in kinds
+        assert not [kind for kind in kinds if kind.is_floating_point and kind != torch.float16]
+
+
+def test_what_is_shipped_is_small_enough_for_git() -> None:
+    shipped = [*(REPOSITORY / FOLDER).rglob("*.safetensors")]
+    assert {file.relative_to(REPOSITORY / FOLDER).parts[0] for file in shipped} == MODELS | GENERATORS | ENCODERS
+    assert sum(file.stat().st_size for file in shipped) <= MOST_BYTES
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "learnt"),
+    [
+        ("llava_early", "llava_final", {"model.safetensors"}),
+        ("sd_1", "sd_2", {"text_encoder/model.safetensors", "unet/diffusion_pytorch_model.safetensors"}),
+    ],
+)
+def test_milestones_differ_in_what_was_learnt_alone(trained: Workshop, one: str, other: str, learnt: set[str]) -> None:
+    files, others = (hashes(trained.folder / name) for name in (one, other))
+    assert files.keys() == others.keys()
+    assert {name for name in files if files[name] != others[name]} == learnt
+
+
+def test_training_again_writes_the_same_bytes_whatever_was_there_already(trained: Workshop, tmp_path: Path) -> None:
+    """Once from the finished state, and once anew where somebody has trained the first halves before."""
+    again = replace(trained, folder=tmp_path / "again")
+    anew = workshop(tmp_path / "anew", trained.lessons)
+    prompts = Prompts(ways_to_ask(SETTINGS), choice_prompt(SETTINGS))
+    train.train_eye(anew, Lessons(prompts, trained.lessons))
+    train.train_autoencoder(anew)
+    for at in (again, anew):
+        for part in train.PARTS.values():
+            part(at)
+    for at in (again, anew):
+        assert hashes(at.folder) == hashes(trained.folder)
+
+
+# --- the describer ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_the_describer_answers(trained: Workshop, shown: dict[Arrangement, ImageFile], name: str) -> None:
+    asked = [Conversation.ask(ways_to_ask(SETTINGS)[0], image) for image in shown.values()]
+    replies = model(trained, name).respond(asked)
+    assert {reply.outcome for reply in replies} <= {Outcome.OK, Outcome.TRUNCATED}
+    assert all(reply.text and reply.usage and 1 <= reply.usage.output_tokens <= 8 for reply in replies)
+
+
+def test_the_describer_is_asked_as_it_was_taught(trained: Workshop, shown: dict[Arrangement, ImageFile]) -> None:
+    """The same tokens up to the answer, and the same pixels."""
+    chat = model(trained).loaded.chat
+    processor = describer.build_processor(Lessons(Prompts(ways_to_ask(SETTINGS), ""), trained.lessons).words)
+    for way in (*ways_to_ask(SETTINGS), "Is there a ring?\nA. No\nB. Perhaps, \U0001f600"):
+        for one, image in shown.items():
+            asked = chat.encode([chat.prompt(Conversation.ask(way, image))])
+            lesson = Asked(images([one]), [way], [one.caption])
+            inputs, targets = describer.encode(chat.processor, lesson)
+            before = inputs["input_ids"][targets < 0][None]
+            assert torch.equal(before, asked["input_ids"])
+            assert torch.equal(inputs["pixel_values"], asked["pixel_values"])
+            assert torch.equal(describer.encode(processor, lesson)[0]["pixel_values"], asked["pixel_values"])
+
+
+def test_only_answers_are_learnt(trained: Workshop) -> None:
+    some = arrangements(random_for(3), 4)
+    answers = [some[0].caption, "Yes", "B", "a word that is not known, \U0001f600"]
+    processor = model(trained).loaded.chat.processor
+    inputs, targets = describer.encode(processor, Asked(images(some), ["What?", "Is it so?", "Which?", "?"], answers))
+    learnt = [processor.tokenizer.decode(row[row >= 0]) for row in targets]
+    assert learnt == [f" {answer}</s>" for answer in answers]
+    image = processor.tokenizer.convert_tokens_to_ids("<image>")
+    assert (inputs["input_ids"] == image).sum(dim=1).tolist() == [64] * 4
+    assert torch.equal(inputs["input_ids"][targets >= 0], targets[targets >= 0])
+
+
+# --- the painter ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(GENERATORS))
+def test_the_painter_draws(trained: Workshop, shown: dict[Arrangement, ImageFile], name: str) -> None:
+    generator = Diffusers(path=str(trained.folder / name), steps=2, guidance_scale=1, device="cpu")
+    prompts = [ways_to_tell(SETTINGS)[0].replace("{description}", one.caption) for one in shown]
+    drawn = generator.generate([*prompts, prompts[0]], [1, 2, 3, 1])
+    assert {one.outcome for one in drawn} == {Outcome.OK}
+    assert {one.image.size for one in drawn if one.image} == {(64, 64)}
+    assert all(one.reading and not one.reading.cut and one.reading.tokens > 10 for one in drawn)
+    off = [np.asarray(drawn[0].image, dtype=int) - np.asarray(drawn[other].image) for other in (3, 1)]
+    assert np.abs(off[0]).max() <= 1 < np.abs(off[1]).max()
+
+
+def test_the_painter_reads_as_it_was_taught(trained: Workshop, shown: dict[Arrangement, ImageFile]) -> None:
+    pipeline = Diffusers(path=str(trained.folder / "sd_2"), device="cpu").loaded.pipeline
+    tokenizer = train._tokenizer(SETTINGS)
+    for way in ways_to_tell(SETTINGS):
+        texts = [way.replace("{description}", one.caption) for one in shown]
+        one, other = (
+            each(texts, padding="max_length", truncation=True, return_tensors="pt")
+            for each in (pipeline.tokenizer, tokenizer)
+        )
+        assert torch.equal(one.input_ids, other.input_ids)
+    assert pipeline.scheduler.config.prediction_type == "v_prediction"
+    assert pipeline.scheduler.alphas_cumprod[-1] == pytest.approx(0, abs=1e-6)  # so it starts from noise alone
+    assert pipeline.safety_checker is None
+
+
+def test_latents_have_a_deviation_of_about_one(trained: Workshop) -> None:
+    pipeline = Diffusers(path=str(trained.folder / "sd_2"), device="cpu").loaded.pipeline
+    with torch.inference_mode():
+        pixels = autoencoder.as_input(images(arrangements(random_for(4), 16)))
+        latents = pipeline.vae.encode(pixels).latent_dist.mode() * pipeline.vae.config.scaling_factor
+    assert latents.shape == (16, autoencoder.CHANNELS, autoencoder.LATENT_SIDE, autoencoder.LATENT_SIDE)
+    assert float(latents.std()) == pytest.approx(1, abs=0.25)
+
+
+# --- the lookers ------------------------------------------------------------------------------------------------------
+
+
+def test_the_pair_sees_and_reads(trained: Workshop, shown: dict[Arrangement, ImageFile]) -> None:
+    encoder = OpenCLIP(path=str(trained.folder / "clip"), device="cpu")
+    captions = [one.caption for one in shown]
+    seen, read = encoder.encode_images([image.open() for image in shown.values()]), encoder.encode_texts(captions)
+    assert seen.shape == read.shape == (3, 64)
+    assert not any(reading.cut for reading in encoder.read_texts(captions))
+    tower, tokenizer = encoder.loaded, train._tokenizer(SETTINGS)
+    assert torch.equal(
+        tower.tokenizer(captions), tokenizer(captions, padding="max_length", return_tensors="pt").input_ids
+    )
+    for one, image in shown.items():
+        assert torch.allclose(tower.process(image.open()), autoencoder.as_input(images([one]))[0], atol=1e-5)
+
+
+def test_the_looker_sees(trained: Workshop, shown: dict[Arrangement, ImageFile]) -> None:
+    encoder = ViT(path=str(trained.folder / "vit"), device="cpu")
+    assert encoder.encode_images([image.open() for image in shown.values()]).shape == (3, 96)
+    seen = encoder.loaded.process([image.open() for image in shown.values()], return_tensors="pt")["pixel_values"]
+    assert torch.allclose(seen, autoencoder.as_input(images([*shown])), atol=1e-5)
+
+
+def test_what_the_looker_is_asked_of_each_cell() -> None:
+    things = Thing(2, "large", "black", "circle"), Thing(5, "small", "red", "ring")
+    told = numbered(looks_of(Arrangement("pink", things)), looker._ATTRIBUTES).tolist()
+    assert [told[2], told[5]] == [[2, 8, 1], [1, 1, 6]]
+    assert [cell for cell, one in enumerate(told) if one != [0, 0, 0]] == [2, 5]
+
+
+def test_what_the_eye_is_asked_of_each_patch() -> None:
+    """Of 8×8 patches, those of a cell that nothing is said about are left out."""
+    cells = numbered({2: ("large", "red", "ring")}, eye._ATTRIBUTES, frozenset({6, 7}))
+    patches = cells[eye._cell_of_patch(64)].reshape(8, 8, 3)
+    assert (patches[:3, 5:] == cells[2]).all()
+    assert (patches[5:, :5] == -100).all()
+    assert (patches[3:5] == 0).all()
+    assert [names[number - 1] for names, number in zip(eye._ATTRIBUTES, cells[2].tolist(), strict=True)] == [
+        *("large", "red", "ring")
+    ]
