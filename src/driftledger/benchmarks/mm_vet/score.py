@@ -15,7 +15,6 @@ from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores, by_
 from driftledger.metrics.capabilities import score as total_grade
 from driftledger.metrics.exact import decimal
 
-PERCENT = 100.0
 STEPS = 10**6
 """Of a grade, so that sums are of whole numbers."""
 
@@ -30,7 +29,7 @@ def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
     questions = graded.questions
     grades = [[grade.read for grade in graded.by_question[question.id]] for question in questions]
     needed = [question.capabilities for question in questions]
-    read, wrong = np.array([[grade is not None for grade in row] for row in grades]), graded.wrong()
+    read, wrong = np.array([[grade is not None for grade in row] for row in grades]), graded.wrong
     total = total_grade(grades, unread_is_wrong=wrong)
     capabilities = by_capability(grades, needed, unread_is_wrong=wrong)
     combinations = by_combination(grades, needed, unread_is_wrong=wrong)
@@ -49,9 +48,7 @@ def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
         for question, row, counted in zip(questions, grades, read | wrong, strict=True)
     ]
     score = graded.score(
-        _values("total", total)
-        | graded.both_ways("total", read, lambda wrong: total_grade(grades, unread_is_wrong=wrong).mean)
-        | ends.metrics,
+        _values("total", total) | ends.metrics,
         {
             "capability": {name: _values("grade", each) for name, each in capabilities.items()},
             "combination": {name: _values("grade", each) for name, each in combinations.items()},

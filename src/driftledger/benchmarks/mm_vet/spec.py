@@ -14,7 +14,6 @@ from driftledger.benchmarks._questions.spec import (
     READ,
     UNREAD_COUNTS,
     QuestionBenchmark,
-    both_ways,
     flow,
 )
 from driftledger.benchmarks.base import Layout, Metric, Rule, Stage
@@ -53,7 +52,6 @@ class MMVet(QuestionBenchmark):
     scores: ClassVar[Stage] = _STAGES[1]
     metrics: ClassVar[tuple[Metric, ...]] = (
         _TOTAL,
-        *both_ways(_TOTAL),
         _grade(
             "grade", "grade", "as the total grade, over the questions that take a capability, or a combination of them"
         ),
@@ -76,7 +74,6 @@ class MMVet(QuestionBenchmark):
             }
             | {"total": "total"}
         },
-        left_out=("total_unread_wrong", "total_unread_left_out"),
         group_bars={"capability": "grade"},
         groups={"combination": ", as in the paper's Table 3"},
     )

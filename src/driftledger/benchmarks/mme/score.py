@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from driftledger.benchmarks._questions.records import ReadAnswer
-from driftledger.benchmarks._questions.scoring import PERCENT, Flags, GradedAnswers, interval, joint_outcome
+from driftledger.benchmarks._questions.scoring import GradedAnswers, interval, joint_outcome
 from driftledger.benchmarks._questions.spec import QuestionBenchmark
 from driftledger.benchmarks.mme.questions import SUBTASKS
 from driftledger.benchmarks.score import Row
-from driftledger.benchmarks.scoring import Ends, Scored, ToScore
+from driftledger.benchmarks.scoring import PERCENT, Ends, Scored, ToScore
 from driftledger.benchmarks.scoring import interval as mean_of_groups
 from driftledger.benchmarks.settings import Scoring
+from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
 from driftledger.metrics.exact import exact_mean
@@ -39,26 +40,19 @@ def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
     categories = [question.category or "all" for question in questions]
     # Two categories may use one name for an image.
     images = [f"{category}/{question.image_id}" for category, question in zip(categories, questions, strict=True)]
-    read, wrong = np.array([[answer is not None] for answer in answers]), graded.wrong()
+    read, wrong = np.array([[answer is not None] for answer in answers]), graded.wrong
     overall = yes_no(answers, truth, images, unread_is_wrong=wrong[:, 0])
-
-    def of_categories(wrong: Flags) -> dict[str, YesNoScores]:
-        return by_category(answers, truth, images, categories, unread_is_wrong=wrong[:, 0])
-
-    each = of_categories(wrong)
+    each = by_category(answers, truth, images, categories, unread_is_wrong=wrong[:, 0])
     together = total(each)
     metrics = _values(overall) | {"refused": graded.share(Outcome.REFUSED)}
     metrics.pop("score", None)
     if together.score is not None and together.mean is not None:
         metrics |= {"score": together.mean, "score_sum": together.score}
-    metrics |= graded.both_ways("score", read, lambda wrong: total(of_categories(wrong)).mean)
     correct = [
         float(answer == right) if counted else None
         for answer, right, counted in zip(answers, truth, (read | wrong)[:, 0], strict=True)
     ]
-    pairs: dict[str, list[int]] = {}
-    for index, image in enumerate(images):
-        pairs.setdefault(image, []).append(index)
+    pairs = grouped(range(len(images)), lambda index: images[index])
     rows = [
         _row(image, [questions[i] for i in pair], [correct[i] for i in pair], [grades[i] for i in pair])
         for image, pair in pairs.items()
@@ -99,12 +93,9 @@ def _sums(each: Mapping[str, YesNoScores], abilities: Mapping[str, Sequence[str]
 
 
 def _values(measured: YesNoScores) -> dict[str, float]:
-    values = {
-        "accuracy": None if measured.accuracy is None else PERCENT * measured.accuracy,
-        "accuracy_plus": None if measured.accuracy_plus is None else PERCENT * measured.accuracy_plus,
-        "score": measured.score,
-    }
-    return {name: value for name, value in values.items() if value is not None}
+    shares = {"accuracy": measured.accuracy, "accuracy_plus": measured.accuracy_plus}
+    values = {name: PERCENT * share for name, share in shares.items() if share is not None}
+    return values if measured.score is None else values | {"score": measured.score}
 
 
 def _row(image: str, pair: list[QuestionEntry], correct: list[float | None], grades: list[ReadAnswer]) -> Row:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from driftledger.benchmarks._questions.parsing import yes_no
 from driftledger.benchmarks._questions.parsing.said import Parsed
 from driftledger.benchmarks._questions.records import answer_of
-from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
+from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, flow
 from driftledger.benchmarks.base import Layout, Metric, Stage
 from driftledger.benchmarks.mme.questions import MMEQuestions
 from driftledger.benchmarks.records import CollectedRecord
@@ -55,7 +55,6 @@ class MME(QuestionBenchmark):
             "accuracy+",
             "100 · images with both questions answered right / images; in total over the images of all categories",
         ),
-        *both_ways(_SCORE),
         _score(
             "perception",
             "perception",
@@ -85,7 +84,7 @@ class MME(QuestionBenchmark):
                 name: name for name in ("score", "accuracy", "accuracy_plus", "refused")
             }
         },
-        left_out=("score_sum", "score_unread_wrong", "score_unread_left_out"),
+        left_out=("score_sum",),
         group_bars={"category": "score"},
         groups={"category": "", "group": ""},
     )
