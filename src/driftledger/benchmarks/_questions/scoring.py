@@ -11,8 +11,7 @@ from driftledger.benchmarks._questions.settings import QuestionScoring
 from driftledger.benchmarks._questions.spec import QuestionBenchmark
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, served_versions
 from driftledger.benchmarks.score import Inputs, Row, Score
-from driftledger.benchmarks.scoring import PERCENT, Ends, ToScore, check_coverage, outcomes
-from driftledger.benchmarks.settings import Scoring
+from driftledger.benchmarks.scoring import PERCENT, ToScore, check_coverage, outcomes
 from driftledger.collect.call import changed_versions
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json
@@ -20,8 +19,6 @@ from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-from driftledger.metrics._checks import Integers
-from driftledger.metrics.intervals import share_interval
 
 DATA = "question_set"
 
@@ -124,11 +121,6 @@ def question_row(
         values=values,
         extra={**extra, "outcomes": ended, "read": [grade.read for grade in grades]},
     )
-
-
-def interval(key: str, numerator: Integers, denominator: Integers, clusters: Sequence[str], scoring: Scoring) -> Ends:
-    """The interval of a metric that is Σ numerator / Σ denominator over questions, in percent."""
-    return Ends.of(key, share_interval(numerator, denominator, clusters, scoring.confidence), PERCENT)
 
 
 def joint_outcome(outcomes: Sequence[Outcome]) -> Outcome:

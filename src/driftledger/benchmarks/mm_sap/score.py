@@ -6,15 +6,16 @@ from typing import cast
 import numpy as np
 
 from driftledger.benchmarks._questions.records import ReadAnswer
-from driftledger.benchmarks._questions.scoring import GradedAnswers, interval, question_row
+from driftledger.benchmarks._questions.scoring import GradedAnswers, question_row
 from driftledger.benchmarks._questions.spec import QuestionBenchmark
 from driftledger.benchmarks.mm_sap.questions import SIZES
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring
 from driftledger.benchmarks.score import STD
-from driftledger.benchmarks.scoring import PERCENT, Ends, Scored, ToScore
+from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.metrics.intervals import share_interval
 from driftledger.metrics.self_awareness import MEASURES, by_group, over_permutations, ratios
 
 
@@ -65,12 +66,12 @@ def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
     metrics["free_refusals"] = graded.share(Outcome.REFUSED)
     parts = [ratios(row, correct, refusal, subsets, unread_is_wrong=wrong) for row, wrong in variants]
     images = [question.image_sha256 for question in questions]
-    ends: list[Ends] = []
+    estimates = {}
     for name in MEASURES:
         numerator, denominator = (sum(sides) for sides in zip(*(one[name] for one in parts), strict=True))
         if denominator.any():
-            ends.append(interval(name, numerator, denominator, images, scoring))
-    intervals = Ends.together(ends)
+            estimates[name] = share_interval(numerator, denominator, images, scoring.confidence)
+    intervals = interval_ends(estimates, PERCENT)
     metrics |= intervals.metrics
     rows = []
     for index, question in enumerate(questions):

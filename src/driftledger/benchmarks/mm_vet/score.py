@@ -5,15 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from driftledger.benchmarks._questions.scoring import GradedAnswers, interval, question_row
+from driftledger.benchmarks._questions.scoring import GradedAnswers, question_row
 from driftledger.benchmarks._questions.spec import QuestionBenchmark
 from driftledger.benchmarks.mm_vet.calibration import TOLERANCE
 from driftledger.benchmarks.mm_vet.grades import calibrations
 from driftledger.benchmarks.score import STD
-from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
 from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores, by_capability, by_combination
 from driftledger.metrics.capabilities import score as total_grade
 from driftledger.metrics.exact import decimal
+from driftledger.metrics.intervals import share_interval
 
 STEPS = 10**6
 """Of a grade, so that sums are of whole numbers."""
@@ -36,7 +37,8 @@ def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
     sums = np.array([sum(round(STEPS * (grade or 0)) for grade in row) for row in grades])
     counts = (read | wrong).sum(axis=1)
     images = [question.image_sha256 for question in questions]
-    ends = interval("total", sums, STEPS * counts, images, given.scoring)
+    estimate = share_interval(sums, STEPS * counts, images, given.scoring.confidence)
+    ends = interval_ends({"total": estimate}, PERCENT)
     calibration = calibrations(graded.records)
     rows = [
         question_row(
