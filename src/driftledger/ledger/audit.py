@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from driftledger.benchmarks.base import ROLES, SCORES, Metric
-from driftledger.benchmarks.records import CollectedCard
+from driftledger.benchmarks.records import CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark, find_score
 from driftledger.benchmarks.score import HIGH, LOW, SCORE, STD, Interval, Score, base_key, interval_of
 from driftledger.benchmarks.selection import Selected
