@@ -288,4 +288,4 @@ def test_rows_that_are_gone_or_damaged_leave_the_values(tmp_path: Path) -> None:
     (tmp_path / a.rows_path).write_text("{}\n")
     gc = metrics(compared(tmp_path, a, b))["gc_at_2"]
     assert (gc.a, gc.difference) == (0.7, None)
-    assert gc.verdict.startswith("not ranked: no rows available: the list of the files in a/genception")
+    assert gc.verdict.startswith("not ranked: no rows available: no list of the files in a/genception")

@@ -493,11 +493,6 @@ class Benchmark(ABC):
         """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
         return _row_of(self, base_key(key))
 
-    def of_curve(self, name: str) -> Metric | None:
-        """The row of the table that a curve's values belong to: a family over steps, or a metric of the same name."""
-        base = base_key(name)
-        return self.metric(base) or self.metric(f"{base}_at_1")
-
     def members(self, metric: Metric, score: Score) -> list[str]:
         """The keys of a score that belong to a row of the table, without their spread; of a family over t by t."""
         keys = [key for key in score.metrics if base_key(key) == key and self.metric(key) is metric]
