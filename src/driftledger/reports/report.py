@@ -112,6 +112,21 @@ def write_metrics(folder: Path, scores: Sequence[Score]) -> None:
     """Write what ``dvc metrics`` shows, a file per score, as ``<model>/<benchmark>/<data>….json``."""
     with new_folder(folder) as made:
         for score in scores:
-            spec = benchmark(score.benchmark)
-            path = spec.scores.at(score.keys).removeprefix(f"{SCORES_FOLDER}/")
-            write_text(made / f"{path}.json", pretty_json(spec.shown_by_dvc(score) | {"coverage": score.coverage}))
+            path = benchmark(score.benchmark).scores.at(score.keys).removeprefix(f"{SCORES_FOLDER}/")
+            write_text(made / f"{path}.json", pretty_json(shown_by_dvc(score) | {"coverage": score.coverage}))
+
+
+def shown_by_dvc(score: Score) -> dict[str, float]:
+    """Return what ``dvc metrics`` shows of a score, in the order of the table.
+
+    Of a family over t each value, and the last one without its t, so that scores of different T are compared.
+    """
+    spec = benchmark(score.benchmark)
+    shown: dict[str, float] = {}
+    for metric in spec.metrics:
+        if metric.key in (spec.layout.for_dvc or spec.glanced) and (keys := spec.members(metric, score)):
+            if "_at_{t}" in metric.key:
+                shown[metric.key.replace("_at_{t}", "")] = score.metrics[keys[-1]]
+                shown["iterations"] = int((metric.match(keys[-1]) or {})["t"])
+            shown |= {key: score.metrics[key] for key in keys}
+    return shown
