@@ -92,12 +92,12 @@ def test_audit_asks_for_a_target_or_for_a_version(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[tuple[object, ...]] = []
-    monkeypatch.setattr(ask, "audit", lambda project, reach, *what, **how: asked.append((*what, how)) or "an answer")
-    monkeypatch.setattr(ask, "touched", lambda project, reach, what, **how: asked.append((what,)) or "a table")
+    monkeypatch.setattr(ask, "audit", lambda project, *what, **how: asked.append((*what, how)) or "an answer")
+    monkeypatch.setattr(ask, "touched", lambda project, what, **how: asked.append((what,)) or "a table")
     assert run(monkeypatch, "audit", "--full", "seer/brush/eye") == 0
     assert run(monkeypatch, "audit", "--generator", "brush@12345678") == 0
     assert capsys.readouterr().out == "an answer\na table\n"
-    assert asked[0] == ("seer/brush/eye", None, {"full": True, "as_json": False})
+    assert asked[0] == ("seer/brush/eye", {"full": True, "as_json": False})
     assert {key: value for key, value in asked[1][0].items() if value} == {"generator": "brush@12345678"}  # type: ignore[attr-defined]
 
 
@@ -121,7 +121,7 @@ def test_verify_exits_with_one_where_something_does_not_hold(
     holds: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     found = verified(holds=holds)
-    monkeypatch.setattr(ask, "verify", lambda project, run, reach, **how: found)
+    monkeypatch.setattr(ask, "verify", lambda project, run, **how: found)
     monkeypatch.chdir(tmp_path)
     for arguments in (["verify"], ["verify", "seer/brush/eye"]):
         assert run(monkeypatch, *arguments) == (0 if holds else 1)

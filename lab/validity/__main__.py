@@ -45,7 +45,9 @@ def assemble(root: Path) -> dict[str, Any]:
     readings = collect(root, settings, iterations, [*models, *CONTROLS], generators)
     dataset = settings.run.names("genception", "dataset")[0]
     ceilings = {
-        Place("genception", dataset, f"gc_at_{t}", encoder, generator, ""): Reading(each["value"], *_ends(each))
+        Place("genception", dataset, f"gc_at_{t}", encoder, generator, ""): Reading(
+            each["value"], each["low"], each["high"]
+        )
         for generator in sorted(generators)
         for encoder, intervals in sorted(measured["painters"][generator]["ceiling"].items())
         if encoder in settings.run.encoders
@@ -76,10 +78,6 @@ def assemble(root: Path) -> dict[str, Any]:
         "by_generator": [rank(place, some, generators) for place, some in _by("generator", drawn)],
         "drift": drift,
     }
-
-
-def _ends(each: Mapping[str, float]) -> tuple[float, float]:
-    return each["low"], each["high"]
 
 
 def _by(role: str, readings: Mapping[Place, Reading]) -> list[tuple[Place, dict[str, Reading]]]:

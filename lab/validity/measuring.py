@@ -8,19 +8,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
-from driftledger.benchmarks._chains.records import ChainRequest, generation_prompt
+from driftledger.benchmarks._chains.records import ChainRequest
+from driftledger.benchmarks.collecting import Collecting, write_collected
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
-from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.runner import write_collected
+from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.features import encode_images, encode_texts
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Encoder, Generator, Model
-from driftledger.core.files import read_json, write_json
+from driftledger.core.files import write_json
 from driftledger.core.types import Conversation
 from driftledger.data.datasets.build import build
-from driftledger.data.records import DatasetCard, read_samples
+from driftledger.data.records import read_samples
 from driftledger.metrics.retrieval import top1
 from driftledger.project.asking import ask
 from driftledger.project.project import Project
@@ -95,7 +94,7 @@ class Bench:
     def redrawn(self, generator: Generator) -> dict[str, float]:
         """Of the things in true captions, the share that is drawn in its cell with its colour and its shape."""
         template = genception_of(self.settings).generate_prompt
-        asked = [generation_prompt(template, truth.caption) for truth in self.truths]
+        asked = [template.replace("{description}", truth.caption) for truth in self.truths]
         made = [
             one
             for numbers in _batches(range(len(asked)), generator.batch_size)
@@ -118,9 +117,8 @@ class Bench:
         keys = {"dataset": "arrangements", "model": "faultless", "generator": "generator", "encoder": "encoder"}
         target = self.folder / "chains" / generator.fingerprint
         if not target.is_dir():
-            card = read_json(drawn / "dataset.json", DatasetCard)
-            chains = ChainProtocol(card, Faultless(), generator, asked)
-            collecting = CollectChains("genception", "chain", keys, chains, read_samples(drawn))
+            asks = {"model": ("faultless", Faultless()), "generator": ("generator", generator)}
+            collecting = Collecting(benchmark("genception"), keys, drawn, asks, asked.model_dump(mode="json"))
             with CallStore(self.folder / "calls") as store:
                 write_collected(target, collecting, ask(collecting, store))
         given = ToScore(
@@ -130,7 +128,7 @@ class Bench:
             min_coverage=settings.min_coverage,
             encoders={"encoder": encoder},
         )
-        metrics = runner("genception").score(given).score.metrics
+        metrics = benchmark("genception").score(given).score.metrics
         ends = {"value": "", "low": "_low", "high": "_high"}
         return [
             {name: round(metrics[f"gc_at_{t}{end}"], _DIGITS) for name, end in ends.items()}

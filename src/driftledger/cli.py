@@ -17,7 +17,7 @@ import typer
 
 from driftledger import __version__
 from driftledger.commands import people
-from driftledger.core.errors import DriftledgerError, MissingSourceError
+from driftledger.core.errors import ConfigError, DriftledgerError, MissingSourceError
 from driftledger.core.text import for_line, for_terminal
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def init(
     """Make a folder a project, in your Git repository or a new one."""
     from driftledger.commands import start
 
-    told = start.init(folder, images=images, preset=preset or ("minimal" if minimal else None), force=force)
-    typer.echo(for_terminal("\n".join(told)))
+    lines = start.init(folder, images=images, preset=preset or ("minimal" if minimal else None), force=force)
+    typer.echo(for_terminal("\n".join(lines)))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -174,9 +174,9 @@ def upgrade(
     """
     from driftledger.commands import start
 
-    told = start.upgrade(context.obj, check=check)
-    typer.echo("".join(f"{for_terminal(each)}\n" for each in told), nl=False)
-    raise typer.Exit(1 if check and told else 0)
+    lines = start.upgrade(context.obj, check=check)
+    typer.echo("".join(f"{for_terminal(each)}\n" for each in lines), nl=False)
+    raise typer.Exit(1 if check and lines else 0)
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -221,6 +221,8 @@ def collect(
     project = replace(context.obj, waits=not no_wait)
     if shard is None and into is None:
         collecting.collect(project, model or (), benchmarks or ())
+    elif shard is None or into is None:
+        raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
     else:
         typer.echo(for_terminal(collecting.collect_shard(project, shard, into, benchmarks or (), model or ())))
 
@@ -253,7 +255,6 @@ def audit(
     encoder: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, of image and text encoders.")] = None,
     judge: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores that it graded.")] = None,
     dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, of a dataset or a question set.")] = None,
-    rev: Annotated[str | None, typer.Option(metavar="COMMIT", help="The scores of this commit, read from Git.")] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -263,14 +264,13 @@ def audit(
     """
     from driftledger.commands import ask
     from driftledger.core.terminal import show
-    from driftledger.ledger.objects.reach import Reach
 
-    project, reach = trusted(context.obj, trust), Reach(trust=trust)
+    project = trusted(context.obj, trust)
     if target is not None:
-        show(ask.audit(project, reach, target, rev, full=full, as_json=as_json))
+        show(ask.audit(project, target, full=full, as_json=as_json))
     else:
         asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        show(ask.touched(project, reach, asked, as_json=as_json))
+        show(ask.touched(project, asked, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -287,10 +287,9 @@ def compare(
     Differences have paired intervals over the samples that both runs have.
     """
     from driftledger.core.terminal import show
-    from driftledger.ledger.objects.reach import Reach
     from driftledger.notebook import OpenedProject
 
-    answer = OpenedProject(trusted(context.obj, trust), Reach(trust=trust)).compare(a, b, anyway=anyway)
+    answer = OpenedProject(trusted(context.obj, trust)).compare(a, b, anyway=anyway)
     show(json.dumps(answer.data, indent=2) if as_json else answer.tree)
 
 
@@ -309,10 +308,9 @@ def verify(
     """
     from driftledger.commands import ask
     from driftledger.core.terminal import show
-    from driftledger.ledger.objects.reach import Reach
 
     project = trusted(context.obj, trust)
-    verified = ask.verify(project, run, Reach(trust), regenerated=regenerate, seed=seed)
+    verified = ask.verify(project, run, regenerated=regenerate, seed=seed)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)
 
@@ -361,13 +359,12 @@ def bundle(
 
     'driftledger check' reads it, also without this checkout.
     """
-    from driftledger.ledger.audit import find_run
+    from driftledger.ledger.audit import Sources, find_run
     from driftledger.ledger.bundle import write_bundle
-    from driftledger.ledger.objects.reach import Reach
-    from driftledger.notebook import sources
 
-    evidence = find_run(sources(context.obj, Reach(trust=True)), run)
-    typer.echo(for_terminal("\n".join(write_bundle(context.obj, evidence, out, images=images))))
+    project = trusted(context.obj, True)
+    texts = write_bundle(project, find_run(Sources(project), run), out, images=images)
+    typer.echo(for_terminal("\n".join(texts)))
 
 
 @app.command(rich_help_panel=SHOW)

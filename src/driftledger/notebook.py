@@ -13,21 +13,19 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from PIL import Image
 from pydantic import ValidationError
 from rich.console import Console, RenderableType
 
 from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.collecting import StageInputs, write_collected
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.registry import benchmark as specification
-from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.runner import StageInputs, write_collected
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.traces import Shot, Shown, Trace
-from driftledger.collect.observations import read_observations
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError, first_few, unknown_name
@@ -49,7 +47,6 @@ from driftledger.ledger.compare import Comparison, as_table, compare
 from driftledger.ledger.lineage import read_evidence, read_lineage
 from driftledger.ledger.lock import read_lock
 from driftledger.ledger.objects.files import Workspace
-from driftledger.ledger.objects.reach import HERE, Reach
 from driftledger.ledger.published import read_published
 from driftledger.project.catalogue import CatalogueEntry, catalogue
 from driftledger.project.presets import name_of, section_text
@@ -60,8 +57,6 @@ from driftledger.reports.site.thumbnails import inline
 
 if TYPE_CHECKING:
     import pandas as pd
-
-C = TypeVar("C", bound=Component)
 
 GivenImages: TypeAlias = "str | Path | DatasetProvider | Iterable[str | Path | Image.Image]"
 """A folder, any other source of a dataset, or a list of files and of Pillow's images."""
@@ -149,8 +144,8 @@ class Chains:
         for line in self.lines:
             texts.append(f"  {for_line(line.title)} · {for_line(line.through)}{_values(line.trace.values, ': ')}")
             for title, gave, trouble in line.iterations():
-                said = as_many([trouble or str(gave.get("description") or "nothing was said")], _LINE)
-                texts.append(f"    {title}{_values(gave, ', ')}: {said}")
+                text = as_many([trouble or str(gave.get("description") or "nothing was said")], _LINE)
+                texts.append(f"    {title}{_values(gave, ', ')}: {text}")
         return "\n".join(texts)
 
     def _repr_html_(self) -> str:
@@ -183,19 +178,13 @@ def _values(values: Mapping[str, Shown], joint: str = "") -> str:
     return f"{joint}{text}" if text else ""
 
 
-def sources(project: Project, reach: Reach = HERE, rev: str | None = None) -> Sources:
-    """Return what is known of scores: in the checkout, or in one commit."""
-    return Sources(project.root, project.selected, project.combinations, reach, rev)
-
-
 def open_project(path: str | os.PathLike[str] = ".", *, trust: bool = False) -> "OpenedProject":
     """Open the project whose ``params.yaml`` is in the folder ``path``.
 
     What is asked of it is answered from the files that ``dvc repro`` or ``dvc pull`` left there.
 
     Args:
-        trust: the checkout is your own: the MLflow and the DVC remote that it names are asked by ``audit`` and
-            ``compare``, and its own code may be run.
+        trust: the checkout is your own: its links and its DVC cache are followed, and its own code may be run.
 
     Raises:
         ConfigError: there is no ``params.yaml``, or something in it is wrong.
@@ -205,18 +194,14 @@ def open_project(path: str | os.PathLike[str] = ".", *, trust: bool = False) -> 
         raise ConfigError(f"{root} holds no {PARAMS}; open the top folder of a project")
     project = Project(root, own_code=trust)
     assert project.settings  # which are checked when they are read
-    return OpenedProject(project, Reach(trust=trust))
+    return OpenedProject(project)
 
 
 class OpenedProject:
-    """A project whose files are read when they are asked for, so that what ``dvc repro`` has changed since is seen.
+    """A project whose files are read when they are asked for, so that what ``dvc repro`` has changed since is seen."""
 
-    Args:
-        reach: how far :meth:`audit` and :meth:`compare` may go for what is not here.
-    """
-
-    def __init__(self, project: Project, reach: Reach = HERE) -> None:
-        self._project, self._reach, self.path = project, reach, project.root
+    def __init__(self, project: Project) -> None:
+        self._project, self.path = project, project.root
 
     def __repr__(self) -> str:
         runs, selected = len(self._project.combinations), self._project.selected.scores
@@ -225,9 +210,8 @@ class OpenedProject:
 
     @property
     def runs(self) -> "pd.DataFrame":
-        """A row per selected combination: ``model``, ``generator``, ``encoder``, how many of its ``scores`` exist and
-        how many are ``selected``, whether it is ``published`` as it is now, and the start of its ``fingerprint``, empty
-        where its scores are not complete."""
+        """A row per selected combination: its names, how many ``scores`` it has and how many are ``selected``, whether
+        it is ``published`` as it is now, and the start of its ``fingerprint``, empty where scores are missing."""
         import pandas as pd
 
         published, rows = {each.fingerprint for each in read_published(self.path)}, []
@@ -246,9 +230,8 @@ class OpenedProject:
         """The selected scores that exist: a row per score and metric, with the columns of :data:`SCORES`.
 
         ``metric`` is the key in the score file and ``title`` what people call it; ``low`` and ``high`` are the ends of
-        the interval, NaN where there is none; ``unit`` is empty or ``%``; ``higher_is_better`` is None where neither
-        is; ``headline`` marks the metrics that a benchmark is known by; ``coverage`` is the share of units that are
-        scored. For a table as in a paper, ``scores(benchmark).pivot(index="model", columns="title", values="value")``.
+        the interval, NaN where there is none. For a table as in a paper,
+        ``scores(benchmark).pivot(index="model", columns="title", values="value")``.
 
         Raises:
             ConfigError: there is no such benchmark.
@@ -270,10 +253,8 @@ class OpenedProject:
     def rows(self, benchmark: str, **of: str) -> "pd.DataFrame":
         """What each sample, question or pair is worth: a row for each of them, ``unit``, in each score of a benchmark.
 
-        ``on``, ``model``, ``generator``, ``encoder`` or ``description`` narrow the scores down. The columns are what
-        the score is of, the unit's ``group``, ``cluster`` and ``outcome``, its values, and whatever else is known of
-        it. A value over several steps, orders or gradings has a numbered column for each, ``similarity_1`` for
-        instance; NaN is where nothing could be had. Errors as in :meth:`scores`.
+        ``on``, ``model``, ``generator``, ``encoder`` or ``description`` narrow the scores down. A value over several
+        steps, orders or gradings has a numbered column for each, ``similarity_1``. Errors as in :meth:`scores`.
         """
         import pandas as pd
 
@@ -285,11 +266,8 @@ class OpenedProject:
         several = {key for _, rows in scored for row in rows for key, values in row.values.items() if len(values) > 1}
         return pd.DataFrame([_cells(score, row, several) for score, rows in scored for row in rows])
 
-    def chains(self, sample: str, benchmark: str | None = None) -> Chains:
+    def chains(self, sample: str, benchmark: str = "genception") -> Chains:
         """What became of a sample: the original, every redrawing, descriptions and similarities, a line per run.
-
-        Args:
-            benchmark: of which; without it the first that redraws this sample.
 
         Raises:
             ConfigError: there is no such benchmark.
@@ -297,31 +275,25 @@ class OpenedProject:
             StoreError: no score exists.
         """
         lock, units, lines = read_lock(self.path), dict[str, None](), list[ChainLine]()
-        chosen = benchmark
         for spec, keys in self._stored(benchmark):
-            if "generator" in keys and chosen in (None, spec.name):
-                rows = self._rows(spec, keys)
-                units |= dict.fromkeys(row.unit for row in rows)
-                if mine := [row for row in rows if row.unit == sample]:
-                    chosen, lineage = spec.name, read_lineage(Workspace(self.path), lock, spec, keys)
-                    lines += _lines(spec, lineage.places(self.path), lineage.score, mine)
-        if lines:
-            return Chains(sample, lines)
-        nearest = get_close_matches(sample, units, n=3, cutoff=0.4) or list(units)[:3]
-        hint = f"; nearest: {for_line(', '.join(nearest))}" if nearest else ""
-        raise LedgerError(f"no chain here is of a sample {for_line(sample)!r:.200}{hint}")
+            rows = self._rows(spec, keys)
+            units |= dict.fromkeys(row.unit for row in rows)
+            if mine := [row for row in rows if row.unit == sample and "generator" in keys]:
+                lineage = read_lineage(Workspace(self.path), lock, spec, keys)
+                lines += _lines(spec, lineage.places(self.path), lineage.score, mine)
+        if not lines:
+            nearest = ", ".join(get_close_matches(sample, units, cutoff=0))
+            raise LedgerError(f"no chain here is of sample {for_line(sample)!r:.200}; nearest: {for_line(nearest)}")
+        return Chains(sample, lines)
 
-    def audit(self, target: str, rev: str | None = None) -> Answer:
+    def audit(self, target: str) -> Answer:
         """Where a run, a score file, an image or one number, ``RUN:METRIC``, comes from; as ``driftledger audit``.
-
-        Args:
-            rev: a commit of Git, whose scores are read in place of those here.
 
         Raises:
             LedgerError: nothing has that name.
         """
-        found = resolve_target(sources(self._project, self._reach, rev), target)
-        return Answer(answers.as_tree(found), json.loads(answers.inert_json(answers.data_of(found))))
+        found = resolve_target(Sources(self._project), target)
+        return Answer(answers.as_answer(found), json.loads(json.dumps(answers.data_of(found))))
 
     def compare(self, a: str, b: str, *, anyway: bool = False) -> Compared:
         """Two runs, metric by metric, with paired intervals over what both were measured on; as ``driftledger
@@ -333,9 +305,8 @@ class OpenedProject:
         Raises:
             LedgerError: there is no such run, or both have nothing in common.
         """
-        known = sources(self._project, self._reach)
-        seen = read_observations(self._project.paths.observations)
-        compared = compare(find_run(known, a), find_run(known, b), known.contents, anyway=anyway, seen=seen)
+        sources = Sources(self._project)
+        compared = compare(find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway)
         return Compared(as_table(compared), json.loads(json.dumps(compared.to_dict())), compared)
 
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Mapping[str, str]]]:
@@ -401,21 +372,16 @@ class FirstLook:
 
     score: Score
     rows: list[Row]
+    iterations: int
+    """T."""
     _folders: Mapping[str, Path]
     _kept: "TemporaryDirectory[str]" = field(compare=False)
-
-    @property
-    def iterations(self) -> int:
-        """T."""
-        return int(self.score.inputs.settings["iterations"])
 
     @property
     def gc(self) -> Estimate:
         """GC@T: the mean over the images of a category, then over categories, with its interval over images."""
         key = f"gc_at_{self.iterations}"
-        interval = self.score.interval(key)
-        assert interval is not None  # which every GC@T has
-        return Estimate(self.score.metrics[key], *interval)
+        return Estimate(self.score.metrics[key], *(self.score.interval(key) or ()))
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -446,14 +412,13 @@ class FirstLook:
         return Chains(name, _lines(specification("genception"), self._folders, self.score, [by_name[name]]))
 
     def __repr__(self) -> str:
-        return "\n".join([*self._head, repr(self.table)])
+        return "\n".join([*self._head(), repr(self.table)])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<div>{for_html(each)}</div>" for each in self._head)
+        head = "".join(f"<div>{for_html(each)}</div>" for each in self._head())
         table = self.table.to_html(index=False, float_format="{:.3f}".format)
         return f"{head}{table}{self.chains()._repr_html_()}"
 
-    @property
     def _head(self) -> list[str]:
         names, score = " · ".join(self.score.keys[key] for key in ("model", "generator", "encoder")), self.score
         head = f"{names}: GC@{self.iterations} {self.gc} over {score.scored} of {score.total} images"
@@ -503,21 +468,21 @@ def evaluate(
         section = spec.settings.model_validate(load_yaml(section_text(spec.name))[spec.name] | changed)
     except ValidationError as error:
         raise ConfigError(explain(error, "evaluate")) from None
-    describer = _component("model", model, Model)  # type: ignore[type-abstract]  # of which it is to be one
-    drawer = _component("generator", generator, Generator)  # type: ignore[type-abstract]
-    looker = _component("encoder", encoder, Encoder)
+    describer = cast(Model, _component("model", model))
+    drawer = cast(Generator, _component("generator", generator))
+    looker = cast(Encoder, _component("encoder", encoder))
     if name is None:
         name = name_of(Path(images).absolute().name) if isinstance(images, str | Path) else "images"
     elif name_of(name) != name:
         raise ConfigError(f"name is {name!r:.100}; use a-z 0-9 _ and begin with a letter")
     keys = {"dataset": name}
-    for given, made in ((model, describer), (generator, drawer), (encoder, looker)):
-        keys[made.kind] = given if isinstance(given, str) else name_of(made.provider.rpartition(":")[2])
+    for given, component in ((model, describer), (generator, drawer), (encoder, looker)):
+        keys[component.kind] = given if isinstance(given, str) else name_of(component.provider.rpartition(":")[2])
     if not looker.sees:
         raise ConfigError(f"the encoder {keys['encoder']} has no image tower; name one that sees images")
     kept = TemporaryDirectory(prefix="driftledger-")
     folders = {"dataset": Path(kept.name) / name, "chain": Path(kept.name) / "chains"}
-    asked = StageInputs(
+    inputs = StageInputs(
         keys={key: keys[key] for key in ("dataset", "model", "generator")},
         section=section,
         seed=seed,
@@ -529,19 +494,19 @@ def evaluate(
     )
     try:
         _build_images(images, folders["dataset"])
-        collecting = runner(spec.name).collecting(asked, "chain")
+        collecting = spec.collecting(inputs)
         with CallStore(Path(kept.name) / "calls") as store:
             collected = ask(collecting, store)
         write_collected(folders["chain"], collecting, collected)
         scoring = spec.scoring_of(section, seed)
-        score, rows = runner(spec.name).score(ToScore(keys, folders, scoring, 0.0, {"encoder": looker}))
+        score, rows = spec.score(ToScore(keys, folders, scoring, 0.0, {"encoder": looker}))
     except BaseException:
         kept.cleanup()
         raise
     finally:
         for each in (describer, drawer, looker):
             each.release()
-    return FirstLook(score, rows, folders, kept)
+    return FirstLook(score, rows, iterations, folders, kept)
 
 
 def _build_images(images: GivenImages, folder: Path) -> None:
@@ -576,27 +541,25 @@ def _build_images(images: GivenImages, folder: Path) -> None:
         raise ConfigError(f"images: unsupported format: {first_few(unread)} (supported: {', '.join(FORMATS)})")
 
 
-def _component(role: str, given: "str | Component | type[Component]", kind: type[C]) -> C:
+def _component(role: str, given: "str | Component | type[Component]") -> Component:
     """Return the component that is meant.
 
     Raises:
         ConfigError: it is unknown, of another kind, or its settings are wrong.
     """
-    made: object = given
-    if isinstance(given, str):
-        known = catalogue(section := f"{role}s")
-        if given not in known:
-            raise ConfigError(unknown_name(f"catalogue: {section}:", given, known))
-        entry = cast(CatalogueEntry, known[given])
-        made = provider_class(section, entry.provider).model_validate(entry.settings())
-    elif isinstance(given, type):
-        try:
-            made = given()
-        except ValidationError as error:
-            raise ConfigError(explain(error, role)) from None
-    if not isinstance(made, kind):
-        is_now = f"the {made.kind} {made.provider}" if isinstance(made, Component) else type(made).__name__
-        raise ConfigError(
-            f"{role} is {is_now}; give a {role}'s name in the catalogue, a component or a wrapped function"
-        )
-    return made
+    component: object = given
+    try:
+        if isinstance(given, str):
+            entries = catalogue(f"{role}s")
+            if given not in entries:
+                raise ConfigError(unknown_name(role, given, entries))
+            entry = cast(CatalogueEntry, entries[given])
+            component = provider_class(f"{role}s", entry.provider).model_validate(entry.settings())
+        elif isinstance(given, type):
+            component = given()
+    except ValidationError as error:
+        raise ConfigError(explain(error, role)) from None
+    if not isinstance(component, Component) or component.kind != role:
+        what = component.provider if isinstance(component, Component) else type(component).__name__
+        raise ConfigError(f"{what} is no {role}; give a {role}'s name in the catalogue, a component or a function")
+    return component

@@ -14,8 +14,6 @@ from driftledger_check.report import Line
 _RECORDS, _CARD, _SCORE = "records.jsonl", "components.json", "score.json"
 _QUESTION_EXTRAS = ("schema", "image", "source", "notes")
 """What the digest of a question set is not over."""
-_PLACE = ("sample", "question", "model", "t", "variant", "grading", "max_tokens", "shots", "repeat")
-"""What distinguishes the records of a folder."""
 _UNSAID = {"repeats": 1}
 """Setting → its value in a protocol that does not name it."""
 _COMBINATION = ("model", "generator", "encoder")
@@ -256,25 +254,24 @@ def _collected(bundle: Bundle, lineage: Mapping[str, Any], stage: str) -> Iterat
     records = folder.rows(_RECORDS)
     listing = data.rows("samples.jsonl" if data.has("samples.jsonl") else "questions.jsonl")
     known = {each["id"]: each.get("sha256") for each in listing}
-    drawn = [each for each in records if each.get("image") is not None]
-    yield from _images(folder, {each["image"]: each["image_sha256"] for each in drawn})
-    unknown = {str(unit) for each in records if (unit := each.get("sample") or each.get("question")) not in known}
+    images = [(each, result) for each in records for result in each["results"] if result.get("image") is not None]
+    yield from _images(folder, {result["image"]: result["image_sha256"] for _, result in images})
+    unknown = {str(each["unit"]) for each in records if each["step"] and each["unit"] not in known}
     for unit in sorted(unknown):
         yield wrong(f"{folder.path}/{_RECORDS}", f"{data.path} has none that is called {unit:.80}")
-    places = [{key: value for key, value in each.items() if key in _PLACE} for each in records]
-    yield from _twice(folder, [strict_json.canonical(each).decode() for each in places])
 
-    def chained(record: Mapping[str, Any]) -> tuple[str, int, int]:
-        return record["sample"], record["t"], record.get("repeat", 0)
+    def place(record: Mapping[str, Any]) -> tuple[str, int, int]:
+        return record["unit"], record["step"], record.get("repeat", 0)
 
-    before = {chained(each): each["image_sha256"] for each in drawn if "t" in each}
-    for each in drawn:
-        if "parent_sha256" in each:
-            sample, t, repeat = chained(each)
-            parent = known[sample] if t == 1 else before.get((sample, t - 1, repeat))
+    yield from _twice(folder, [strict_json.canonical(place(each)).decode() for each in records])
+    before = {place(each): result["image_sha256"] for each, result in images}
+    for each in records:
+        if "parent_sha256" in each.get("extra", {}):
+            unit, t, repeat = place(each)
+            parent = known[unit] if t == 1 else before.get((unit, t - 1, repeat))
             again = f", repeat {repeat}" if repeat else ""
-            where = f"{folder.path}/{_RECORDS}: {sample}, t = {t}{again}: parent_sha256"
-            yield same(where, each["parent_sha256"], parent, "the image before")
+            where = f"{folder.path}/{_RECORDS}: {unit}, t = {t}{again}: parent_sha256"
+            yield same(where, each["extra"]["parent_sha256"], parent, "the image before")
 
 
 def _twice(folder: Folder, units: Iterable[str]) -> Iterator[Line]:
@@ -298,10 +295,6 @@ def _card(bundle: Bundle, lineage: Mapping[str, Any], stage: str) -> Iterator[Li
     yield same(f"{where}: stage", [card["benchmark"], card["stage"]], [score["benchmark"], stage], names.EVIDENCE)
     for key, value in card["keys"].items():
         yield same(f"{where}: keys.{key}", value, score["keys"].get(key, value), path)
-    for earlier, sha256 in card["records"].items():
-        if earlier in lineage["collected"]:
-            other = bundle.folder(lineage["collected"][earlier]["path"])
-            yield same(f"{where}: records.{earlier}", sha256, other.digests(_RECORDS)["sha256"], other.path)
     for role, each in card["components"].items():
         found = score["components"].get(role, {})
         yield same(f"{path}: components.{role}", found.get("fingerprint"), each["fingerprint"], where)

@@ -65,8 +65,5 @@ def dataset_images(top: Path) -> list[Path]:
 
 
 def texts_of(record: dict[str, Any]) -> list[list[str]]:
-    """What components wrote, in this record: pairs of the sample or question and the answer, description or grade."""
-    unit = next(record[name] for name in ("unit", "sample", "question") if name in record)
-    texts = [record[name] for name in ("text", "description") if record.get(name) is not None]
-    texts += [each["text"] for each in record.get("replies", ()) if each.get("text") is not None]
-    return [[unit, text] for text in texts]
+    """What components wrote, in this record: pairs of the unit and the answer, description or grade."""
+    return [[record["unit"], each["text"]] for each in record["results"] if each.get("text") is not None]

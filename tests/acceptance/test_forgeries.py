@@ -94,7 +94,7 @@ class Forgery(NamedTuple):
     """Whether DVC and Git take it over with ``dvc commit`` and ``git commit``, so that all of their hashes fit."""
 
 
-SENTENCE = (r'("description":")A ', r"\g<1>B ")
+SENTENCE = (r'("text":")A ', r"\g<1>B ")
 TOP = (r'("gc_at_1": ?)0\.\d', r"\g<1>0.1")
 ROW = (r'("similarity":\[)0\.\d', r"\g<1>0.1")
 VERSION = (r'"version": "\d"', '"version": "0"')

@@ -6,10 +6,8 @@ from importlib import import_module
 
 import pytest
 
-from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
-from driftledger.benchmarks.records import CollectedRecord
+from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark, Extra
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.benchmarks.runner import Runner
 from driftledger.benchmarks.settings import Scoring, Section
 from tests.words.spec import Words
 
@@ -26,7 +24,8 @@ def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec: Ben
         assert metric.needs, metric.key
         module, _, function = metric.function.rpartition(".")
         assert callable(getattr(import_module(module), function)), metric.key
-    shown = {*spec.at_a_glance, *spec.across, *spec.dvc_metrics, *spec.drawn_groups.values()}
+    layout = spec.layout
+    shown = {*layout.glance, *layout.across, *layout.for_dvc, *layout.bars, *layout.group_bars.values()}
     assert shown <= {metric.key for metric in spec.metrics}
 
 
@@ -38,7 +37,7 @@ def test_its_stages_depend_on_what_shapes_them(spec: Benchmark) -> None:
         assert set(stage.settings) <= fields.keys()
         assert set(stage.keys) <= {*spec.scores.keys}
         assert set(re.findall(r"\{(\w+)\}", stage.path)) == {*stage.keys}
-    assert all(stage.record and issubclass(stage.record, CollectedRecord) for stage in spec.collects)
+    assert all(issubclass(stage.extra, Extra) for stage in spec.collects)
     depends = {*spec.scoring.model_fields, "min_coverage", *spec.beside} - {"seed"}
     assert depends <= {*spec.scores.settings}
     assert issubclass(spec.settings, Section)
@@ -46,10 +45,8 @@ def test_its_stages_depend_on_what_shapes_them(spec: Benchmark) -> None:
 
 
 @EACH
-def test_its_runner_does_all_that_is_asked_of_one(spec: Benchmark) -> None:
-    module, _, name = spec.runner.partition(":")
-    runner = getattr(import_module(module), name)
-    assert issubclass(runner, Runner)
-    assert not inspect.isabstract(runner)
+def test_it_does_all_that_is_asked_of_one(spec: Benchmark) -> None:
+    assert not inspect.isabstract(type(spec))
+    assert type(spec).steps is not Benchmark.steps or type(spec).collect is not Benchmark.collect
     assert all(rule.why for rule in spec.unfair)
     assert spec.unfair

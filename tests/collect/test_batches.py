@@ -18,6 +18,7 @@ from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, 
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.fakes import EchoModel, SizeGenerator
+from tests.support.stores import found
 
 MODEL, GENERATOR = EchoModel(batch_size=2), SizeGenerator(batch_size=4)
 
@@ -168,7 +169,7 @@ def run(model: Model, generator: Generator, folder: Path, name: str) -> list[lis
     images = [ImageFile(path, sha256_file(path)) for path in paths]
     with CallStore(folder / name) as store:
         protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
-        return run_protocols(protocols, store, most_calls=4)
+        return run_protocols(protocols, store)
 
 
 def test_with_room_for_both_each_is_loaded_once(tmp_path: Path) -> None:
@@ -258,11 +259,11 @@ def test_what_raises_fails_alone(hurt: list[Ask], tmp_path: Path, capsys: pytest
         return (yield call)
 
     with CallStore(tmp_path / "store") as store:
-        found = run_protocols([single(call) for call in hurt], store, 1)
-        stored = store.get([call.key.digest for call in hurt])
-    assert [result.outcome for result in found] == [Outcome.OK, Outcome.FAILED, Outcome.OK, Outcome.OK]
-    assert found[1].error == "IndexError: index 7 is out of bounds for axis 0"
-    assert {result.note for result in found} == {"made alone instead of in a batch of 4: another call of it raised"}
+        results = run_protocols([single(call) for call in hurt], store)
+        stored = found(store, [call.key.digest for call in hurt])
+    assert [result.outcome for result in results] == [Outcome.OK, Outcome.FAILED, Outcome.OK, Outcome.OK]
+    assert results[1].error == "IndexError: index 7 is out of bounds for axis 0"
+    assert {result.note for result in results} == {"made alone instead of in a batch of 4: another call of it raised"}
     assert hurt[1].key.digest not in stored
     assert len(stored) == 3
     assert capsys.readouterr().err.count("Traceback") == 1  # a bug is to be seen, but not a thousand times

@@ -12,25 +12,22 @@ from pathlib import Path
 import pytest
 
 from driftledger.collect.call import CallKey, Context, Cost, Finished, Result, Spent
-from driftledger.collect.observations import Observed
 from driftledger.collect.store import DATABASE, CallStore, Merged, object_path
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import StoreError
 from driftledger.core.types import ImageFile, Outcome, PromptUsage
 from tests.conftest import draw
 from tests.support.full_disk import no_file_longer_than
-from tests.support.stores import stored_rows
-
-SPEC = {"provider": "seer", "version": "1", "settings": {}, "identity": {}}
+from tests.support.stores import found, stored_rows
 
 
 def key(number: int) -> CallKey:
-    return CallKey("f" * 64, "describe", f"What is {number}?", ("a" * 64,), None, SPEC)
+    return CallKey("f" * 64, "describe", f"What is {number}?", ("a" * 64,), None)
 
 
 def finished(number: int, text: str = "a cat", *, png: bytes | None = None, **changes: object) -> Finished:
     result = replace(Result(Outcome.OK, text=text), **changes)  # type: ignore[arg-type]
-    return Finished(key(number), Context("d", f"s{number}", 1), result, png, Cost(0.5, 10, 2, 0.25, 1))
+    return Finished(key(number), Context("d", f"s{number}", 1), result, png, Cost(0.5, 10, 2, 0.25))
 
 
 def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
@@ -89,15 +86,15 @@ def test_known_results_are_restored_unless_they_are_stored(tmp_path: Path) -> No
     image = ImageFile(path, sha256_file(path))
     recorded = Result(Outcome.OK, image=image)
     known = [
-        (key(1), Context("d", "s1", 1), Result(Outcome.OK, text="recorded")),
+        (key(1).digest, Context("d", "s1", 1), Result(Outcome.OK, text="recorded")),
         (key(2).digest, Context("d", "s2", 1), recorded),
-        (key(3), Context("d", "s3", 1), Result(Outcome.FAILED, error="timeout")),
+        (key(3).digest, Context("d", "s3", 1), Result(Outcome.FAILED, error="timeout")),
     ]
     with CallStore(tmp_path / "store") as store:
         store.put([finished(1, "asked")])
         assert store.restore(known) == 1
         path.unlink()
-        stored = store.get([key(number).digest for number in (1, 2, 3)])
+        stored = found(store, [key(number).digest for number in (1, 2, 3)])
     assert stored[key(1).digest].text == "asked"
     restored = stored[key(2).digest].image
     assert restored is not None
@@ -205,21 +202,20 @@ def test_merging_unites_and_keeps_apart_what_differs(tmp_path: Path) -> None:
     with CallStore(tmp_path / "b") as store:  # the same answer, by another version of the service
         store.put([finished(2, png=png, served_model="m-2")._replace(cost=Cost(9.0))])
     with CallStore(tmp_path / "all") as store:
-        for name, merged in (("a", Merged(2)), ("b", Merged(1, 1, 1)), ("b", Merged()), ("a", Merged())):
+        for name, merged in (("a", Merged(2)), ("b", Merged(1, 1)), ("b", Merged(0, 1)), ("a", Merged())):
             with CallStore(tmp_path / name, writes=False) as other:
                 assert store.merge(other) == merged
-        stored = store.get([key(number).digest for number in (1, 2, 3)])
+        stored = found(store, [key(number).digest for number in (1, 2, 3)])
         assert [stored[key(number).digest].text for number in (1, 2, 3)] == ["first", "a cat", "a cat"]
         assert all(stored[key(number).digest].image for number in (2, 3))
         assert store.spent("f" * 64) == Spent(5, 0.5)
-        assert store.observations() == {"f" * 64: Observed(name="seer", asked_again=2, other=1)}
 
 
 def test_a_call_whose_image_is_damaged_is_not_merged(tmp_path: Path) -> None:
     with CallStore(tmp_path / "a") as store:
         for number in (1, 2):
             store.put([finished(number, png=draw(tmp_path / f"{number}.png", number).read_bytes())])
-        image = store.get([key(1).digest])[key(1).digest].image
+        image = found(store, [key(1).digest])[key(1).digest].image
         assert image is not None
         image.path.write_bytes(b"half")
     with CallStore(tmp_path / "all") as store, CallStore(tmp_path / "a", writes=False) as other:
@@ -232,8 +228,8 @@ def test_what_another_store_has_is_found_through_this_one(tmp_path: Path) -> Non
         store.put([finished(1)], {"f" * 64: Spent(4, 1.0)})
     with (
         CallStore(tmp_path / "main", writes=False) as main,
-        CallStore(tmp_path / "shard", others=[main]) as shard,
+        CallStore(tmp_path / "shard", behind=main) as shard,
     ):
         shard.put([finished(2)], {"f" * 64: Spent(1, 0.5)})
-        assert set(shard.get([key(number).digest for number in (1, 2, 3)])) == {key(1).digest, key(2).digest}
-        assert (shard.spent("f" * 64), shard.own_spent("f" * 64)) == (Spent(5, 1.5), Spent(1, 0.5))
+        assert set(found(shard, [key(number).digest for number in (1, 2, 3)])) == {key(1).digest, key(2).digest}
+        assert (shard.spent("f" * 64), main.spent("f" * 64)) == (Spent(1, 0.5), Spent(4, 1.0))

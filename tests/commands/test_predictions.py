@@ -126,13 +126,12 @@ def test_both_sides_that_do_not_match_are_named_once_and_what_is_missing_is_no_a
     assert score.coverage == 12 / 13
     assert score.outcomes["failed"] > 0
     answers = (
-        (exam.root / "data/records/theirs/mm_vet" / VET / "answers/records.jsonl")
-        .read_text(encoding="utf-8")
-        .splitlines()
+        (exam.root / "data/records/theirs/mm_vet" / VET / "records.jsonl").read_text(encoding="utf-8").splitlines()
     )
     missing = json.loads(answers[0])
-    assert (missing["question"], missing["outcome"], missing["text"]) == (first.id, "failed", "")
-    assert missing["error"] == f"there is no prediction for '{first.id}' in 'theirs.json'"
+    [said] = missing["results"]
+    assert (missing["unit"], said["outcome"], said["text"]) == (first.id, "failed", "")
+    assert said["error"] == f"there is no prediction for '{first.id}' in 'theirs.json'"
 
 
 def test_a_file_about_something_else_stops_the_stage(tmp_path: Path) -> None:

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from driftledger.collect.observations import Observed, write_observations
 from driftledger.core.errors import ConfigError
-from driftledger.project.project import Project
 from driftledger.project.resolve import resolve
 from tests.conftest import REPOSITORY, draw
 from tests.support.small import Params, changed, make_small
@@ -57,13 +55,13 @@ def test_every_parameter_of_a_stage_is_there(resolved: Resolved) -> None:
         for key in each["data/resolved.json"]
         for model in ("regions_medium", "blind")
     ]
-    assert len({*named}) == 1 + 2 + 2 + 2
+    assert len({*named}) == 1 + 2 + 2 + 1
     for key in named:
         found = noted
         for part in key.split("."):
             found = found[part]
         assert found
-    assert len(noted["collect"]["blind"]) == 9
+    assert len(noted["collect"]["blind"]) == 6
     assert len(noted["score"]["blind"]) == 6
 
 
@@ -115,18 +113,15 @@ def test_a_benchmark_that_goes_over_nothing_is_left_out(resolved: Resolved) -> N
     assert {name.partition("/")[0] for name in noted["score"]["blind"]} == {"genception", "trac", "mm_sap", "mme"}
 
 
-def test_peoples_ratings_and_what_was_seen_of_components_are_noted(tmp_path: Path, resolved: Resolved) -> None:
+def test_peoples_ratings_are_noted(tmp_path: Path, resolved: Resolved) -> None:
     with pytest.raises(ConfigError, match=r"fidelity\.ratings in params\.yaml is ratings\.csv, which is missing"):
         resolved(lambda params: params["fidelity"].update(ratings="ratings.csv"))
     (tmp_path / "ratings.csv").write_text("rating\n", encoding="utf-8")
     before = resolved(nothing)
-    assert before["report"]["observations"] == {}
     (tmp_path / "ratings.csv").write_text("rating\n5\n", encoding="utf-8")
-    write_observations(Project(tmp_path).paths.observations, {"f": Observed(name="seer", asked_again=2, other=1)})
     places = {re.sub(r"\.(blind|regions_medium)\.", ".*.", place) for place in differing(before, resolved(nothing))}
     assert places == {
         "beside.fidelity.ratings",
         "entries.beside.fidelity.ratings.digest",
-        "report.observations.f",
         "score.*.fidelity/my_images/painter/layout.ratings",
     }

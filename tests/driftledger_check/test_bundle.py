@@ -27,7 +27,7 @@ from tests.support.bundles import Forger, differing
 
 RECORDS, SCORE, ROWS = f"{CHAINS}/records.jsonl", f"{GENCEPTION}/score.json", f"{GENCEPTION}/rows.jsonl"
 SAMPLES = "data/datasets/my_images/samples.jsonl"
-GRADES = f"data/records/{MODEL}/mm_sap/scenes_mm_sap/grades/records.jsonl"
+READ = f"reports/scores/{MODEL}/mm_sap/scenes_mm_sap/rows.jsonl"
 Change = Callable[[Forger], object]
 
 
@@ -79,22 +79,22 @@ def test_what_is_not_published_or_does_not_hold_is_not_bundled(ledger: Ledger, t
 
 
 def better(row: dict[str, Any]) -> None:
-    row["description"] = "a better one"
+    row["results"][0]["text"] = "a better one"
 
 
 def drawing(forger: Forger) -> None:
     """Let the last drawing of a chain be the original, in the record and the score too."""
     rows = [json.loads(row) for row in forger.members[FILES + RECORDS].splitlines()]
-    place, row = next((place, row) for place, row in enumerate(rows) if row["t"] == 2)
-    original = forger.members[f"{FILES}data/datasets/my_images/images/{row['sample']}.png"]
-    forger.members[f"{FILES}{CHAINS}/{row['image']}"] = original
-    forger.row(RECORDS, lambda row: row.update(image_sha256=sha256_bytes(original)), place)
+    place, row = next((place, row) for place, row in enumerate(rows) if row["step"] == 2)
+    original = forger.members[f"{FILES}data/datasets/my_images/images/{row['unit']}.png"]
+    forger.members[f"{FILES}{CHAINS}/{row['results'][1]['image']}"] = original
+    forger.row(RECORDS, lambda row: row["results"][1].update(image_sha256=sha256_bytes(original)), place)
     sha256 = sha256_bytes(forger.members[FILES + RECORDS])
     forger.json(FILES + SCORE, lambda score: score["inputs"]["records"].update(chain=sha256))
 
 
 def grade(forger: Forger) -> None:
-    forger.row(GRADES, lambda row: row.update(choice=3 - (row["choice"] or 0)))
+    forger.row(READ, lambda row: row["extra"].update(read=[3 - (row["extra"]["read"][0] or 0)]))
 
 
 def numbers(forger: Forger) -> None:
@@ -135,7 +135,7 @@ FORGED: list[tuple[str, bool, Change, str]] = [
     ("a record, hashes mended", True, lambda f: f.row(RECORDS, better), ": inputs.records.chain: it is "),
     ("a drawing, record and score mended", True, drawing, "score.json: metrics.gc_at_2: "),
     ("rows and score", True, numbers, "score.json: metrics.gc_at_2: 0.99 is stored, and the records give "),
-    ("a grade", True, grade, "inputs.records.grade: it is "),
+    ("what was read", True, grade, "mm_sap/scenes_mm_sap/score.json: metrics.score: "),
     ("two images swapped", True, swap, f"{CHAINS}/images/round_1/1.png: it is "),
     ("a sample", True, lambda f: f.row(SAMPLES, lambda row: row.update(category="best")), "digest: it is "),
     ("a file in a folder", True, lambda f: f.members.update({f"{FILES}{CHAINS}/images/more.png": b"x"}),
@@ -157,7 +157,7 @@ FORGED: list[tuple[str, bool, Change, str]] = [
     ("a score forgotten, sealed", True, lambda f: f.json(EVIDENCE, lambda e: e["lineages"].pop()),
      "the bundle leaves out this score of the run"),
     ("another run", False, lambda f: f.json(MANIFEST, lambda m: m["run"].update(name="best")), f"{MANIFEST}: run: it "),
-    ("a record twice", True, lambda f: f.row(RECORDS, lambda row: row.update(t=2)), "2 of its records are of "),
+    ("a record twice", True, lambda f: f.row(RECORDS, lambda row: row.update(step=2)), "2 of its records are of "),
 ]  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def test_a_fingerprint_follows_from_what_went_in(original: Ledger) -> None:
     card = score.components["model"].model_copy(update={"fingerprint": "0" * 64})
     others = [
         fingerprint(score=score.model_copy(update={"inputs": inputs.model_copy(update=change)}))
-        for change in ({"version": 2}, {"data_digest": "0"}, {"records": {}}, {"settings": {}}, {"beside": {"a": "b"}})
+        for change in ({"version": 99}, {"data_digest": "0"}, {"records": {}}, {"settings": {}}, {"beside": {"a": "b"}})
     ]
     others.append(fingerprint(score=score.model_copy(update={"components": {**score.components, "model": card}})))
     others.append(fingerprint_of([lineage], combination._replace(generator="brush")))

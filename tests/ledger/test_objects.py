@@ -12,7 +12,6 @@ from driftledger.ledger.lineage import Folder
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5, parse_listing
 from driftledger.ledger.objects.git import Git
-from driftledger.ledger.objects.reach import Reach
 from tests.ledger.conftest import CHAINS, GENCEPTION, SCORES, Ledger
 
 
@@ -91,7 +90,7 @@ def test_a_strangers_cache_elsewhere_is_not_read(ledger: Ledger, change: Callabl
     lose(ledger, "data/records")
     change(ledger)
     assert not Contents(ledger.root).has(folder)
-    assert Contents(ledger.root, Reach(trust=True)).has(folder)
+    assert Contents(ledger.root, trust=True).has(folder)
 
 
 def test_a_strangers_git_runs_nothing(ledger: Ledger) -> None:

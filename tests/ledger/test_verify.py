@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from driftledger.collect.call import Context, Draw
 from driftledger.commands.ask import verify
 from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.ledger.objects.contents import Contents
@@ -16,11 +17,12 @@ from driftledger.ledger.published import check_published, read_published
 from driftledger.ledger.verify.hashes import check_hashes
 from driftledger.ledger.verify.regenerate import draw_lots, regenerate
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS, Ledger
+from tests.support.params import default_params
 
 SAMPLES = "data/datasets/my_images/samples.jsonl"
 RECORDS = f"{CHAINS}/records.jsonl"
 MM_VET = f"{SCORES}/mm_vet/{SETS['mm_vet']}"
-GRADES = f"data/records/{MODEL}/mm_vet/{SETS['mm_vet']}/grades/records.jsonl"
+GRADES = f"data/records/{MODEL}/mm_vet/{SETS['mm_vet']}/records.jsonl"
 Change = Callable[[Ledger], object]
 
 
@@ -51,7 +53,7 @@ def damage_cache(ledger: Ledger) -> None:
 
 
 PLAIN: dict[str, tuple[Change, str]] = {
-    "a record": (replaced(RECORDS, '"t":1', '"t":2'), f"bytes {RECORDS}"),
+    "a record": (replaced(RECORDS, '"step":1', '"step":2'), f"bytes {RECORDS}"),
     "an image is deleted": (lambda ledger: (ledger.root / the_image(ledger)).unlink(), f"missing {CHAINS}/images"),
     "a file is added": (lambda ledger: (ledger.root / CHAINS / "x").touch(), f"bytes {CHAINS}/x"),
     "a folder is replaced by a link": (
@@ -73,7 +75,7 @@ PLAIN: dict[str, tuple[Change, str]] = {
         f"bytes dvc.lock: score@{MODEL}",
     ),
     "a version of a stage": (
-        replaced("dvc.lock", r"(?s)(score@.*?version: )1", r"\g<1>2"),
+        replaced("dvc.lock", r"(?s)(score@.*?version: )\d+", r"\g<1>99"),
         f"bytes dvc.lock: score@{MODEL}",
     ),
     "a published run": (
@@ -101,7 +103,7 @@ UNREADABLE: dict[str, tuple[Change, str]] = {
 
 
 def describe_otherwise(record: dict[str, Any]) -> None:
-    record["description"] += " And more."
+    record["results"][0]["text"] += " And more."
 
 
 RELOCKED: dict[str, tuple[Change, str, str]] = {
@@ -110,7 +112,11 @@ RELOCKED: dict[str, tuple[Change, str, str]] = {
         "",
         f"bytes {GENCEPTION}/score.json: inputs.records.chain",
     ),
-    "a seed of a record": (edited(RECORDS, lambda row: row.update(seed=1), 0), "", f"bytes {RECORDS}"),
+    "a seed of a record": (
+        edited(RECORDS, lambda row: row["extra"].update(seed=1), 0),
+        GENCEPTION,
+        f"numbers {RECORDS}: ",
+    ),
     "a sample's category": (
         edited(SAMPLES, lambda row: row.update(category="oval"), 0),
         "",
@@ -153,7 +159,12 @@ RELOCKED: dict[str, tuple[Change, str, str]] = {
         GENCEPTION,
         f"numbers {GENCEPTION}/rows.jsonl",
     ),
-    "a grade": (edited(GRADES, lambda row: row.update(grade=0.3), 0), MM_VET, f"numbers {GRADES}"),
+    "a grade": (edited(GRADES, lambda row: row["results"][1].update(text="0.3"), 0), MM_VET, f"numbers {MM_VET}"),
+    "an answer": (
+        edited(GRADES, lambda row: row["results"][0].update(text="0.3"), 0),
+        MM_VET,
+        f"numbers {MM_VET}/score.json",
+    ),
     "records that cannot be read": (
         lambda ledger: (ledger.root / RECORDS).write_text("[]\n"),
         GENCEPTION,
@@ -205,14 +216,25 @@ def test_a_change_with_all_hashes_repaired_is_found(ledger: Ledger, name: str) -
 
 
 def test_a_forged_description_is_found_when_its_call_is_made_again(ledger: Ledger) -> None:
-    ledger.edit(RECORDS, describe_otherwise, 0)
+    """Of the last description of a chain no later one depends: what was drawn from it is forged along with it."""
+    rows = [json.loads(row) for row in (ledger.root / RECORDS).read_text().splitlines()]
+    place, last = next((place, row) for place, row in enumerate(rows) if row["step"] == 2)
+    text = last["results"][0]["text"] + " And more."
+    prompt = default_params()["genception"]["generate_prompt"].replace("{description}", text)
+    drawing = Draw(ledger.project.generator("painter"), prompt, last["extra"]["seed"], Context("", "", 2))
+
+    def forge(row: dict[str, Any]) -> None:
+        row["results"][0]["text"] = text
+        row["results"][1]["key"] = drawing.key.digest
+
+    ledger.edit(RECORDS, forge, place)
     sha256 = sha256_file(ledger.root / RECORDS)
     ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["inputs"]["records"].update(chain=sha256))
     ledger.relock()
     again = regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root), 10_000, seed=1)
     assert len(again.result.findings) > 0
-    assert all(RECORDS in each.where or CHAINS in each.where for each in again.result.findings)
-    assert {kind.name: kind.compared for kind in again.kinds}["genception: chain: describe"] == 8
+    assert {each.where for each in again.result.findings} == {f"{RECORDS}: {last['unit']}, step 2"}
+    assert {kind.name: kind.compared for kind in again.kinds}["genception: describe"] == 8
 
 
 def test_a_changed_byte_is_found(ledger: Ledger) -> None:

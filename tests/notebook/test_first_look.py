@@ -183,10 +183,10 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "error", "told"),
     [
-        ({"model": "regions_fin"}, ConfigError, "models: 'regions_fin' is unknown; did you mean 'regions_fine'"),
+        ({"model": "regions_fin"}, ConfigError, "model 'regions_fin' is unknown; did you mean 'regions_fine'"),
         ({"encoder": "tfidf"}, ConfigError, "the encoder tfidf has no image tower"),
-        ({"generator": Saying()}, ConfigError, "generator is the model tests:Saying"),
-        ({"model": 3}, ConfigError, "model is int; give a model"),
+        ({"generator": Saying()}, ConfigError, "tests:Saying is no generator"),
+        ({"model": 3}, ConfigError, "int is no model"),
         ({"iterations": 0}, ConfigError, "evaluate: iterations: .* equal to 1"),
         ({"name": "My images"}, ConfigError, "name is 'My images'"),
         ({"images": "/nowhere"}, ConfigError, "'/nowhere' is missing"),

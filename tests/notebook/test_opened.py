@@ -70,10 +70,10 @@ def test_answers_are_those_of_the_terminal(
 ) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     audited = opened.audit(f"{RUN}:gc_at_2")
-    printed = finished.run("driftledger", "audit", "--full", f"{RUN}:gc_at_2", COLUMNS="100").stdout
+    printed = finished.run("driftledger", "audit", f"{RUN}:gc_at_2", COLUMNS="100").stdout
     assert repr(audited) == printed.rstrip("\n")
     assert audited.data == json.loads(finished.run("driftledger", "audit", "--json", f"{RUN}:gc_at_2").stdout)
-    assert audited._repr_html_().startswith("<pre>genception/my_images/gc_at_2 = ")
+    assert audited._repr_html_().startswith("<pre>GC@2 on my_images: 0.")
     compared = opened.compare(RUN, RUN)
     assert repr(compared) == finished.run("driftledger", "compare", RUN, RUN, COLUMNS="100").stdout.rstrip("\n")
     assert compared.data == json.loads(finished.run("driftledger", "compare", "--json", RUN, RUN).stdout)
@@ -84,7 +84,7 @@ WRONG: list[tuple[Callable[[OpenedProject], Any], type[DriftledgerError], str]] 
     (lambda p: p.scores("genceptoin"), ConfigError, "benchmark 'genceptoin' is unknown; did you mean 'genception'"),
     (lambda p: p.rows("trac"), StoreError, "has no score of trac that params.yaml selects"),
     (lambda p: p.rows("genception", model="seer"), StoreError, "genception has no score here with model 'seer'"),
-    (lambda p: p.chains("square/9"), LedgerError, "no chain here is of a sample 'square/9'; nearest: "),
+    (lambda p: p.chains("square/9"), LedgerError, "no chain here is of sample 'square/9'; nearest: "),
     (lambda p: p.audit("a run"), LedgerError, "there is no run, score file, image or metric 'a run'"),
     (lambda p: p.compare("a run", "a run"), LedgerError, "there is no run 'a run'"),
 ]

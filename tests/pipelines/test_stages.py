@@ -100,8 +100,8 @@ CHANGES: dict[str, tuple[Callable[[Params], object], tuple[str, ...]]] = {
         lambda params: params["descriptions"]["features_by_words"].update(prompt="What is there?"),
         ("*/trac/*",),
     ),
-    "gradings": (set_all("mm_vet", gradings=2), ("data/*/mm_vet/*/grades", "reports/*/mm_vet/*")),
-    "the judge": (judge_by_another, ("data/*/mm_vet/*/grades", "reports/*/mm_vet/*")),
+    "gradings": (set_all("mm_vet", gradings=2), ("*/mm_vet/*",)),
+    "the judge": (judge_by_another, ("*/mm_vet/*",)),
     "an encoder": (
         lambda params: params["encoders"]["layout"].update(batch_size=3),
         ("reports/*/genception/*", "reports/*/fidelity/*"),
@@ -133,7 +133,7 @@ CHANGES: dict[str, tuple[Callable[[Params], object], tuple[str, ...]]] = {
 def test_a_change_makes_what_depends_on_it(what: str, root: Path) -> None:
     change, patterns = CHANGES[what]
     before = folders(root)
-    assert len(before) == 5 + 2 * (9 + 6)
+    assert len(before) == 5 + 2 * (6 + 6)
     made = made_by(changed(root, change))
     assert made == matching(folders(root), patterns)
     assert before.keys() <= folders(root).keys()
@@ -141,7 +141,7 @@ def test_a_change_makes_what_depends_on_it(what: str, root: Path) -> None:
 
 @pytest.mark.parametrize(
     ("component", "patterns"),
-    [(Painter, ("*/genception/*", "*/fidelity/*")), (Rubric, ("data/*/mm_vet/*/grades", "reports/*/mm_vet/*"))],
+    [(Painter, ("*/genception/*", "*/fidelity/*")), (Rubric, ("*/mm_vet/*",))],
 )
 def test_a_new_version_of_a_component_makes_what_it_had_a_part_in(
     component: type[Any], patterns: tuple[str, ...], root: Path, monkeypatch: pytest.MonkeyPatch
@@ -166,7 +166,7 @@ def test_what_is_no_longer_selected_is_removed_and_nothing_else_is_touched(root:
     before = folders(root)
     update(changed(root, lambda params: params["run"].update(models=["regions_medium"], mme=[])))
     gone = matching(before, ["reports/scores/blind/*", "*/regions_medium/mme/*"])
-    assert len(gone) == 6 + 3
+    assert len(gone) == 6 + 2
     assert folders(root) == {name: when for name, when in before.items() if name not in gone}
     assert not (root / "reports/scores/blind").exists()
     assert not calls
@@ -217,7 +217,7 @@ def test_a_record_that_was_changed_pays_nothing_back(root: Path, calls: Counter[
     before, records = contents(root), root / CHAINS.format("regions_medium") / "records.jsonl"
     shutil.rmtree(root / ".driftledger")
     text = records.read_text(encoding="utf-8")
-    records.write_text(text.replace('"description":"', '"description":"Forged. '), encoding="utf-8")
+    records.write_text(text.replace('"text":"', '"text":"Forged. '), encoding="utf-8")
     update(Project(root))
     assert contents(root) == before
     assert calls == {"model": 2 * IMAGES, "generator": 2 * IMAGES}
@@ -229,7 +229,7 @@ def test_too_little_of_one_benchmark_fails_and_the_other_scores_are_written(root
     project = changed(root, lambda params: params["mme"].update(confidence=0.9))
     folder = root / CHAINS.format("blind")
     lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
-    (folder / "records.jsonl").write_text("\n".join(line for line in lines if '"t":1' in line) + "\n", "utf-8")
+    (folder / "records.jsonl").write_text("\n".join(line for line in lines if '"step":1' in line) + "\n", "utf-8")
     (folder / "inputs.json").unlink()
     build(project)
     with pytest.raises(CoverageError, match=f"only 0 of {IMAGES} chains reached t=2"):

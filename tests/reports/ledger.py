@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.core.files import write_jsonl
@@ -19,6 +20,7 @@ from tests.support.description_ledgers import trac_row, trac_score
 from tests.support.ledgers import component, genception_score, varied, write_collected, write_image, write_scored
 from tests.support.params import default_params
 from tests.support.question_ledgers import question_score
+from tests.support.records import iteration, record
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"alert(1)\">]]>\x1b[31m\u202e$x$"
 MODELS = ("seer", "poet", "blind")
@@ -73,17 +75,17 @@ def _scores(root: Path, model: str, place: int) -> list[Score]:
     trac = varied(trac_score(model=model, metrics={"top1": 64.0 - place, "class_mean": 60.0 + place}), **control)
     asked = varied(question_score(model=model, metrics={"score": 62.0 - place, "score_std": 0.85}), **control)
 
-    records: list[dict[str, Any]] = []
+    records: list[CollectedRecord] = []
     folder = benchmark("genception").collects[0].at(chains.keys)
     for sample in ("disc", "ring"):
         for t in (1, 2):
-            row = {"sample": sample, "t": t, "parent_sha256": "a" * 64, "seed": t}
             if (model, sample) == ("poet", "ring"):
-                records.append(row | {"outcome": "refused", "error": "I would rather not."})
+                refused = record(sample, "refused", error="I would rather not.", parent_sha256="a" * 64, seed=t)
+                records.append(refused)
                 break
             file = f"images/{sample}/{t}.png"
             text = HOSTILE if model == "seer" else f"a {'red' if t == 1 else 'blue'} disc on grey"
-            records.append(row | {"outcome": "ok", "description": text, "image": file, "image_sha256": "b" * 64})
+            records.append(iteration(sample, t, text, file))
             write_image(root / folder / file, (30 * place, 100 * t, len(sample)))
     write_collected(root, chains, "chain", records)
     similar = {"disc": [0.9 - 0.1 * place, 0.5], "ring": [0.8, 0.2 + 0.1 * place]}
@@ -95,16 +97,18 @@ def _scores(root: Path, model: str, place: int) -> list[Score]:
         rows[1] = Row(unit="ring", group="round", cluster="ring", outcome=Outcome.REFUSED)
     write_scored(root, chains, rows)
 
-    common = {"split": "test", "shots": 0, "demonstrations": [], "outcome": "ok", "description": "a hook"}
-    told = [common | {"sample": sample, "max_tokens": n} for n in (32, 64) for sample in ("d0", "d1")]
+    told = [
+        record(sample, text="a hook", step=step, split="test", max_tokens=n)
+        for step, n in enumerate((32, 64), 1)
+        for sample in ("d0", "d1")
+    ]
     write_collected(root, trac, "describe", told)
     write_scored(root, trac, [trac_row("d1", "seven", "seven")])
 
-    pairs = [{"question": "q0", "variant": variant, "outcome": "ok"} for variant in (0, 1)]
-    answers = [{"order": [2, 0, 1], "text": "B"}, {"order": [1, 2, 0], "text": "the dog, I think"}]
-    write_collected(root, asked, "answer", [p | a for p, a in zip(pairs, answers, strict=True)])
-    grades = [{"choice": 0, "how": "letter"}, {"choice": 1, "how": "words"}]
-    write_collected(root, asked, "grade", [p | g for p, g in zip(pairs, grades, strict=True)])
+    answers = [(1, "B", [2, 0, 1]), (2, "The answer is A.", [1, 2, 0])]
+    write_collected(
+        root, asked, "answer", [record("q0", text=text, step=step, order=order) for step, text, order in answers]
+    )
     write_scored(
         root, asked, [Row(unit="q0", group="all", cluster="pet", outcome=Outcome.OK, values={"score": [1.0, 0.0]})]
     )

@@ -9,7 +9,6 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from driftledger.benchmarks.score import Score
-from driftledger.collect.observations import Observed
 from driftledger.reports.glance import best_number, glance
 from driftledger.reports.leaderboard import overview, write_leaderboard
 from driftledger.reports.scores import by_benchmark
@@ -100,21 +99,19 @@ def test_what_compare_does_not_rank_is_ranked_nowhere(plain: type[Score], tmp_pa
     assert "of sparse has no rank: coverage differs" in table.notes[1]
 
 
-def test_what_is_absent_flagged_or_seen_stands_below(tmp_path: Path) -> None:
+def test_what_is_absent_or_flagged_stands_below(tmp_path: Path) -> None:
     nobody, no_text = {"human": "nobody has rated these"}, {"clip_s": "eye has no text tower"}
     whole = {"scored": 19, "total": 20, "coverage": 0.95}
     some = [
         fidelity_score(absent=no_text, flags=["cut off"], **whole),
         fidelity_score(model="poet", absent=no_text | nobody, **whole | {"scored": 20}),
     ]
-    seen = {some[0].components["model"].fingerprint: Observed(name="seer", asked_again=5, other=2)}
-    write_leaderboard(tmp_path / "leaderboard", by_benchmark(some), seen)
+    write_leaderboard(tmp_path / "leaderboard", by_benchmark(some))
     text = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
-    assert "- No CLIP\\-S (all models): eye has no text tower.\n" in text
+    assert "- No CLIP-S (all models): eye has no text tower.\n" in text
     assert "- No human rating (poet): nobody has rated these.\n" in text
     assert "- seer: cut off\n" in text
     assert "Scored: seer 19/20, poet 20/20." in text
-    assert f"- seer: {next(iter(seen.values()))}" in text
 
 
 def test_hostile_text_is_inert(tmp_path: Path) -> None:

@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.records import ChainRequest
-from driftledger.benchmarks.runner import Collecting
+from driftledger.benchmarks.collecting import Collecting
+from driftledger.benchmarks.records import CollectedRecord
+from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.store import CallStore
-from driftledger.components.base import Generator, Model
+from driftledger.components.base import Component, Generator, Model
+from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Sample
-from driftledger.data.records import DatasetCard
+from driftledger.data.records import DatasetCard, SampleEntry
 from driftledger.project.asking import ask
-
-T = TypeVar("T")
 
 CARD = DatasetCard(
     name="d", provider="image_folder", settings={}, source={}, samples=3, categories={}, groups={}, digest="x"
@@ -26,16 +26,32 @@ def chains(
     generator: Generator,
     iterations: int = 3,
     generate_prompt: str = "Draw: {description}",
-) -> CollectChains:
-    """The chain stage over ``samples``."""
-    asked = ChainRequest(
-        iterations=iterations, describe_prompt="Describe.", max_tokens=None, generate_prompt=generate_prompt, seed=7
+    card: DatasetCard = CARD,
+    **asked: Any,
+) -> Collecting:
+    """The chain stage over ``samples``, which are the files of one folder."""
+    folder = samples[0].image.path.parent
+    files = [each.image.path.relative_to(folder).as_posix() for each in samples]
+    entries = [
+        SampleEntry(id=each.id, file=file, category=each.category, sha256=each.image.sha256, width=1, height=1)
+        for each, file in zip(samples, files, strict=True)
+    ]
+    write_jsonl(folder / "samples.jsonl", entries)
+    write_json(folder / "dataset.json", card)
+    request = ChainRequest(
+        iterations=iterations,
+        describe_prompt="Describe.",
+        max_tokens=None,
+        generate_prompt=generate_prompt,
+        seed=7,
+        **asked,
     )
     keys = {"dataset": "d", "model": "echo", "generator": "size"}
-    return CollectChains("genception", "chain", keys, ChainProtocol(CARD, model, generator, asked), samples)
+    components: dict[str, tuple[str, Component]] = {"model": ("echo", model), "generator": ("size", generator)}
+    return Collecting(benchmark("genception"), keys, folder, components, request.model_dump(mode="json"))
 
 
-def collected(collecting: Collecting[T], store: Path) -> T:
+def collected(collecting: Collecting, store: Path) -> list[CollectedRecord]:
     """What came of a stage, asked through the call store in a folder."""
     with CallStore(store) as calls:
         return ask(collecting, calls)

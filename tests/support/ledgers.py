@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 from PIL import Image
 
-from driftledger.benchmarks.base import DATASET, ROLES, SECTIONS, Benchmark, Stage, base_role, kind_of
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.base import DATASET, ROLES, SECTIONS, Benchmark, Stage, kind_of
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Row, Score
 from driftledger.benchmarks.scoring import Scored, write_score
@@ -21,6 +21,7 @@ from driftledger.core.paths import Combination
 from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
 from driftledger.ledger.lock import LOCK
+from tests.support.records import iteration
 
 COMBINATION = Combination("seer", "brush", "eye")
 ITERATIONS = 2
@@ -111,7 +112,7 @@ def genception_score(**changes: Any) -> Score:
 def varied(score: Score, **changes: Any) -> Score:
     """The same score with other components, by their roles, or with other inputs: ``data_digest``, ``records``,
     ``settings``, or a key of the protocol."""
-    cards = {name: each for name, each in changes.items() if base_role(name) in ROLES}
+    cards = {name: each for name, each in changes.items() if name in ROLES}
     inputs = {name: each for name, each in changes.items() if name in ("data_digest", "records", "settings")}
     asked = {name: each for name, each in changes.items() if name not in (*cards, *inputs)}
     protocol = score.inputs.protocol | asked
@@ -126,7 +127,6 @@ def varied(score: Score, **changes: Any) -> Score:
 def card_of(score: Score, stage: Stage) -> CollectedCard:
     """The card of a collect stage behind a score, with all of the protocol and every component but encoders."""
     spec = benchmark(score.benchmark)
-    earlier = [each.name for each in spec.collects[: spec.collects.index(stage)]]
     return CollectedCard(
         benchmark=spec.name,
         stage=stage.name,
@@ -134,7 +134,6 @@ def card_of(score: Score, stage: Stage) -> CollectedCard:
         data_digest=score.inputs.data_digest,
         components={role: card for role, card in score.components.items() if kind_of(role) != "encoder"},
         protocol=score.inputs.protocol,
-        records={name: score.inputs.records[name] for name in earlier},
     )
 
 
@@ -225,12 +224,11 @@ def write_lock(root: Path, lock: Any) -> None:
     (root / LOCK).write_text(yaml.safe_dump(lock, sort_keys=False), encoding="utf-8")
 
 
-def write_collected(root: Path, score: Score, stage: str, rows: Iterable[Mapping[str, Any]]) -> Path:
-    """Write the folder of a collect stage behind a score: its card, and records of these fields."""
+def write_collected(root: Path, score: Score, stage: str, rows: Iterable[CollectedRecord]) -> Path:
+    """Write the folder of a collect stage behind a score: its card and records."""
     [found] = [each for each in benchmark(score.benchmark).collects if each.name == stage]
     folder = root / found.at(score.keys)
-    assert found.record is not None
-    write_jsonl(folder / RECORDS, [found.record.model_validate(row) for row in rows])
+    write_jsonl(folder / RECORDS, rows)
     write_json(folder / CARD, card_of(score, found))
     return folder
 
@@ -254,8 +252,7 @@ def write_ledger(root: Path, score: Score | None = None, *, category: str = "rou
         entries.append(SampleEntry.model_validate(file | {"width": 40, "height": 30}))
         for t in (1, 2):
             write_image(root / chains / "images" / sample / f"{t}.png", (0, 30 * number, 100 * t))
-            image = {"image": f"images/{sample}/{t}.png", "image_sha256": "b" * 64, "parent_sha256": "a" * 64}
-            records.append({"sample": sample, "t": t, "outcome": "ok", "description": said, "seed": t, **image})
+            records.append(iteration(sample, t, said, f"images/{sample}/{t}.png", image_sha256="b" * 64))
     write_jsonl(root / DATA / "samples.jsonl", entries)
     write_collected(root, score, "chain", records)
     rows = [

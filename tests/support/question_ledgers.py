@@ -5,6 +5,7 @@ from typing import Any
 
 from driftledger.benchmarks.score import Score
 from tests.support.ledgers import add_stages, component, lock_entries, locked, score_of, write_collected, write_scored
+from tests.support.records import record
 
 EXAM = {"question_set": "exam", "model": "seer"}
 PROTOCOLS: dict[str, dict[str, Any]] = {
@@ -33,7 +34,7 @@ def question_score(benchmark: str = "mm_sap", **changes: Any) -> Score:
         "coverage": 1.0,
         "inputs": {
             "data_digest": "e" * 64,
-            "records": {"answer": "f" * 64, "grade": "0" * 64},
+            "records": {"answer": "f" * 64},
             "protocol": PROTOCOLS[benchmark],
             "settings": settings,
         },
@@ -42,15 +43,12 @@ def question_score(benchmark: str = "mm_sap", **changes: Any) -> Score:
 
 
 def add_questions(root: Path, score: Score | None = None, said: str = "A") -> None:
-    """Add answers, grades and a score to the ledger in ``root``, and the lock's entries for them."""
+    """Add answers and a score to the ledger in ``root``, and the lock's entries for them."""
     score = score or question_score()
-    pairs = [{"question": question, "variant": variant} for question in ("q0", "q1") for variant in (0, 1)]
-    answers = [pair | {"order": [1, 0], "outcome": "ok", "text": said} for pair in pairs]
-    grades = [pair | {"outcome": "ok", "choice": 1, "how": "letter"} for pair in pairs]
+    answers = [record(question, "ok", said, step, order=[1, 0]) for question in ("q0", "q1") for step in (1, 2)]
     folders = {
         "question_set": root / "data" / "questions" / score.on,
         "answer": write_collected(root, score, "answer", answers),
-        "grade": write_collected(root, score, "grade", grades),
     }
     write_scored(root, score, [])
     outs = {

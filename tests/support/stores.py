@@ -1,11 +1,18 @@
 """The rows of a call store, read as anybody can read them."""
 
 import sqlite3
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from driftledger.collect.store import DATABASE
+from driftledger.collect.call import Result
+from driftledger.collect.store import DATABASE, CallStore
+
+
+def found(store: CallStore, digests: Iterable[str]) -> dict[str, Result]:
+    """The stored results among those with these keys."""
+    return {digest: result for digest in digests if (result := store.find(digest)) is not None}
 
 
 def stored_rows(folder: Path) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from PIL import Image
 
-from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_of
@@ -19,6 +18,7 @@ from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
 from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage
 from driftledger.project.settings import Tracking
+from tests.support.records import iteration
 
 REPOSITORY = Path(__file__).parents[2]
 SAMPLES = {"disc": 0.9, "ring": 0.5}
@@ -63,7 +63,7 @@ def gen_score(model: str = "seer", gc: float = 0.7, generator: ComponentCard | N
     values = {f"{name}_at_{step}": gc for step in range(1, t + 1) for name in ("gc", "similarity")}
     curves = {name: [{"step": step, "value": gc} for step in range(1, t + 1)] for name in ("gc", "similarity")}
     components = {"model": card(model), "generator": generator or card("brush"), "encoder": card("eye")}
-    components["witness.rival"] = card("rival")
+    components["example_model"] = card("rival")
     return score("genception", keys, values, curves=curves, components=components)
 
 
@@ -106,9 +106,7 @@ def write_project(root: Path, *runs: Evidence) -> Sequence[Evidence]:
         for name in SAMPLES:
             for t in (1, 2):
                 write_picture(folder / f"images/{name}/{t}.png")
-                made = {"image": f"images/{name}/{t}.png", "image_sha256": "b" * 64, "parent_sha256": "a" * 64}
-                record = {"sample": name, "t": t, "outcome": "ok", "description": "=a disc", "seed": t}
-                records.append(ChainRecord.model_validate(record | made))
+                records.append(iteration(name, t, "=a disc", f"images/{name}/{t}.png"))
         write_jsonl(folder / "records.jsonl", records)
         write_jsonl(root / each.rows_path, rows())
     return runs

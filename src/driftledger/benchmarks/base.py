@@ -1,25 +1,35 @@
-"""What a benchmark is: a specification that imports no component, and a runner that is imported when it is used.
+"""What a benchmark is: tables that say what it is, a protocol that asks, and a function that scores.
 
-Everything that the rest of the program wants to know of a benchmark stands in the tables of its specification: its
-stages, its metrics, what makes two of its scores unfair to compare, how its records link, which pictures and tables it
-adds. A new benchmark is a folder, a line in :mod:`driftledger.benchmarks.registry` and a pipeline.
+Everything that the rest of the program wants to know of a benchmark stands in the tables: its stages, its metrics, what
+makes two of its scores unfair to compare, which pictures and tables it adds. A new benchmark is a folder and a line in
+:mod:`driftledger.benchmarks.registry`. What asks and what scores is imported when it is used: the command line starts
+without it.
 """
 
 import re
-from abc import ABC
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
+from driftledger.benchmarks.records import RECORDS, CollectedRecord
 from driftledger.benchmarks.score import RepeatRow, Row, Score, base_key
 from driftledger.benchmarks.settings import Scoring, Section
+from driftledger.collect.call import Planned, RunSteps
+from driftledger.core.errors import StoreError
+from driftledger.core.files import read_jsonl
+from driftledger.core.strict import explain
+from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
 
 if TYPE_CHECKING:
+    from driftledger.benchmarks.scoring import Scored, ToScore
     from driftledger.benchmarks.traces import Trace
 
 
@@ -49,10 +59,8 @@ ROLES: Mapping[str, Kind] = {
     "judge": "judge",
     "example_encoder": "encoder",
     "example_model": "model",
-    "writer": "model",
 }
-"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``. One
-that several play is ``<role>.<name>``."""
+"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``."""
 
 SECTIONS = {"model": "models", "generator": "generators", "encoder": "encoders", "judge": "models"}
 """Kind → the section of ``params.yaml`` and of the catalogue that its entries stand in."""
@@ -65,23 +73,13 @@ NEEDED_FOR: Mapping[str, frozenset[Input]] = {
     "judge": frozenset({Input.ANSWERS}),
     "example_encoder": frozenset({Input.DESCRIPTIONS}),
     "example_model": frozenset({Input.DESCRIPTIONS}),
-    "writer": frozenset({Input.DESCRIPTIONS, Input.DRAWN}),
 }
 """Role → the inputs of a number that it had a part in."""
 
 
-def base_role(role: str) -> str:
-    """The role as the tables have it.
-
-    >>> base_role("judge.rubric")
-    'judge'
-    """
-    return role.partition(".")[0]
-
-
 def kind_of(role: str) -> Kind:
     """The kind of component that plays a role."""
-    return ROLES[base_role(role)]
+    return ROLES[role]
 
 
 _PLACES = {"{t}": "[0-9]+", "{frechet}": "fid|frechet_[a-z0-9_]+"}
@@ -181,6 +179,12 @@ COVERAGE = Metric(
 """Which every score has."""
 
 
+class Extra(BaseModel):
+    """The shape of what a benchmark's records hold beside results; by default nothing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
 @dataclass(frozen=True)
 class Stage:
     """A step from the data to a score, which writes a folder for each value of its keys.
@@ -194,8 +198,8 @@ class Stage:
     """The folder that it writes, below the top one; a template over the keys."""
     version: int = 1
     """Raised by whoever changes what the stage writes, so that it runs again everywhere."""
-    record: type[CollectedRecord] | None = None
-    """What a line of its ``records.jsonl`` is; None for data and scores."""
+    extra: type[Extra] = Extra
+    """The shape of ``extra`` in a line of its ``records.jsonl``."""
     settings: tuple[str, ...] = ()
     """Keys of the benchmark's section that shape what it writes."""
     judged: bool = False
@@ -213,6 +217,20 @@ class Stage:
         """
         head, model, _ = self.path.partition("{model}")
         return (head + model).format_map(keys) if model else head.rpartition("/{")[0]
+
+    def records(self, folder: Path) -> list[CollectedRecord]:
+        """Read the records in a folder.
+
+        Raises:
+            StoreError: they are missing or damaged, or ``extra`` has another shape.
+        """
+        records = read_jsonl(folder / RECORDS, CollectedRecord)
+        for record in records:
+            try:
+                self.extra.model_validate(record.extra)
+            except ValidationError as error:
+                raise StoreError(explain(error, f"{folder / RECORDS}, {record.place}: extra")) from None
+        return records
 
     def lock(self, keys: Mapping[str, str]) -> str:
         """The stage in ``dvc.lock`` that writes that output: ``data``, ``collect@<model>`` or ``score@<model>``."""
@@ -362,18 +380,35 @@ class Scatter(NamedTuple):
     note: str
 
 
-class Matrix(NamedTuple):
-    """A figure with a shaded number in each cell."""
+@dataclass(frozen=True)
+class Layout:
+    """How the report shows scores. Metrics are named by their keys in the table."""
 
-    name: str
-    title: str
-    rows: Sequence[str]
-    columns: Sequence[str]
-    values: Sequence[Sequence[float | None]]
-    note: str
-    most: float = 100.0
-    """The value with the darkest shade."""
-    digits: int = 0
+    glance: tuple[str, ...] = ()
+    """Those that the leaderboard shows at a glance; the first of the table where none is named."""
+    across: tuple[str, ...] = ()
+    """Those with a table each that sets all data and components side by side; those at a glance where none is named."""
+    for_dvc: tuple[str, ...] = ()
+    """Those that ``dvc metrics`` shows, beside those of all other benchmarks: few, so that a row fits a terminal. Those
+    at a glance where none is named."""
+    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Title of a table with a row per model → head of a column → its number, as in
+    :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each metric that no
+    table names. Empty: one table with a column per metric."""
+    left_out: tuple[str, ...] = ()
+    """Those that these tables leave out."""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """Kind of groups with a table per metric, a row per group and a column per model → what is added to the title of
+    the first: where the paper has it."""
+    means_of_groups: str = ""
+    """Kind of groups that average those of ``groups``, whose members are in ``details["groups"]``; their means and
+    ranks are rows of the same tables."""
+    bars: tuple[str, ...] = ()
+    """Those whose bars stand in one figure; the first headline where none is named."""
+    group_bars: Mapping[str, str] = field(default_factory=dict)
+    """Kind of groups → the metric that a figure shows for each group."""
+    lines: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Curve, beside those of families over t → title of its figure, and what its steps are."""
 
 
 class Benchmark(ABC):
@@ -388,7 +423,7 @@ class Benchmark(ABC):
     questions: ClassVar[QuestionRules | None] = None
     """What the questions of its sets must have; None for a benchmark that goes over datasets."""
     collects: ClassVar[tuple[Stage, ...]]
-    """Stages that ask components, or read what was answered, in the order of the flow."""
+    """The one stage that asks components."""
     scores: ClassVar[Stage]
     metrics: ClassVar[tuple[Metric, ...]]
     """Headlines first, in the order in which a reader wants them."""
@@ -396,42 +431,8 @@ class Benchmark(ABC):
     """Its section of ``params.yaml``."""
     scoring: ClassVar[type[Scoring]]
     """What ``inputs.settings`` holds: all that the scoring depends on, but coverage, which may only refuse."""
-    runner: ClassVar[str]
-    """``module:Class`` of its :class:`Runner`."""
-    judged: ClassVar[bool] = False
-    """Whether ``run.judge`` has a part in its scores."""
     unfair: ClassVar[tuple[Rule, ...]] = ()
-    at_a_glance: ClassVar[tuple[str, ...]] = ()
-    """Keys of the metrics that the leaderboard shows at a glance; the first of the table where none is named."""
-    published_groups: ClassVar[Mapping[str, str]] = {}
-    """Kind of groups → what is added to the title of the first table of them: where the paper has it."""
-    across: ClassVar[tuple[str, ...]] = ()
-    """Keys of the metrics of which a table each sets all data and components side by side, where there are several;
-    those at a glance where none is named."""
-    dvc_metrics: ClassVar[tuple[str, ...]] = ()
-    """Keys of the metrics that ``dvc metrics`` shows, in a column each beside those of all other benchmarks: few, so
-    that a row fits a terminal. Those at a glance where none is named."""
-    pictures: ClassVar[tuple[str, ...]] = ()
-    """Names of the pictures that :meth:`picture` draws into ``reports/``."""
-    drawn_groups: ClassVar[Mapping[str, str]] = {}
-    """Kind of groups → the metric that a figure shows as shades for each group, by its key in the table."""
-    drawn_scores: ClassVar[tuple[str, ...]] = ()
-    """Keys of the metrics whose bars stand in one figure; the first headline where none is named."""
-    drawn_curves: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    """Curve, beside those of families over t → title of its figure, and what its steps are."""
-    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {}
-    """Title of a table with a row per model → head of a column → its number, as in
-    :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each metric that no
-    table names. Empty: one table with a column per metric."""
-    not_shown: ClassVar[tuple[str, ...]] = ()
-    """Keys of metrics that these tables leave out."""
-    every_step: ClassVar[tuple[str, ...]] = ()
-    """Keys of families over t that have a column and a table of groups for each t, rather than for T alone."""
-    tabled_groups: ClassVar[tuple[str, ...]] = ()
-    """Kinds of groups with a table per metric: a row per group, a column per model."""
-    means_of_groups: ClassVar[str] = ""
-    """Kind of groups that average those of ``tabled_groups``, whose members are in ``details["groups"]``; their means
-    and ranks are rows of the same tables."""
+    layout: ClassVar[Layout] = Layout()
     beside: ClassVar[tuple[str, ...]] = ()
     """Settings that name files of the user's which go into the score beside the records: ``ratings``."""
 
@@ -439,6 +440,49 @@ class Benchmark(ABC):
     def stages(self) -> tuple[Stage, ...]:
         """From the data to the score."""
         return (self.data, *self.collects, self.scores)
+
+    @property
+    def judged(self) -> bool:
+        """Whether ``run.judge`` has a part in its scores."""
+        return any(stage.judged for stage in self.collects)
+
+    def collecting(self, given: StageInputs) -> Collecting:
+        """Return what a folder of records is made from: by default the components that its keys name, the judge if it
+        is judged, and as protocol the settings of its stage and the seed.
+
+        Raises:
+            StoreError: the data's stage has not run.
+        """
+        made = {"model": given.model, "generator": given.generator}
+        components: dict[str, Any] = {
+            role: (given.keys[role], made[role](given.keys[role])) for role in made.keys() & given.keys
+        }
+        if self.judged:
+            components["judge"] = (given.judge, given.model(given.judge or ""))
+        protocol = {name: getattr(given.section, name) for name in self.collects[0].settings} | {"seed": given.seed}
+        return Collecting(self, given.keys, given.data(), components, protocol)
+
+    def steps(self, collecting: Collecting) -> Iterable[Planned[list[CollectedRecord]]]:
+        """Yield the protocol of each unit, which yields calls, is sent their results, and returns records."""
+        raise NotImplementedError(f"{self.name} has no steps")
+
+    def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
+        """Drive the protocols by ``run``, by default all at once; errors as of :class:`RunSteps`."""
+        return [record for records in run([*self.steps(collecting)]) for record in records]
+
+    def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
+        """Return which failed calls there were."""
+        failed = [record for record in records if record.outcome is Outcome.FAILED]
+        phrases = [f"{record.place}: {record.error or 'no reason given'}" for record in failed]
+        return FailedCalls(phrases, len(records), "records")
+
+    @abstractmethod
+    def score(self, given: "ToScore") -> "Scored":
+        """Compute a score from records.
+
+        Raises:
+            CoverageError: too little could be scored.
+        """
 
     def scoring_of(self, section: Section, seed: int) -> Scoring:
         """Return the settings of scoring: those of its section of the same names, and the seed."""
@@ -448,11 +492,6 @@ class Benchmark(ABC):
     def metric(self, key: str) -> Metric | None:
         """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
         return _row_of(self, base_key(key))
-
-    def of_curve(self, name: str) -> Metric | None:
-        """The row of the table that a curve's values belong to: a family over steps, or a metric of the same name."""
-        base = base_key(name)
-        return self.metric(base) or self.metric(f"{base}_at_1")
 
     def members(self, metric: Metric, score: Score) -> list[str]:
         """The keys of a score that belong to a row of the table, without their spread; of a family over t by t."""
@@ -484,13 +523,8 @@ class Benchmark(ABC):
 
     @property
     def glanced(self) -> tuple[str, ...]:
-        """:attr:`at_a_glance`, or what stands for them."""
-        return self.at_a_glance or (self.metrics[0].key,)
-
-    @property
-    def for_dvc(self) -> tuple[str, ...]:
-        """:attr:`dvc_metrics`, or what stands for them."""
-        return self.dvc_metrics or self.glanced
+        """The keys of the metrics that the leaderboard shows at a glance."""
+        return self.layout.glance or (self.metrics[0].key,)
 
     def tracked(self, score: Score) -> Iterator["Tracked"]:
         """What MLflow shows of a score, in the order of the table: the rows that have a name for it, or the headlines
@@ -518,7 +552,7 @@ class Benchmark(ABC):
         """
         shown: dict[str, float] = {}
         for metric in self.metrics:
-            if metric.key in self.for_dvc and (keys := self.members(metric, score)):
+            if metric.key in (self.layout.for_dvc or self.glanced) and (keys := self.members(metric, score)):
                 if "_at_{t}" in metric.key:
                     shown[metric.key.replace("_at_{t}", "")] = score.metrics[keys[-1]]
                     shown["iterations"] = int((metric.match(keys[-1]) or {})["t"])
@@ -537,16 +571,6 @@ class Benchmark(ABC):
                 facts[name] = value if facts.get(name, value) == value else [facts[name], value]
         return facts
 
-    def links(
-        self, stage: str, records: Sequence[Any], card: CollectedCard, parents: Mapping[str, str]
-    ) -> Iterator[Linked]:
-        """What does not fit in the records of a collect stage, beyond what all records share.
-
-        Args:
-            parents: id of a sample or question → SHA-256 of its image; empty where they cannot be read.
-        """
-        return iter(())
-
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """The rows behind the numbers of one group; none where they cannot be told. By default those that name the
         group in what a reader is told beside their values, or that are averaged in it."""
@@ -555,10 +579,6 @@ class Benchmark(ABC):
     def ranked(self, score: Score, key: str) -> float | None:
         """The value of a metric by which models are ranked; None where it must not be compared, or is not there."""
         return score.metrics.get(key)
-
-    def picture(self, name: str, scores: Sequence[Score], root: Path) -> bytes:
-        """One of :attr:`pictures`, as a PNG; without scores a picture that says so, since DVC wants a file."""
-        raise NotImplementedError(f"{self.name} draws no {name}")
 
     def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
         """Further tables of scores on the same data, the best first; the report makes those of :attr:`shown` and
@@ -569,7 +589,7 @@ class Benchmark(ABC):
         """Lines below the first table of these scores."""
         return iter(())
 
-    def figures(self, scores: Sequence[Score]) -> Iterator[Scatter | Matrix]:
+    def figures(self, scores: Sequence[Score]) -> Iterator[Scatter]:
         """Further figures of scores on the same data, beside bars and lines."""
         return iter(())
 

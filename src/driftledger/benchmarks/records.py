@@ -1,102 +1,156 @@
-"""What the records of all collect stages share, and the card that stands beside them."""
+"""The one record of all benchmarks, and the card that stands beside the records of a folder."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from driftledger.collect.call import Result
+from driftledger.collect.call import Call, Result, count_versions, version
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import canonical_json
-from driftledger.core.files import Record, read_jsonl
-from driftledger.core.strict import Id, Name
-from driftledger.core.text import csv_table
-from driftledger.core.types import Outcome
+from driftledger.core.files import Record
+from driftledger.core.strict import Id, Name, RelativePath
+from driftledger.core.types import ImageFile, Outcome, PromptUsage
 
 RECORDS, CARD = "records.jsonl", "components.json"
 
+OF_VERSION_0_2 = (
+    "it is a record of driftledger 0.2, which this version does not read: run 'dvc repro' to make it again, or "
+    "'git checkout v0.2' for the version that reads it"
+)
 
-class CollectedRecord(Record):
-    """A line of ``records.jsonl``: what became of one call, or of one step of a protocol."""
 
+class RecordedResult(BaseModel):
+    """What one call gave."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Name
+    """Who was asked: ``model``, ``generator``, ``judge``, ``example_model``."""
+    key: str
+    """The digest of the call's key, under which the store keeps its result."""
     outcome: Outcome
+    text: str | None = None
+    image: RelativePath | None = None
+    """Its file, relative to the folder."""
+    image_sha256: str | None = None
+    served_model: str | None = None
+    system_fingerprint: str | None = None
+    revised_prompt: str | None = None
+    reading: PromptUsage | None = None
+    """How much of the prompt the generator's text encoder read, where that is known."""
+    note: str | None = None
+    """What was unusual about how it was made, e.g. in a smaller batch than the fingerprint says."""
+    error: str | None = None
+    _file: ImageFile | None = PrivateAttr(None)
+
+    @classmethod
+    def of(cls, role: str, call: Call, result: Result, image: str | None = None) -> Self:
+        """Record what a call gave.
+
+        Args:
+            image: where its image is to be, relative to the folder.
+        """
+        given = {name: value for name, value in vars(result).items() if name != "image"}
+        if result.image is not None:
+            given |= {"image": image, "image_sha256": result.image.sha256}
+        recorded = cls(role=role, key=call.key.digest, **given)
+        recorded._file = result.image
+        return recorded
+
+    def result(self, folder: Path) -> Result:
+        """Return what the call gave; its image is in the folder of the record."""
+        given = {name: value for name, value in self if name not in ("role", "key", "image", "image_sha256")}
+        return Result(**given, image=self.image_file(folder))
+
+    def image_file(self, folder: Path) -> ImageFile | None:
+        """Return the image in the folder of the record; None where there is none."""
+        return None if self.image is None else ImageFile(folder / self.image, self.image_sha256 or "")
 
     @property
-    def unit(self) -> str:
-        """Id of the sample or question that it is about."""
-        raise NotImplementedError
+    def source(self) -> ImageFile | None:
+        """Where the image is before it is written into the folder."""
+        return self._file
+
+
+class CollectedRecord(Record):
+    """A line of ``records.jsonl``: one step of a unit's protocol, with the results of its calls."""
+
+    unit: Id
+    """The sample or question that it is about."""
+    step: int = Field(ge=0)
+    """t of a chain, which order of the options, which condition; from 1 on. 0 is what was asked beforehand."""
+    repeat: int = Field(default=0, ge=0)
+    """Which of the unit's repeats or gradings; the first has the number 0."""
+    results: list[RecordedResult]
+    """In the order in which the calls were made."""
+    extra: dict[str, Any] = Field(default_factory=dict)
+    """What else the benchmark knows of the step, of the shape that its stage says."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _not_of_0_2(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "unit" not in given and given.keys() & {"sample", "question"}:
+            raise ValueError(OF_VERSION_0_2)
+        return given
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it JSON-ready, without what has its default."""
+        return {"schema": self.schema_, **self.model_dump(mode="json", by_alias=True, exclude_defaults=True)}
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the step ended: as its last call that was not as it should be."""
+        ended = [each.outcome for each in self.results if each.outcome is not Outcome.OK]
+        return ended[-1] if ended else Outcome.OK
+
+    @property
+    def error(self) -> str | None:
+        """Why its call failed, or was refused, where the component says so."""
+        return next((each.error for each in self.results if each.error is not None), None)
 
     @property
     def place(self) -> str:
-        """What tells it from the others of its folder, for people: ``sample disc, t = 1``."""
-        raise NotImplementedError
+        """What tells it from the others of its folder, for people."""
+        return f"{self.unit}, step {self.step}" + (f", repeat {self.repeat}" if self.repeat else "")
+
+    def by(self, role: str) -> RecordedResult | None:
+        """Return the first result of a role; None where it was not asked."""
+        return next((each for each in self.results if each.role == role), None)
 
     @property
-    def drawn(self) -> tuple[str, str] | None:
-        """File, relative to the folder, and SHA-256 of the image that was drawn; None where none was."""
-        return None
-
-
-class CalledRecord(CollectedRecord):
-    """What became of a call to a model, and what its service said of it."""
-
-    served_model: str | None = None
-    system_fingerprint: str | None = None
-    notes: list[str] = Field(default_factory=list)
-    """What was unusual about how it was made, e.g. in a smaller batch than the fingerprint says."""
-    error: str | None = None
-
-
-class DescribedRecord(CalledRecord):
-    """A sample, and what a model said of an image."""
-
-    sample: Id
-    description: str | None = None
+    def text(self) -> str | None:
+        """What the model said."""
+        said = self.by("model")
+        return None if said is None else said.text
 
     @property
-    def unit(self) -> str:
-        return self.sample
+    def image(self) -> RecordedResult | None:
+        """What the generator gave, where that is an image."""
+        drawn = self.by("generator")
+        return None if drawn is None or drawn.image is None else drawn
 
     @property
     def is_there(self) -> bool:
-        """Whether there is a description that can be compared."""
-        return self.outcome.goes_on and self.description is not None
+        """Whether there is a text that can be compared."""
+        return self.outcome.goes_on and self.text is not None
+
+    @property
+    def notes(self) -> list[str]:
+        """What was unusual about how its calls were made."""
+        return [each.note for each in self.results if each.note is not None]
 
 
-def called(result: Result) -> dict[str, Any]:
-    """Return the fields of a :class:`CalledRecord`, from what came of its call."""
-    fields = {name: getattr(result, name) for name in ("outcome", "served_model", "system_fingerprint", "error")}
-    return fields | {"notes": [result.note] if result.note else []}
+def served_versions(records: Iterable[CollectedRecord]) -> dict[str, dict[str, int]]:
+    """Return role → what its service said it was → how many calls that version answered; local ones are absent.
 
-
-def recorded_result(record: CalledRecord, text: str) -> Result:
-    """Return the result of the call to a model that a record tells of: the inverse of :func:`called`."""
-    return Result(
-        outcome=record.outcome,
-        text=text,
-        served_model=record.served_model,
-        system_fingerprint=record.system_fingerprint,
-        error=record.error,
-        note=record.notes[0] if record.notes else None,
-    )
-
-
-def records_csv(folder: Path, kind: type[CollectedRecord]) -> bytes:
-    """Return the records of a folder as a table: a column for each field that some record has, lists as JSON."""
-    rows = [record.to_dict() for record in read_jsonl(folder / RECORDS, kind)]
-    fields = dict.fromkeys(key for row in rows for key, value in row.items() if value not in (None, [], {}))
-    head = [field for field in fields if field != "schema"]
-    cells = [[row.get(field) for field in head] for row in rows]
-    texts = [[canonical_json(cell) if isinstance(cell, list | dict) else cell for cell in row] for row in cells]
-    return csv_table(head, texts)
-
-
-class Linked(NamedTuple):
-    """One problem of a record: it does not fit its neighbours, its seed or its image."""
-
-    record: str
-    """Its ``place``."""
-    problem: str
+    A version is the served model's name and, where the service tells it, its system fingerprint.
+    """
+    calls: dict[str, dict[str, str]] = {}
+    for each in (result for record in records for result in record.results):
+        if each.role != "generator" or each.image is not None:
+            calls.setdefault(each.role, {})[each.key] = version(each.served_model, each.system_fingerprint)
+    return count_versions({role: versions.values() for role, versions in calls.items()})
 
 
 class CollectedCard(Record):
@@ -110,5 +164,3 @@ class CollectedCard(Record):
     """Role → the version that was asked at this stage."""
     protocol: dict[str, Any]
     """How it was asked; a part of the score's."""
-    records: dict[str, str] = Field(default_factory=dict)
-    """Earlier collect stage → SHA-256 of the ``records.jsonl`` that this stage went on from."""

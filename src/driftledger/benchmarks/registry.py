@@ -12,7 +12,6 @@ from driftledger.core.registry import entry_points
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
-    from driftledger.benchmarks.runner import Runner
     from driftledger.data.question_sets.base import QuestionProvider, QuestionRules
 
 BENCHMARKS = {
@@ -51,13 +50,6 @@ def benchmark(name: str) -> "Benchmark":
 def benchmarks() -> tuple["Benchmark", ...]:
     """All of them."""
     return tuple(benchmark(name) for name in benchmark_names())
-
-
-@cache
-def runner(name: str) -> "Runner":
-    """What runs the benchmark of that name; imports components' base classes, and no component."""
-    spec = benchmark(name)
-    return cast("type[Runner]", _imported(spec.runner))(spec)
 
 
 def question_rules(provider: "QuestionProvider") -> "QuestionRules":

@@ -7,31 +7,30 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from pydantic import BaseModel
 
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Row, Score
 from driftledger.benchmarks.settings import Scoring
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few
-from driftledger.core.files import new_folder, read_json, read_jsonl, write_json, write_jsonl
-from driftledger.core.types import Float64
+from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
+from driftledger.core.types import Float64, Outcome
 from driftledger.data.records import DatasetCard, read_samples
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.intervals import DIGITS, ConfidenceInterval, Estimate, mean_interval
 
 if TYPE_CHECKING:
-    from driftledger.benchmarks.base import Benchmark
+    from driftledger.benchmarks.base import Benchmark, Stage
     from driftledger.collect.features import FeatureStore
     from driftledger.components.base import Encoder
 
 PERCENT = 100.0
 
-R = TypeVar("R", bound=CollectedRecord)
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -68,15 +67,15 @@ def write_score(target: Path, spec: "Benchmark", scored: Scored) -> None:
         write_jsonl(folder / ROWS, scored.rows)
 
 
-class FromDataset(Generic[R]):
-    """The records of one collect stage over a dataset, and what a score of them says of its origin."""
+class FromDataset:
+    """The records of a benchmark over a dataset, and what a score of them says of its origin."""
 
-    def __init__(self, given: ToScore, stage: str, record: type[R]) -> None:
-        dataset, self.folder = given.folders["dataset"], given.folders[stage]
+    def __init__(self, given: ToScore, stage: "Stage") -> None:
+        dataset, self.folder = given.folders["dataset"], given.folders[stage.name]
         self.dataset, self.samples = read_json(dataset / "dataset.json", DatasetCard), read_samples(dataset)
         self.card = read_json(self.folder / CARD, CollectedCard)
-        self.records: list[R] = read_jsonl(self.folder / RECORDS, record)
-        self._given, self._stage = given, stage
+        self.records = stage.records(self.folder)
+        self._given, self._stage = given, stage.name
 
     def asked(self, protocol: type[M]) -> M:
         """Return how it was asked."""
@@ -164,7 +163,14 @@ def interval(key: str, values: Float64, groups: Sequence[str], scoring: Scoring)
     return Ends.of(key, mean_interval(values[known], members, scoring.confidence))
 
 
-def outcomes(records: Iterable[CollectedRecord]) -> dict[str, int]:
+class HasOutcome(Protocol):
+    """A record, or what an answer is read as."""
+
+    @property
+    def outcome(self) -> Outcome: ...
+
+
+def outcomes(records: Iterable[HasOutcome]) -> dict[str, int]:
     """Outcome → how many records it ended."""
     return dict(sorted(Counter(str(record.outcome) for record in records).items()))
 

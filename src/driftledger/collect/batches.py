@@ -70,9 +70,8 @@ class Batches:
                 yield place, component
 
     def take(self, place: Place) -> list[Waiting]:
-        """Remove a batch, and return its calls, in the order of their units."""
-        calls = self._waiting.pop(place)
-        return [calls[position] for position in sorted(calls)]
+        """Remove a batch, and return its calls in the order of their units."""
+        return [call for _, call in sorted(self._waiting.pop(place).items())]
 
     def fail(self, error: BaseException) -> None:
         """Give every waiting call an error in place of its result."""

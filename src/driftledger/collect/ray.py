@@ -38,6 +38,8 @@ _MOST_LOSSES = 5
 """Actors that may be lost over one batch."""
 _PATIENCE = 5.0
 """Seconds that a component waits for its first actor before idle actors of others make room."""
+_SILENCE = 6
+"""How often it waits so long before a line says so."""
 _CONNECTS = 10.0
 """Seconds that a cluster has to answer."""
 
@@ -101,10 +103,11 @@ class RayWorkers:
             raise WorkersError(f"{place} cannot be used ({_message(error)}); start it or correct its address") from None
         return ray
 
-    def make_room(self, asking: "_Crew") -> bool:
-        """Kill the idle actors of all components but one, and say whether there were any."""
-        others = (crew for crew in self._crews.values() if crew is not None and crew is not asking)
-        return max([crew.kill_idle() for crew in others], default=False)
+    def make_room(self, asking: "_Crew") -> None:
+        """Kill the idle actors of all components but one; those that are needed again start anew."""
+        for crew in self._crews.values():
+            if crew is not None and crew is not asking:
+                crew.kill_idle()
 
     def has_room(self, component: Component, under_way: Counter[str]) -> bool:
         if (crew := self._crew(component)) is not None:
@@ -113,8 +116,7 @@ class RayWorkers:
         return self._rest.has_room(component, Counter(here))
 
     async def make(self, calls: Sequence[Call]) -> list[Finished]:
-        crew = self._crew(calls[0].component)
-        return await (self._rest.make(calls) if crew is None else crew.make(calls))
+        return await (self._crew(calls[0].component) or self._rest).make(calls)
 
     async def release(self, component: Component) -> None:
         crew = self._crews.pop(component.fingerprint, None)
@@ -186,10 +188,12 @@ class _Crew:
 
     async def _wait_for(self, actor: Any) -> None:
         """Wait until the cluster has room for an actor, and let it have batches; one that is lost says so then."""
-        ready, silent = asyncio.ensure_future(actor.ready.remote()), True
+        ready, waited = asyncio.ensure_future(actor.ready.remote()), 0
         while not (await asyncio.wait([ready], timeout=_PATIENCE))[0]:
-            if not self._started and not self._workers.make_room(self) and silent:
-                silent = False
+            waited += 1
+            if not self._started:
+                self._workers.make_room(self)
+            if waited == _SILENCE:
                 say(f"{self._recipe.name}: an actor waits for room in the cluster ({self._needs})")
         ready.exception()  # not awaited
         self._started += 1
@@ -200,12 +204,10 @@ class _Crew:
         self._actors.remove(actor)
         self._started -= 1
 
-    def kill_idle(self) -> bool:
-        """Kill idle actors, so that others have their room, and say whether there were any; later ones start anew."""
-        before = self._started
+    def kill_idle(self) -> None:
+        """Kill actors that have no batch."""
         while not self._idle.empty():
             self._drop(self._idle.get_nowait())
-        return self._started < before
 
     def close(self) -> None:
         """Kill all actors, also those at work."""

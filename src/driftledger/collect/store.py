@@ -12,8 +12,8 @@ import shlex
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -21,11 +21,10 @@ from typing import NamedTuple
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from driftledger.collect.call import Call, CallKey, Context, Cost, Finished, Result, Spent
-from driftledger.collect.observations import Observed
+from driftledger.collect.call import Call, Context, Cost, Finished, Result, Spent
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
-from driftledger.core.files import copy_file, write_bytes, write_json
+from driftledger.core.files import write_bytes, write_json
 from driftledger.core.types import ImageFile, Outcome
 
 DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder.json"
@@ -35,7 +34,7 @@ VERSION = 4
 _SCHEMA = (
     """CREATE TABLE calls (
         key TEXT PRIMARY KEY,
-        component TEXT,             -- fingerprint; NULL, as role and asked, for a result that only its key is known of
+        component TEXT,             -- fingerprint; NULL, as role and asked, for a result that only a record tells of
         role TEXT,
         asked TEXT,                 -- canonical JSON: input, images, seed
         dataset TEXT NOT NULL, sample TEXT NOT NULL, t INTEGER NOT NULL,  -- context, not part of the key
@@ -44,12 +43,8 @@ _SCHEMA = (
         seconds REAL NOT NULL, input_tokens INTEGER, output_tokens INTEGER, cost REAL
     )""",
     "CREATE INDEX calls_by_sample ON calls (sample, role, t)",
-    "CREATE TABLE components (fingerprint TEXT PRIMARY KEY, spec TEXT NOT NULL)",
     """CREATE TABLE spent (           -- attempts at services, failed ones included, by the store that made them
         component TEXT, store TEXT, attempts INTEGER NOT NULL, cost REAL NOT NULL, PRIMARY KEY (component, store)
-    )""",
-    """CREATE TABLE again (           -- results of calls that another store had made too
-        key TEXT, result TEXT, seconds REAL, differs INTEGER NOT NULL, PRIMARY KEY (key, result, seconds)
     )""",
     "CREATE TABLE store (name TEXT NOT NULL)",
 )
@@ -59,28 +54,28 @@ class CallStore:
     """Finished calls in ``folder``. A context manager."""
 
     def __init__(
-        self, folder: Path, *, writes: bool = True, wait: bool = True, others: Sequence["CallStore"] = ()
+        self, folder: Path, *, writes: bool = True, wait: bool = True, behind: "CallStore | None" = None
     ) -> None:
         """Open the store, or create it.
 
         Args:
             writes: take the lock. Without it, the store can only be read, and need not exist.
             wait: wait while another process holds the lock.
-            others: stores in which calls are looked up that this one lacks.
+            behind: another store, in which calls are looked up that this one lacks.
 
         Raises:
             StoreError: another process holds the lock and ``wait`` is false, the store is of another version, or it
                 cannot be opened.
         """
         self.folder = folder
-        self._others = others
+        self.behind = behind
         self._writing = Lock()
         self._lock: BaseFileLock | None = None
         try:
             if writes:
                 folder.mkdir(parents=True, exist_ok=True)
                 self._lock = _locked(folder, wait=wait)
-            self._db = self._open(writes=writes)
+            self._db = self._open(folder / DATABASE if writes or (folder / DATABASE).is_file() else None)
         except (OSError, NotImplementedError, sqlite3.Error) as error:
             self._unlock()
             raise StoreError(
@@ -91,20 +86,20 @@ class CallStore:
             self._unlock()
             raise
 
-    def _open(self, *, writes: bool) -> sqlite3.Connection:
-        file = self.folder / DATABASE
-        if not writes and not _is_ready(file):
-            file = Path(":memory:")
-        db = sqlite3.connect(file, timeout=60, isolation_level=None, check_same_thread=False)
+    def _open(self, file: Path | None) -> sqlite3.Connection:
+        """Open a database, or an empty one in memory; a reader takes one that is only being created as empty."""
+        db = sqlite3.connect(file or ":memory:", timeout=60, isolation_level=None, check_same_thread=False)
         [(version,)] = db.execute("PRAGMA user_version")
         if version not in (0, VERSION):
             db.close()
-            older = version < VERSION
-            written = "0.2; the tag v0.2 reads it: " if older else "a later version; install that version, or "
+            written = "0.2; the tag v0.2 reads it: " if version < VERSION else "a later version; install that one, or "
             raise StoreError(
                 f"the call store {self.folder} was written by driftledger {written}"
                 "delete it or name another folder as store: in params.yaml"
             )
+        if version == 0 and file is not None and self._lock is None:
+            db.close()
+            return self._open(None)
         if version == 0:
             with _transaction(db):
                 for statement in _SCHEMA:
@@ -142,34 +137,19 @@ class CallStore:
             image = whole_image(self.folder, row[1]) if row[1] else None
             if row[1] is None or image is not None:
                 return Result.from_row(json.loads(row[0]), image)
-        return next((result for other in self._others if (result := other.find(digest)) is not None), None)
-
-    def get(self, digests: Iterable[str]) -> dict[str, Result]:
-        """Find the stored results among ``digests``; errors as in :meth:`find`."""
-        return {digest: result for digest in digests if (result := self.find(digest)) is not None}
+        return self.behind.find(digest) if self.behind else None
 
     def answer(self, call: Call) -> Result | None:
         """The stored result of a call; errors as in :meth:`find`."""
         return self.find(call.key.digest)
 
     def spent(self, component: str) -> Spent:
-        """What has been spent on the component with this fingerprint, over all stores that were merged into this one
-        and :attr:`others`; errors as in :meth:`find`."""
-        query = "SELECT store, attempts, cost FROM spent WHERE component = ?"
-        rows: dict[str, tuple[int, float]] = {}  # by store, since a merged store may also be among the others
-        for store in (self, *self._others):
-            with store._reading():
-                for name, attempts, cost in store._db.execute(query, (component,)):
-                    before = rows.get(name, (0, 0.0))
-                    rows[name] = max(before[0], attempts), max(before[1], cost)
-        return Spent(sum(attempts for attempts, _ in rows.values()), sum(cost for _, cost in rows.values()))
-
-    def own_spent(self, component: str) -> Spent:
-        """What processes that wrote to this store have spent on a component; errors as in :meth:`find`."""
-        query = "SELECT attempts, cost FROM spent WHERE component = ? AND store = ?"
+        """What has been spent on the component with this fingerprint, over all stores that were merged into this one;
+        errors as in :meth:`find`."""
         with self._reading():
-            row = self._db.execute(query, (component, self._name)).fetchone()
-        return Spent(*row) if row else Spent()
+            query = "SELECT sum(attempts), sum(cost) FROM spent WHERE component = ?"
+            [(attempts, cost)] = self._db.execute(query, (component,))
+        return Spent(attempts or 0, cost or 0.0)
 
     def put(self, finished: Iterable[Finished], spent: Mapping[str, Spent] | None = None) -> list[Result]:
         """Store results in one transaction, and return them with their images as files. Failures pass through.
@@ -180,102 +160,71 @@ class CallStore:
         Raises:
             StoreError: the disk is full or cannot be written; what was stored before stays.
         """
-        items = [self.keep_image(item) for item in finished]
+        items = list(finished)
+        results = [
+            item.result if item.png is None else replace(item.result, image=self._keep_image(item.png))
+            for item in items
+        ]
         with self._transaction():
-            for item in items:
-                if item.result.outcome is not Outcome.FAILED:
-                    self._insert(item.key, item.context, item.result, item.cost)
+            for item, result in zip(items, results, strict=True):
+                if result.outcome is not Outcome.FAILED:
+                    key = item.key
+                    asked = canonical_json({"input": key.input, "images": list(key.images), "seed": key.seed})
+                    self._insert((key.digest, key.fingerprint, key.role, asked), item.context, result, item.cost)
             for component, (attempts, cost) in (spent or {}).items():
                 self._db.execute(
                     "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
                     "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
                     (component, self._name, attempts, cost),
                 )
-        return [item.result for item in items]
+        return results
 
-    def keep_image(self, item: Finished) -> Finished:
-        """Write a result's image as a file, in any thread. :meth:`put` does it for results that still hold bytes.
-
-        Raises:
-            StoreError: the disk is full or cannot be written.
-        """
-        if item.png is None:
-            return item
-        png, digest = item.png, sha256_bytes(item.png)
-        image = self._keep(digest, lambda path: write_bytes(path, png, shared=True, synced=True))
-        return item._replace(png=None, result=replace(item.result, image=image))
-
-    def _keep(self, digest: str, write: Callable[[Path], object]) -> ImageFile:
-        """Have an image written, unless it is there."""
-        path = object_path(self.folder, digest)
+    def _keep_image(self, png: bytes) -> ImageFile:
+        """Write an image, unless it is there; two threads may write the same one."""
+        digest = sha256_bytes(png)
+        image = ImageFile(object_path(self.folder, digest), digest)
         try:
             if whole_image(self.folder, digest) is None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write(path)
+                write_bytes(image.path, png, shared=True, synced=True)
         except OSError as error:
             raise self._full(error) from None
-        return ImageFile(path, digest)
+        return image
 
-    def _copy_image(self, image: ImageFile) -> ImageFile:
-        """Store an image that lies elsewhere, sharing its blocks where the disk can."""
-
-        def copy(path: Path) -> None:
-            path.unlink(missing_ok=True)  # a damaged one may be read-only
-            copy_file(image.path, path)
-
-        return self._keep(image.sha256, copy)
-
-    def restore(self, known: Iterable[tuple[CallKey | str, Context, Result]]) -> int:
-        """Store results that an earlier run recorded, unless they are stored already; return how many were new.
+    def restore(self, known: Iterable[tuple[str, Context, Result]]) -> int:
+        """Store results that records tell of, unless they are stored already; return how many were new.
 
         Args:
-            known: a call's key, or only the digest of its key, with the result; its image is copied.
+            known: the digest of a call's key, with the result; its image is copied.
 
         Raises:
             StoreError: the disk is full or cannot be written.
         """
-        by_digest = {item[0] if isinstance(item[0], str) else item[0].digest: item for item in known}
-        kept = [
-            (key, context, replace(result, image=result.image and self._copy_image(result.image)))
-            for digest, (key, context, result) in by_digest.items()
+        new = {
+            digest: (context, replace(result, image=result.image and self._keep_image(result.image.path.read_bytes())))
+            for digest, context, result in known
             if result.outcome is not Outcome.FAILED and self.find(digest) is None
-        ]
+        }
         with self._transaction():
-            for key, context, result in kept:
-                self._insert(key, context, result, Cost(0.0))
-        return len(kept)
+            for digest, (context, result) in new.items():
+                self._insert((digest, None, None, None), context, result, Cost(0.0))
+        return len(new)
 
-    def _insert(self, key: CallKey | str, context: Context, result: Result, cost: Cost) -> None:
-        """Add a row; it replaces one whose image was lost."""
-        made_of: tuple[str | None, ...] = (key, None, None, None) if isinstance(key, str) else ()
-        if isinstance(key, CallKey):
-            asked = canonical_json({"input": key.input, "images": list(key.images), "seed": key.seed})
-            made_of = key.digest, key.fingerprint, key.role, asked
-            spec = canonical_json(dict(key.component))
-            self._db.execute("INSERT OR IGNORE INTO components VALUES (?, ?)", (key.fingerprint, spec))
+    def _insert(self, made_of: Sequence[str | None], context: Context, result: Result, cost: Cost) -> None:
+        """Add a row; it replaces one whose image was lost.
+
+        Args:
+            made_of: the digest of the call's key; the component's fingerprint, the role and what was asked, if known.
+        """
         row = result.to_row()
         self._db.execute(
             "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*made_of, *context, canonical_json(row), row["image"], *cost[:4]),
+            (*made_of, *context, canonical_json(row), row["image"], *cost),
         )
 
     def count(self) -> int:
         """How many calls are stored; errors as in :meth:`find`."""
         with self._reading():
             return int(self._db.execute("SELECT count(*) FROM calls").fetchone()[0])
-
-    def observations(self) -> dict[str, Observed]:
-        """Calls that several stores had made, by the component's fingerprint; errors as in :meth:`find`."""
-        query = (
-            "SELECT component, spec, count(DISTINCT key), count(DISTINCT CASE WHEN differs THEN key END) "
-            "FROM again JOIN calls USING (key) JOIN components ON fingerprint = component GROUP BY component"
-        )
-        with self._reading():
-            rows = self._db.execute(query).fetchall()
-        return {
-            component: Observed(name=json.loads(spec)["provider"], asked_again=again, other=other)
-            for component, spec, again, other in rows
-        }
 
     def merge(self, other: "CallStore") -> "Merged":
         """Copy what another store has. The same store may be merged again.
@@ -287,29 +236,22 @@ class CallStore:
         """
         with other._reading():
             images = [image for (image,) in other._db.execute("SELECT DISTINCT image FROM calls WHERE image NOT NULL")]
-        whole = [image for image in images if (file := whole_image(other.folder, image)) and self._copy_image(file)]
+        whole = [file for image in images if (file := whole_image(other.folder, image)) is not None]
+        for file in whole:
+            self._keep_image(file.path.read_bytes())
         self._db.execute("ATTACH ? AS other", (str(other.folder / DATABASE),))
         self._db.execute("CREATE TEMP TABLE whole (image TEXT PRIMARY KEY)")
         try:
             with self._transaction():
-                self._db.executemany("INSERT INTO whole VALUES (?)", [(image,) for image in whole])
+                self._db.executemany("INSERT INTO whole VALUES (?)", [(file.sha256,) for file in whole])
                 return self._merge_rows()
         finally:
             self._db.execute("DROP TABLE whole")
             self._db.execute("DETACH other")
 
     def _merge_rows(self) -> "Merged":
-        twice = self._db.execute(
-            "SELECT key, theirs.result, theirs.seconds, ours.result FROM other.calls theirs "
-            "JOIN calls ours USING (key) WHERE theirs.result != ours.result OR (theirs.seconds != ours.seconds "
-            "AND theirs.seconds > 0 AND ours.seconds > 0)"  # a result that was restored from a record has 0 seconds
-        ).fetchall()
-        again = [(key, theirs, seconds, _answer(theirs) != _answer(ours)) for key, theirs, seconds, ours in twice]
-        counts = {True: 0, False: 0}
-        for row in again:
-            counts[row[-1]] += self._db.execute("INSERT OR IGNORE INTO again VALUES (?, ?, ?, ?)", row).rowcount
-        for table in ("components", "again"):
-            self._db.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM other.{table}")
+        both = self._db.execute("SELECT a.result, b.result FROM calls a JOIN other.calls b USING (key)")
+        other = sum(_answer(ours) != _answer(theirs) for ours, theirs in both if ours != theirs)
         self._db.execute(
             "INSERT INTO spent SELECT * FROM other.spent WHERE true ON CONFLICT DO UPDATE "
             "SET attempts = max(attempts, excluded.attempts), cost = max(cost, excluded.cost)"
@@ -319,7 +261,7 @@ class CallStore:
             f"SELECT count(*) FROM other.calls WHERE NOT {is_whole} AND key NOT IN (SELECT key FROM calls)"
         )
         new = self._db.execute(f"INSERT OR IGNORE INTO calls SELECT * FROM other.calls WHERE {is_whole}").rowcount
-        return Merged(new, counts[False], counts[True], damaged)
+        return Merged(new, other, damaged)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -351,15 +293,10 @@ class Merged(NamedTuple):
     """What became of the calls of a merged store."""
 
     new: int = 0
-    same: int = 0
-    """Made in both stores, with the same answer."""
     other: int = 0
-    """Made in both stores with different answers: the first stays, and the other is kept apart."""
+    """Made in both stores with different answers: the first stays."""
     damaged: int = 0
     """Left out, because their image is missing or damaged."""
-
-    def plus(self, more: "Merged") -> "Merged":
-        return Merged(*(a + b for a, b in zip(self, more, strict=True)))
 
 
 def _answer(result: str) -> tuple[object, ...]:
@@ -389,15 +326,6 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
         if db.in_transaction:  # on a full disk, SQLite has rolled back already
             db.execute("ROLLBACK")
         raise
-
-
-def _is_ready(file: Path) -> bool:
-    """Whether there is a database that no other process is only creating."""
-    if not file.is_file():
-        return False
-    with closing(sqlite3.connect(file, timeout=60)) as db:
-        [(version,)] = db.execute("PRAGMA user_version")
-    return bool(version)
 
 
 def _locked(folder: Path, *, wait: bool) -> BaseFileLock:

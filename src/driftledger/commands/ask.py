@@ -1,6 +1,6 @@
 """What a user asks of the ledger: which scores a version is behind, and whether everything behind a run still holds."""
 
-import math
+import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,17 +12,15 @@ from driftledger.components.checkpoints import forget_sha256
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
-from driftledger.ledger.answers import as_answer, as_tree, data_of, inert_json, offers_table, touched_table
-from driftledger.ledger.audit import find_run, meant, resolve_target
+from driftledger.ledger.answers import as_answer, as_yaml, data_of, offers_table, touched_table
+from driftledger.ledger.audit import Sources, find_run, meant, resolve_target
 from driftledger.ledger.audit import touched as find_touched
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Folder, read_all_evidence
 from driftledger.ledger.lock import LOCK, locked_now, read_lock
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import why_unread
-from driftledger.ledger.objects.reach import HERE, Reach
 from driftledger.ledger.published import FOLDER, check_published
-from driftledger.notebook import sources
 from driftledger.project.project import Project
 
 if TYPE_CHECKING:
@@ -41,32 +39,34 @@ _HASHES = "files"
 _UNSIGNED = "nothing here shows who published the files, and when: docs/trust.md says how to sign"
 
 
-def audit(project: Project, reach: Reach, target: str, rev: str | None, *, full: bool, as_json: bool) -> RenderableType:
+def audit(project: Project, target: str, *, full: bool, as_json: bool) -> RenderableType:
     """Show where a run, a score, an image or a number comes from; or what a value or a name could mean.
 
     Raises:
         LedgerError: nothing has that name.
     """
-    known = sources(project, reach, rev)
+    known = Sources(project)
     try:
         found = resolve_target(known, target)
     except LedgerError:
         if as_json or not (offers := meant(known, target)):
             raise
         return offers_table(target, list(offers))
-    return inert_json(data_of(found)) if as_json else as_tree(found) if full else as_answer(found)
+    return json.dumps(data_of(found), indent=2) if as_json else as_yaml(found) if full else as_answer(found)
 
 
-def touched(project: Project, reach: Reach, asked: Mapping[str, str | None], *, as_json: bool) -> RenderableType:
+def touched(project: Project, asked: Mapping[str, str | None], *, as_json: bool) -> RenderableType:
     """Show every score that a version of a component or a dataset is behind, here and in Git's history."""
-    known = sources(project, reach)
+    known = Sources(project)
     rows = find_touched(known, asked)
     if known.git is None:
         notes = [f"Git was not read: {why_unread(project.root)}"]
     else:
         shallow = "; the clone is shallow, and older commits are not in it" if known.git.is_shallow else ""
         notes = [f"from Git: {len(known.git.commits())} commits were read{shallow}"]
-    return inert_json({"scores": rows, "said": notes}) if as_json else Group(touched_table(rows), lines(notes))
+    if as_json:
+        return json.dumps({"scores": rows, "said": notes}, indent=2)
+    return Group(touched_table(rows), lines(notes))
 
 
 class Verified(NamedTuple):
@@ -104,20 +104,15 @@ class Verified(NamedTuple):
         more = len(result.skipped) - _SHOWN
         shown += [f"not checked: {more} more; --json has them all"] * (more > 0)
         ending = line(f"{what}: {end}", GOOD if result.holds else BAD)
-        return Group(*self._head(), checks, "", lines(shown), ending, lines([_UNSIGNED]))
+        return Group(lines(self._head()), checks, "", lines(shown), ending, lines([_UNSIGNED]))
 
-    def _head(self) -> list[RenderableType]:
-        """Show by which lot calls were drawn, and what that can prove."""
+    def _head(self) -> list[str]:
+        """Say by which lot calls were drawn, and how many of each kind."""
         if self.again is None:
             return []
         head = [f"calls are drawn by lot, with seed {self.again.seed}; --seed draws the same ones again"]
         head += [f"cannot be made again: {why}" for why in self.again.never]
-        forged = "a forgery of 10% or more of them is found with probability"
-        kinds = table("made again", "calls", "of", forged, numbers=("calls", "of", forged))
-        for kind in self.again.kinds:
-            probability = f"{math.floor(100 * kind.found_with) / 100:.2f}"
-            kinds.add_row(*map(line, (kind.name, f"{kind.compared:,}", f"{kind.calls:,}", probability)))
-        return [lines(head), "", kinds, ""]
+        return head + [f"{kind.name}: {kind.compared:,} of {kind.calls:,} made again" for kind in self.again.kinds]
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -131,9 +126,7 @@ class Verified(NamedTuple):
         }
 
 
-def verify(
-    project: Project, run: str | None, reach: Reach = HERE, *, regenerated: int = 0, seed: int | None = None
-) -> Verified:
+def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int | None = None) -> Verified:
     """Check every byte, link and number behind a run, or behind all that are selected.
 
     Args:
@@ -146,9 +139,9 @@ def verify(
     from driftledger.ledger.verify.recompute import recompute
 
     forget_sha256()
-    if not reach.trust:  # else the checkout names repositories that are asked with the reader's token
+    if not project.own_code:  # else the checkout names repositories that are asked with the reader's token
         os.environ["HF_HUB_OFFLINE"] = "1"
-    contents = Contents(project.root, reach)
+    contents = Contents(project.root, trust=project.own_code)
     chosen = [each for each in project.combinations if run in (None, str(each), "/".join(each))]
     try:
         evidence = None
@@ -157,10 +150,10 @@ def verify(
         elif chosen:
             with suppress(DriftledgerError):  # Git's history may still have the run
                 evidence = read_all_evidence(project.root, project.selected, chosen)
-        evidence = evidence or [find_run(sources(project, reach), str(run))]
+        evidence = evidence or [find_run(Sources(project), str(run))]
     except DriftledgerError as error:  # the damaged file may be the one that says what is behind the run
         return _damaged(project, chosen, contents, error)
-    components = Components(project, trust=reach.trust)
+    components = Components(project)
     lineages = [lineage for each in evidence for lineage in each.lineages]
     checks = {
         _HASHES: check_hashes(evidence, contents),

@@ -8,7 +8,7 @@ part of the calls, into a store of its own, for ``driftledger merge``.
 
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,19 +18,17 @@ from typing import Any, TypeVar
 from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
-from driftledger.benchmarks.records import CARD, CollectedCard
-from driftledger.benchmarks.registry import benchmark_names, runner
-from driftledger.benchmarks.runner import Collecting, write_collected
-from driftledger.collect.call import NotStoredError, Planned
-from driftledger.collect.observations import write_observations
+from driftledger.benchmarks.collecting import Collecting, write_collected
+from driftledger.benchmarks.records import CARD
+from driftledger.benchmarks.registry import benchmark_names
+from driftledger.collect.call import Context, NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector
 from driftledger.collect.shards import Shard, block_of, part_of, stores_in
-from driftledger.collect.store import DATABASE, CallStore, Merged
-from driftledger.components.base import Component
+from driftledger.collect.store import CallStore, Merged
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
-from driftledger.core.files import INPUTS, files_digest, is_made, keep_only, made_from, make, read_json
+from driftledger.core.files import INPUTS, files_digest, is_made, keep_only, made_from, make
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line
 from driftledger.project.asking import ask, collector_of, refuse_failures
@@ -65,12 +63,6 @@ class Task:
         return self.project.root / self.stage.at(self.keys)
 
     @property
-    def before(self) -> Sequence[Stage]:
-        """The stages that it goes on from."""
-        collects = self.spec.collects
-        return (self.spec.data, *collects[: collects.index(self.stage)])
-
-    @property
     def asks(self) -> set[tuple[str, str]]:
         """Role and name of each component that is asked."""
         names = {(key, self.keys[key]) for key in ("model", "generator") if key in self.keys}
@@ -82,20 +74,18 @@ class Task:
         Raises:
             StoreError: the data are not built, or ``resolve`` has not run since this was selected.
         """
-        return inputs_of(self.project, "collect", self.stage, self.keys, self.before)
+        return inputs_of(self.project, "collect", self.stage, self.keys, (self.spec.data,))
 
     def is_made(self) -> bool:
-        """Whether its records were made from what shapes them now, without a look into files; False where an earlier
-        folder is missing."""
+        """Whether its records were made from what shapes them now, without a look into files; False without data."""
         try:
             return is_made(self.folder, self.inputs(), look_into_files=False)
         except StoreError:
             return False
 
-    def collecting(self, earlier: Mapping[str, Any] | None = None) -> Collecting[Any]:
-        """What it asks; ``earlier`` as of :meth:`~driftledger.benchmarks.runner.Runner.collecting`."""
-        given = self.project.stage_inputs(self.spec, self.keys)
-        return runner(self.spec.name).collecting(given, self.stage.name, earlier)
+    def collecting(self) -> Collecting:
+        """What it asks."""
+        return self.spec.collecting(self.project.stage_inputs(self.spec, self.keys))
 
 
 def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list[Task]:
@@ -105,15 +95,15 @@ def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list
         chosen: benchmarks by name; all if it is empty.
     """
     settings = project.settings
-    first, later = list[Task](), list[Task]()
-    for spec in settings.benchmarks:
-        if not chosen or spec.name in chosen:
-            for stage in spec.collects:
-                tasks = [Task(project, spec, stage, keys) for keys in settings.keys_of(spec, stage, model)]
-                (first if stage is spec.collects[0] else later).extend(tasks)
+    tasks = [
+        Task(project, spec, stage, keys)
+        for spec in settings.benchmarks
+        if not chosen or spec.name in chosen
+        for stage in spec.collects
+        for keys in settings.keys_of(spec, stage, model)
+    ]
     order = {name: place for place, name in enumerate(settings.run.generators)}
-    first.sort(key=lambda task: order.get(task.keys.get("generator", ""), len(order)))
-    return first + later
+    return sorted(tasks, key=lambda task: (order.get(task.keys.get("generator", ""), len(order)), task.stage.judged))
 
 
 def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection[str] = ()) -> None:
@@ -130,18 +120,50 @@ def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection
     """
     models = _chosen(project, models, benchmarks)
     tasks = {model: tasks_of(project, model, benchmarks) for model in models}
+    left, lock = [task for some in tasks.values() for task in some], Lock()
+
+    def work(some: Sequence[str]) -> None:
+        for task in (task for model in some for task in tasks[model]):
+            _make(task, store, collector, lock)
+            with lock:
+                left.remove(task)
+                for role, name in task.asks - {each for other in left for each in other.asks}:
+                    component = project.components.get((f"{role}s", name))
+                    if component is not None:  # else nothing was asked of it, and it may not be on this machine
+                        component.release()
+                        collector.release(component)
+
     with project.store() as store, collector_of(project.settings, store) as collector:
-        work = _Work(project, store, collector, tasks)
-        remote = [model for model in models if work.is_remote(model)]
+        remote = [model for model in models if isinstance(project.settings.model(model), RemoteComponent)]
         local = [model for model in models if model not in remote]
-        collector.side_by_side([partial(work.do, [model]) for model in remote] + [partial(work.do, local)])
+        collector.side_by_side([*(partial(work, [model]) for model in remote), partial(work, local)])
         for model in () if benchmarks else models:
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)
             keep_only(top, [task.folder for task in tasks[model]])
-        seen = store.observations()
-        if any(each.other for each in seen.values()):
-            write_observations(project.paths.observations, seen)
+
+
+def _make(task: Task, store: CallStore, collector: Collector, lock: Lock) -> None:
+    """Make a folder of records, unless it is made.
+
+    Args:
+        lock: held while calls are planned, so that no component is made twice.
+    """
+    failed = list[str]()
+
+    def write() -> None:
+        with lock:
+            pay_back(task, store)
+            collecting = task.collecting()
+        collected = ask(collecting, store, collector)
+        failures = task.spec.failures(collected)
+        refuse_failures(failures, task.spec.name, task.project.settings.section(task.spec.name).min_coverage)
+        failed.extend(failures.failed)
+        write_collected(task.folder, collecting, collected)
+
+    make(task.folder, task.inputs(), write)
+    if failed:  # a folder without its mark is made again by the next run, which tries the failed calls again
+        (task.folder / INPUTS).unlink()
 
 
 def _chosen(project: Project, models: Sequence[str], benchmarks: Collection[str]) -> Sequence[str]:
@@ -154,83 +176,22 @@ def _chosen(project: Project, models: Sequence[str], benchmarks: Collection[str]
     return models or selected
 
 
-class _Work:
-    """Makes the records of several models, in several threads at once.
-
-    Models behind services are asked side by side, local ones one after another.
-    """
-
-    def __init__(
-        self, project: Project, store: CallStore, collector: Collector, tasks: Mapping[str, Sequence[Task]]
-    ) -> None:
-        self._project, self._store, self._collector = project, store, collector
-        self._left = {model: list(some) for model, some in tasks.items()}
-        self._lock = Lock()
-        """Held while a folder's calls are planned and while components are released: none is made twice."""
-
-    def do(self, models: Sequence[str]) -> None:
-        """Make the records of models, one after another."""
-        for model in models:
-            for task in list(self._left[model]):
-                self._make(task)
-                self._finish(model, task)
-
-    def _make(self, task: Task) -> None:
-        failed = list[str]()
-
-        def write() -> None:
-            with self._lock:
-                pay_back(task, self._store)
-                collecting = task.collecting()
-            collected = ask(collecting, self._store, self._collector)
-            failures = collecting.failures(collected)
-            refuse_failures(failures, task.spec.name, self._project.settings.section(task.spec.name).min_coverage)
-            failed.extend(failures.failed)
-            write_collected(task.folder, collecting, collected)
-
-        make(task.folder, task.inputs(), write)
-        if failed:  # a folder without its mark is made again by the next run, which tries the failed calls again
-            (task.folder / INPUTS).unlink()
-
-    def _finish(self, model: str, done: Task) -> None:
-        """Release components that neither this model nor those asked at the same time need any more."""
-        with self._lock:
-            self._left[model].remove(done)
-            others = (
-                task for name, some in self._left.items() for task in some if name == model or self.is_remote(name)
-            )
-            for role, name in done.asks - {each for task in others for each in task.asks}:
-                component = self._project.components.get((f"{role}s", name))
-                if component is not None:  # else nothing was asked of it, and it may not be on this machine
-                    component.release()
-                    self._collector.release(component)
-
-    def is_remote(self, model: str) -> bool:
-        return isinstance(self._project.settings.model(model), RemoteComponent)  # which may not be on this machine
-
-
 def pay_back(task: Task, store: CallStore) -> None:
     """Put the calls that an earlier folder of records tells of into the store, unless they are there.
 
-    A folder that was changed since it was made pays nothing back: what it tells may be forged.
+    A folder that was changed since it was made pays nothing back: what it tells may be forged. Neither does one of
+    another version of driftledger.
     """
-    project, folder = task.project, task.folder
+    folder = task.folder
     made = made_from(folder)  # a folder with failed calls has no mark
-    if not (folder / CARD).is_file() or (made is not None and made.files != files_digest(folder)):
-        return
-    paths = {stage.name: stage.at(task.keys) for stage in (*task.before, task.stage)}
-    card = read_json(folder / CARD, CollectedCard)
-    components: list[Component] = [getattr(project, role)(name) for role, name in task.asks]
-    for role, named in card.components.items():
-        if role not in ("model", "generator", "judge") and named.name in project.settings.named("models"):
-            components.append(project.model(named.name))
-    by_fingerprint = {each.fingerprint: each for each in components}
-    for caller in runner(task.spec.name).callers(paths, lambda stage: project.root / paths[stage]):
-        component = by_fingerprint.get(caller.card.fingerprint)
-        if component is not None and caller.folder == paths[task.stage.name] and caller.needs is None:
-            calls = caller.calls(component)
-            recorded = ((each.call(), each.result) for each in calls if each.result is not None)
-            store.restore((call.key, call.context, result) for call, result in recorded)
+    if (folder / CARD).is_file() and (made is None or made.files == files_digest(folder)):
+        with suppress(StoreError):
+            records = task.stage.records(folder)
+            store.restore(
+                (each.key, Context(task.keys[task.spec.data.keys[0]], record.unit, record.step), each.result(folder))
+                for record in records
+                for each in record.results
+            )
 
 
 def plan(project: Project) -> dict[str, PlannedCalls]:
@@ -243,19 +204,16 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
     with project.store(writes=False) as store:
         plan = Plan(store)
         for model in run.models:
-            done: dict[tuple[str, ...], dict[str, Any]] = {}
             for task in tasks_of(project, model):
-                _count(task, plan, done.setdefault((task.spec.name, *task.keys.values()), {}))
-        counted = dict[str, PlannedCalls]()
-        for name in settings.named("models"):
-            calls = plan.of(project.model(name))
-            asked = calls.stored or calls.to_make  # others are only named, as the model to compare with
-            if name in run.models or (name != run.judge and asked):
-                counted[f"models.{name}"] = calls
+                _count(task, plan)
+        models = {name: plan.of(project.model(name)) for name in settings.named("models")}
+        counted = {
+            f"models.{name}": calls
+            for name, calls in models.items()  # some are only named, as the model to compare with
+            if name in run.models or (name != run.judge and (calls.stored or calls.to_make))
+        }
         counted |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
-        return counted | (
-            {f"judge {settings.judge}": plan.of(project.model(settings.judge))} if settings.needs_judge else {}
-        )
+        return counted | ({f"judge {run.judge}": models[settings.judge]} if settings.needs_judge else {})
 
 
 def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -272,101 +230,62 @@ def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
     return planned
 
 
-def _count(task: Task, plan: Plan, done: dict[str, Any]) -> None:
-    """Count the calls of a folder; what follows calls that are still to be made is counted at most.
-
-    Args:
-        done: stage → what came of it, of the same keys; a stage that is missing is not complete.
-    """
+def _count(task: Task, plan: Plan) -> None:
+    """Count the calls of a folder; what follows calls that are still to be made is counted at most."""
     has_data = (task.project.root / task.spec.data.at(task.keys)).is_dir()
-    is_current = has_data and task.is_made()
-    complete = all(stage.name in done for stage in task.before[1:])
-    collecting = task.collecting(None if is_current else done if complete else {})
-    if is_current:
-        if (recorded := plan.recorded(collecting.run)) is not None:
-            done[task.stage.name] = recorded
+    collecting = task.collecting()
+    if has_data and task.is_made():
+        plan.recorded(collecting.run)
         return
     try:
-        if not complete:
-            raise NotStoredError(collecting.uncounted())
-        done[task.stage.name] = collecting.run(plan.run)
+        collecting.run(plan.run)
     except NotStoredError as error:
         for each in error.rest:
             plan.add(*each)
 
 
 def collect_shard(
-    project: Project,
-    shard: str | None,
-    into: Path | None,
-    benchmarks: Collection[str] = (),
-    models: Sequence[str] = (),
+    project: Project, shard: str, into: Path, benchmarks: Collection[str] = (), models: Sequence[str] = ()
 ) -> str:
-    """Make a shard's part of the calls that are not stored yet, and say what to do next.
+    """Make a shard's part of the calls that the project's store lacks, and say what to do next.
 
-    They go into a store below ``into``; no other file is written, and encoders are not asked. Calls are looked up in
-    the project's store and in those of the other shards. A stage that needs calls which other shards make is left out.
+    They go into a store below ``into``; no other file is written, and encoders are not asked. A stage that needs calls
+    which other shards make is left out.
 
     Args:
         shard: ``i/n``, counted from 0.
         benchmarks, models: as of :func:`collect`.
 
     Raises:
-        ConfigError: only one of ``shard`` and ``into`` is named, there is no such benchmark, or the model is not
-            selected.
+        ConfigError: it is not a shard, there is no such benchmark, or the model is not selected.
         StoreError: the data are not built yet, a component has changed since it was resolved, or the store cannot be
             written.
     """
-    if shard is None or into is None:
-        raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
     part = Shard.parse(shard)
     tasks = [task for model in _chosen(project, models, benchmarks) for task in tasks_of(project, model, benchmarks)]
-    block = block_of(component for task in tasks for component in task.collecting({}).components)
-    folder, waiting = part.store(into), False
-    with ExitStack() as stack:
-        elsewhere = [project.state, *(each for each in stores_in(into) if each != folder)]
-        others = [
-            stack.enter_context(CallStore(each, writes=False)) for each in elsewhere if (each / DATABASE).is_file()
-        ]
-        store = stack.enter_context(CallStore(folder, wait=project.waits, others=others))
+    block = block_of(component for task in tasks for component in task.collecting().asked)
+    folder, left_out = part.store(into), 0
+    with (
+        project.store(writes=False) as known,
+        CallStore(folder, wait=project.waits, behind=known) as store,
+        collector_of(project.settings, store, shards=part.of) as collector,
+    ):
         before = store.count()
-        collector = stack.enter_context(collector_of(project.settings, store, shards=part.of))
-        done: dict[tuple[str, ...], dict[str, Any]] = {}
         for number, task in enumerate(tasks):
-            earlier = done.setdefault((task.spec.name, *task.keys.values()), {})
             if not task.is_made():
                 try:
-                    folders = {stage.name: project.root / stage.at(task.keys) for stage in task.before[1:]}
-                    if any(name not in earlier and not each.is_dir() for name, each in folders.items()):
-                        raise NotStoredError
-                    collecting = task.collecting(earlier or None)
-                    if collecting.calls:
-                        earlier[task.stage.name] = _ask_part(part, block, store, collector, collecting)
+                    asked = task.collecting()
+                    with Progress(f"{asked.title} · {part}", total=asked.calls // part.of) as progress:
+                        asked.run(lambda planned, bar=progress: part_of(planned, part, block, collector, bar))
                 except NotStoredError:
-                    waiting = True
+                    left_out += 1
             for role, name in task.asks - {each for later in tasks[number + 1 :] for each in later.asks}:
                 collector.release(getattr(project, role)(name))
         new = store.count() - before
     made = f"{new} calls were made, and are in {folder}" if new else "there was nothing to make"
+    rest = f"; {left_out} stages need what other shards make" if left_out else ""
     merging = f"'driftledger merge {shlex.quote(str(into))}'"
-    if waiting:
-        return (
-            f"shard {part}: {made}; some stages need what other shards make: when all have ended, start them again "
-            f"with the same --into, where each looks into all stores, or go on where the call store is, after {merging}"
-        )
-    return f"shard {part}: {made}; all is there: {merging} brings it into the call store, and 'dvc repro' goes on"
-
-
-def _ask_part(shard: Shard, block: int, store: CallStore, collector: Collector, collecting: Collecting[R]) -> R:
-    def made(planned: Sequence[Planned[R]], positions: Sequence[int]) -> list[R]:
-        own = set(positions)
-        progress.skip(sum(len(each.calls) for position, each in enumerate(planned) if position not in own))
-        most_calls = max((len(each.calls) for each in planned), default=0)
-        steps = (planned[position].steps() for position in positions)
-        return collector.run(steps, progress, most_calls, positions=positions)
-
-    with Progress(f"{collecting.title} · {shard}", total=collecting.calls) as progress:
-        return collecting.run(lambda planned: part_of(planned, shard, block, store, made))
+    return f"shard {part}: {made}{rest}; when all shards have ended, {merging} and 'driftledger run' go on"
 
 
 def merge(project: Project, paths: Sequence[Path]) -> str:
@@ -383,17 +302,16 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
                 "'driftledger collect' as --into"
             )
         folders |= dict.fromkeys(stores)
-    total = Merged()
+    merged = list[Merged]()
     with project.store() as store, Progress("merge", total=len(folders), unit="store") as progress:
         for folder in folders:
             with CallStore(folder, writes=False) as other:
-                total = total.plus(store.merge(other))
+                merged.append(store.merge(other))
             progress.update()
-        write_observations(project.paths.observations, store.observations())
-    parts = [
-        f"{total.new} calls are new",
-        *([f"{total.same} were made twice, with the same answer"] if total.same else []),
-        *([f"{total.other} were made twice with different answers: the first stays"] if total.other else []),
-        *([f"{total.damaged} are left out, because their image is damaged"] if total.damaged else []),
-    ]
+    total = Merged(*map(sum, zip(*merged, strict=True)))
+    more = {
+        "made twice with different answers: the first stays": total.other,
+        "left out, because their image is damaged": total.damaged,
+    }
+    parts = [f"{total.new} calls are new", *(f"{count} were {what}" for what, count in more.items() if count)]
     return f"{'1 store' if len(folders) == 1 else f'{len(folders)} stores'} merged: {', '.join(parts)}"

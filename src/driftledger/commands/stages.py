@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
-from driftledger.benchmarks.registry import question_rules, runner
+from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, CoverageError, DriftledgerError, StoreError
 from driftledger.core.files import keep_only, make, write_json
@@ -88,7 +88,7 @@ def score(project: Project, model: str) -> None:
             folders.append(folder)
 
             def write(spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder) -> None:
-                write_score(folder, spec, runner(spec.name).score(project.to_score(spec, keys)))
+                write_score(folder, spec, spec.score(project.to_score(spec, keys)))
 
             try:
                 make(folder, inputs_of(project, "score", spec.scores, keys, (spec.data, *spec.collects)), write)

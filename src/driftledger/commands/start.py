@@ -17,7 +17,6 @@ from string import Template
 import pygit2
 from rich.table import Table
 
-from driftledger.benchmarks.descriptions import Description
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import write_bytes, write_text
@@ -45,7 +44,7 @@ KINDS: Mapping[str, str] = {
     "generator": "run.generators",
     "encoder": "run.encoders",
     "dataset": "run.datasets and in the list of each benchmark that goes over it",
-    "question_set": "run.question_sets and in run.{protocol}",
+    "question_set": "run.question_sets and in run.mme",
 }
 """What ``new`` can write, and where ``params.yaml`` selects an entry of it."""
 
@@ -71,7 +70,7 @@ def init(folder: Path, *, images: Path | None = None, preset: str | None = None,
             )
         return [f"{place} is a project already; 'driftledger upgrade' brings its files up to date", *_next(root)]
     top = next((each for each in (root, *root.parents) if os.path.lexists(each / ".git")), None)
-    path, is_kept, told = ("", False, "") if images is None else _images(root, top or root, images)
+    path, is_kept = ("", False) if images is None else _images(root, top or root, images)
     selected = {} if images is None else {name_of(Path(path).name): path}
     texts = generated() | {PARAMS: first_params(root, preset or "start", selected)}
     others = [name for name, text in texts.items() if name != PARAMS and _is_others(root / name, text)]
@@ -91,8 +90,9 @@ def init(folder: Path, *, images: Path | None = None, preset: str | None = None,
         _run(sys.executable, "-m", "dvc", "add", "--", path, cwd=root)
     for name, text in texts.items():
         _write(root / name, text)
+    keeper = f"DVC keeps {path} now; commit {path}.dvc" if is_kept else f"{path}, where it is"
     sentences = [f"{place} is a project now", *([] if top else ["with a Git repository of its own"])]
-    return [*sentences, *(f"the dataset {name}: {told}" for name in selected), *_next(root)]
+    return [*sentences, *(f"the dataset {name}: {keeper}" for name in selected), *_next(root)]
 
 
 def generated() -> dict[str, str]:
@@ -133,8 +133,8 @@ def _with_our_rules(root: Path) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text != _text(root / name)}
 
 
-def _images(root: Path, top: Path, given: Path) -> tuple[str, bool, str]:
-    """Return the path of images as settings have it, whether DVC is to keep them, and who keeps them in words.
+def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
+    """Return the path of images as settings have it, and whether DVC is to keep them: Git does not, nor DVC already.
 
     Raises:
         ConfigError: it is not a folder, holds the project, or has a name that settings cannot hold.
@@ -150,13 +150,10 @@ def _images(root: Path, top: Path, given: Path) -> tuple[str, bool, str]:
     if not is_relative_path(path.replace("../", "").lstrip("/")):
         raise ConfigError(f"--images: {shown} has characters in its name that settings cannot hold; rename it")
     if not place.is_relative_to(root):
-        return path, False, f"{path} lies outside the project, and DVC does not keep it"
-    start = f"{place.relative_to(top).as_posix()}/"
-    if os.path.lexists(top / ".git") and any(entry.path.startswith(start) for entry in _git(top).index):
-        return path, False, f"Git keeps {path}"
-    if any(Path(f"{each}.dvc").is_file() for each in (place, *place.parents)):
-        return path, False, f"DVC keeps {path} already"
-    return path, True, f"DVC keeps {path} now; commit {path}.dvc"
+        return path, False
+    start, has_git = f"{place.relative_to(top).as_posix()}/", os.path.lexists(top / ".git")
+    in_git = has_git and any(entry.path.startswith(start) for entry in _git(top).index)
+    return path, not (in_git or any(Path(f"{each}.dvc").is_file() for each in (place, *place.parents)))
 
 
 def upgrade(project: Project, *, check: bool = False) -> list[str]:
@@ -214,14 +211,11 @@ def models_table(project: Project, section: str) -> Table:
     selected = project.settings.named(section) if has_project else ()
     shown = table("name", "provider", "settings", "")
     for name, entry in entries.items():
-        if isinstance(entry, Description):
-            provider, settings = "", {"prompt": entry.prompt}
-        else:
-            provider, settings = entry.provider, entry.settings()
-        first = [settings[key] for key in ("model", "path", "prompt") if isinstance(settings.get(key), str)]
-        prices = settings.get("prices")
-        words = [*first, *([f"prices {canonical_json(prices)}"] if prices else [])]
-        shown.add_row(*map(line, (name, provider, ", ".join(words), "selected" if name in selected else "")))
+        fields = entry.model_dump(mode="json")
+        words = [fields[key] for key in ("model", "path", "prompt") if isinstance(fields.get(key), str)]
+        words += [f"prices {canonical_json(fields['prices'])}"] if fields.get("prices") else []
+        mark = "selected" if name in selected else ""
+        shown.add_row(*map(line, (name, fields.get("provider", ""), ", ".join(words), mark)))
     return shown
 
 
@@ -268,8 +262,6 @@ def new(folder: Path, kind: str, name: str, *, package: bool = False) -> list[st
         file.parent.mkdir(parents=True, exist_ok=True)
         write_text(file, Template(text).substitute(words))
     written = [str(file.relative_to(folder)) for file in templates]
-    asked_by = re.search(r'^    protocol: Literal\["(\w+)"\]$', own, re.MULTILINE)
-    protocol = asked_by[1] if asked_by else ""
     provider = name if package else f"{name}:{words['Class']}"
     return [
         f"written: {', '.join(written)}",
@@ -280,9 +272,9 @@ def new(folder: Path, kind: str, name: str, *, package: bool = False) -> list[st
         f"{kind}s:",
         f"  {name}:",
         f"    provider: {provider}",
-        *([f"    protocol: {protocol}"] if protocol else []),
+        *(["    protocol: mme"] if kind == "question_set" else []),
         "",
-        f"and its name in {KINDS[kind].format(protocol=protocol)}",
+        f"and its name in {KINDS[kind]}",
     ]
 
 

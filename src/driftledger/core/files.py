@@ -9,7 +9,6 @@ import shutil
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from threading import get_ident
@@ -18,7 +17,7 @@ from typing import IO, Any, ClassVar, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from driftledger.core.canonical import canonical_json, pretty_json, sha256_bytes, sha256_file, sha256_of
+from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import StoreError
 from driftledger.core.strict import explain
 
@@ -30,13 +29,10 @@ LARGEST_JSON = 2**24
 """Bytes of one JSON value: a line of records, a score. The longest are answers, of some 100 kB."""
 LARGEST_YAML = 2**22
 """Bytes of settings or of a lock. DVC itself takes half a minute a stage over a lock of this size."""
-LARGEST_IMAGE = 2**26
-"""Bytes of an image file that a service sends."""
 DEEPEST = 64
-"""Levels of JSON or YAML. Ours have eight; parsers give up, or crash, at some thousand."""
+"""Levels of YAML. Ours has eight; parsers give up, or crash, at some thousand."""
 MOST_VALUES = 2**20
 """Values in a YAML file, each counted as often as aliases repeat it."""
-TOO_DEEP = f"it is nested deeper than {DEEPEST} levels"
 
 INPUTS = "inputs.json"
 """In a folder that a stage makes: from what, and which files it then had."""
@@ -56,12 +52,6 @@ class Record(BaseModel):
 
 
 R = TypeVar("R", bound=Record)
-
-OF_VERSION_1 = (
-    "was written by driftledger 0.1, whose files this version does not read: run 'dvc repro' to make it again, or "
-    "'git checkout v0.1.0' (52463fe) for the version that reads it"
-)
-"""The sentence for every file of schema 1."""
 
 
 def write_json(path: Path, value: Record | dict[str, Any]) -> None:
@@ -169,10 +159,7 @@ def parse_json(data: bytes, kind: type[R], where: str) -> R:
     """Read a record from bytes, which errors call ``where``; errors as in :func:`read_json`."""
     unfit = f"{where} is not a {kind.__name__} of schema {kind.SCHEMA}"
     try:
-        value = load_json(data)
-        if isinstance(value, dict) and value.get("schema") == 1 and kind.SCHEMA > 1:
-            raise StoreError(f"{where} {OF_VERSION_1}")
-        return kind.model_validate(value)
+        return kind.model_validate(load_json(data))
     except ValidationError as error:
         raise StoreError(explain(error, unfit)) from None
     except ValueError as error:
@@ -191,23 +178,14 @@ def load_json(data: bytes, most: int = LARGEST_JSON) -> Any:
     """Read JSON of at most ``most`` bytes.
 
     Raises:
-        ValueError: it is larger, deeper than :data:`DEEPEST`, not UTF-8, not JSON, or holds an infinity or NaN.
+        ValueError: it is larger, too deep for the parser, not UTF-8, not JSON, or holds an infinity or NaN.
     """
     if len(data) > most:
         raise ValueError(f"it has {len(data):,} bytes, and up to {most:,} are read")
     try:
-        value = _JSON.decode(data.decode())
+        return json.loads(data.decode(), parse_float=_finite, parse_constant=_finite)
     except RecursionError:
-        raise ValueError(TOO_DEEP) from None
-    if data.count(b"[") + data.count(b"{") <= DEEPEST:
-        return value
-    level = [value]
-    for _ in range(DEEPEST + 1):
-        inside = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
-        if not inside:
-            return value
-        level = [each for some in inside for each in some]
-    raise ValueError(TOO_DEEP)
+        raise ValueError("it is nested too deep") from None
 
 
 def _finite(text: str) -> float:
@@ -217,24 +195,16 @@ def _finite(text: str) -> float:
     return value
 
 
-_JSON = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # in C where it can be
+    """Reads YAML in which no mapping has a key twice."""
 
-
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where it can be: a lock has thousands of lines
-
-
-@dataclass
-class _Opened:
-    """A list or a mapping of YAML that is being read."""
-
-    anchor: str | None
-    before: int
-    """Values before it."""
-    keys: dict[str, int] | None
-    """Of a mapping: each key's line."""
-    flow: bool
-    """Whether it is in braces or brackets."""
-    awaits_key: bool = True
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
+        lines = dict[str, int]()
+        for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if isinstance(key, yaml.ScalarNode) and key.value != "<<" and lines.setdefault(key.value, line) != line:
+                raise _refused(f"{key.value!r:.80} stands twice, in lines {lines[key.value]} and {line}")
+        return super().construct_mapping(node, deep)
 
 
 def load_yaml(text: str | bytes, *, for_dvc: bool = False) -> Any:
@@ -250,36 +220,26 @@ def load_yaml(text: str | bytes, *, for_dvc: bool = False) -> Any:
     if len(text) > LARGEST_YAML:
         raise _refused(f"it has {len(text):,} characters, and up to {LARGEST_YAML:,} are read")
     # Before anything is built: an alias is a few bytes and repeats all that its anchor holds, other aliases included.
-    sizes, opened, values = dict[str, int](), list[_Opened](), 0
-    for event in yaml.parse(text, _LOADER):
+    sizes, opened, values = dict[str, int](), list[tuple[yaml.CollectionStartEvent, int]](), 0
+    for event in yaml.parse(text, _Loader):
         if isinstance(event, yaml.CollectionEndEvent):
-            ended = opened.pop()
-            sizes |= {} if ended.anchor is None else {ended.anchor: values - ended.before}
-        if not isinstance(event, yaml.NodeEvent):
-            continue
-        if opened and (keys := opened[-1].keys) is not None:
-            if opened[-1].awaits_key and isinstance(event, yaml.ScalarEvent) and event.value != "<<":
-                line = event.start_mark.line + 1 if event.start_mark else 0
-                if keys.setdefault(event.value, line) != line:
-                    raise _refused(f"{event.value!r:.80} stands twice, in lines {keys[event.value]} and {line}")
-            opened[-1].awaits_key = not opened[-1].awaits_key
-        in_flow = for_dvc and bool(opened) and opened[-1].flow
-        if in_flow and isinstance(event, yaml.ScalarEvent) and not event.style and ":" in event.value:
-            line = event.start_mark.line + 1 if event.start_mark else 0
-            raise _refused(f"{event.value!r:.80} in line {line} has a colon inside braces; put it into quotes")
-        if isinstance(event, yaml.AliasEvent):
-            if any(each.anchor == event.anchor for each in opened):
-                raise _refused(f"the alias *{event.anchor:.80} stands in what it repeats", event)
-            values += sizes.get(str(event.anchor), 1)
+            start, before = opened.pop()
+            sizes[str(start.anchor)] = values - before
+        elif isinstance(event, yaml.AliasEvent):
+            values += sizes.get(str(event.anchor), MOST_VALUES)  # one inside of what it repeats has no end
+        elif isinstance(event, yaml.ScalarEvent):
+            sizes[str(event.anchor)] = 1
+            values += 1
+            if for_dvc and opened and opened[-1][0].flow_style and not event.style and ":" in event.value:
+                raise _refused(f"{event.value!r:.80} has a colon inside braces; put it into quotes", event)
         elif isinstance(event, yaml.CollectionStartEvent):
-            keys = {} if isinstance(event, yaml.MappingStartEvent) else None
-            opened.append(_Opened(event.anchor, values, keys, bool(event.flow_style)))
-        values += 1
+            opened.append((event, values))
+            values += 1
         if len(opened) > DEEPEST:
-            raise _refused(TOO_DEEP, event)
+            raise _refused(f"it is nested deeper than {DEEPEST} levels", event)
         if values > MOST_VALUES:
             raise _refused(f"it holds more than {MOST_VALUES:,} values, those that aliases repeat among them", event)
-    return yaml.load(text, _LOADER)
+    return yaml.load(text, _Loader)
 
 
 def _refused(what: str, event: Any = None) -> yaml.MarkedYAMLError:
@@ -330,19 +290,3 @@ def keep_only(top: Path, folders: Collection[Path]) -> None:
             keep_only(path, folders)
         elif path not in folders:
             _remove(path)
-
-
-@dataclass(frozen=True)
-class ByBytes:
-    """A file that equals every other of the same bytes: a key for ``lru_cache``."""
-
-    sha256: str
-    path: Path = field(compare=False)
-
-
-def by_bytes(path: Path) -> ByBytes:
-    """Name a file by what it holds now; errors as in :func:`read_bytes`."""
-    return ByBytes(sha256_bytes(read_bytes(path)), path)
-
-
-copy_file = shutil.copyfile  # removed at the end

@@ -21,7 +21,6 @@ from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.objects.reach import Reach
 from driftledger.ledger.published import read_published
 from driftledger.ledger.verify.recompute import recompute
 from driftledger.project.project import Project
@@ -74,7 +73,7 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
         raise LedgerError(f"there is no folder {out.parent} to write {out.name} into; make it first")
     if out.exists() and not (out.is_file() and is_bundle(out)):
         raise LedgerError(f"{out} is not a bundle; move it away, or name another file with -o")
-    contents = Contents(project.root, Reach(trust=True))
+    contents = Contents(project.root, trust=project.own_code)
     folders = list(dict.fromkeys(each for lineage in evidence.lineages for each in lineage.folders.values()))
     if absent := [each.path for each in folders if not contents.has(each)]:
         raise LedgerError(f"{first_few(absent)} is not here; run 'dvc pull' first")

@@ -5,14 +5,14 @@ correction over all metrics that are ranked, with the smallest difference that t
 where something moves the numbers that is not what is compared.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 from rich.console import Group, RenderableType
 
-from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule, base_role
+from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule
 from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
@@ -22,7 +22,7 @@ from driftledger.core.paths import Combination
 from driftledger.core.terminal import HEAD, line, lines, table
 from driftledger.core.text import changes, figure, shown_apart
 from driftledger.ledger.lineage import Evidence, Lineage
-from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.groups import holm
 from driftledger.metrics.intervals import DIGITS, fewest
@@ -105,7 +105,6 @@ class ScorePair:
 
     benchmark: str
     on: str
-    place: str
     a: str
     b: str
     differing: list[Differing]
@@ -121,8 +120,6 @@ class Comparison:
 
     a: str
     b: str
-    sides: tuple[str, str]
-    """What A and B are called where people read: by what differs."""
     about: list[str]
     noted: list[str]
     pairs: list[ScorePair]
@@ -134,18 +131,17 @@ class Comparison:
     """Whether every metric may be ranked."""
     reasons: list[str]
 
+    sides: tuple[str, str]
+    """What A and B are called where people read: by what differs."""
+
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         found = asdict(self)
         del found["sides"]
-        for pair in found["pairs"]:
-            del pair["place"]
         return found
 
 
-def compare(
-    a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = False, seen: Mapping[str, object] | None = None
-) -> Comparison:
+def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = False) -> Comparison:
     """Compare two runs, metric by metric, over the units that both have a value for.
 
     Intervals have the confidence of A's scores.
@@ -153,7 +149,6 @@ def compare(
     Args:
         contents: where the rows of A's and B's own versions are read from.
         anyway: rank unfair metrics too; the reasons are given all the same.
-        seen: fingerprint → what was observed of a component that was asked the same twice.
 
     Raises:
         LedgerError: A and B have no dataset or question set of a benchmark in common.
@@ -168,11 +163,20 @@ def compare(
         each.p_holm = corrected
     barred = [pair for pair in compared if not pair.comparable]
     sides, about = _sides(a, b)
-    names = [f"{each.name}, fingerprint {each.fingerprint[:12]}" for each in (a, b)]
-    noted, confidence = list(_noted(a, b, seen or {})), pairs[0][0].score.confidence
-    reasons = [f"{pair.benchmark} on {pair.on}: {reason}" for pair in barred for reason in pair.reasons]
-    more = (compared, only_a, only_b, confidence, anyway, not barred, reasons)
-    return Comparison(names[0], names[1], sides, about, noted, *more)
+    return Comparison(
+        a=f"{a.name}, fingerprint {a.fingerprint[:12]}",
+        b=f"{b.name}, fingerprint {b.fingerprint[:12]}",
+        about=about,
+        noted=list(_noted(a, b)),
+        pairs=compared,
+        only_a=only_a,
+        only_b=only_b,
+        confidence=pairs[0][0].score.confidence,
+        anyway=anyway,
+        comparable=not barred,
+        reasons=[f"{pair.benchmark} on {pair.on}: {reason}" for pair in barred for reason in pair.reasons],
+        sides=sides,
+    )
 
 
 def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
@@ -208,15 +212,14 @@ def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
     return (left, right) if left != right else ("A", "B"), about
 
 
-def _noted(a: Evidence, b: Evidence, seen: Mapping[str, object]) -> Iterator[str]:
+def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
     one, two = (f"{each.code.commit or 'none'}{' with changes' if each.code.dirty else ''}" for each in (a, b))
     if one != two:
         yield f"code commit: {one} and {two}"
     for side, evidence in (("A", a), ("B", b)):
         for role, card in evidence.components.items():
-            for note in (card.mark, seen.get(card.fingerprint)):
-                if note is not None:
-                    yield f"{side}'s {base_role(role).replace('_', ' ')} {card.name}: {note}"
+            if card.mark is not None:
+                yield f"{side}'s {role.replace('_', ' ')} {card.name}: {card.mark}"
 
 
 def differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> list[Differing]:
@@ -288,7 +291,7 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
     keys = compared_keys(a.spec, a.score, b.score)
     found = differing(a, b, keys)
     try:
-        rows, why_not = [read_rows(contents, each) for each in (a, b)], ""
+        rows, why_not = [_rows(contents, each) for each in (a, b)], ""
     except (LedgerError, StoreError) as error:
         rows, why_not = [], f"no rows available: {error}"
     metrics = []
@@ -304,14 +307,13 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         metrics.append(MetricComparison(metric=key, a=values[0], b=values[1], **more))
     unfair = [each for each in found if each.weight == "unfair" and each.concerns != ()]
     return ScorePair(
-        a.score.benchmark,
-        a.on,
-        a.place.partition("/")[2],
-        a.score_path,
-        b.score_path,
-        found,
-        list(_component_changes(a.score, b.score)),
-        metrics,
+        benchmark=a.score.benchmark,
+        on=a.on,
+        a=a.score_path,
+        b=b.score_path,
+        differing=found,
+        changed=list(_component_changes(a.score, b.score)),
+        metrics=metrics,
         comparable=not any(each.bars(key) for each in found for key in keys),
         reasons=[f"{each.reason} [{', '.join(each.concerns)}]" if each.concerns else each.reason for each in unfair],
     )
@@ -329,16 +331,11 @@ def compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
     return found
 
 
-def read_rows(contents: Contents, lineage: Lineage) -> list[Row]:
-    """Read the rows of this very version of a score, fetched from the remote where they are not here.
-
-    Raises:
-        LedgerError: they are not available any more.
-        StoreError: the file does not hold rows.
-    """
+def _rows(contents: Contents, lineage: Lineage) -> list[Row]:
+    """The rows of this very version of a score."""
     path = contents.within(lineage.folder, ROWS)
     if path is None:
-        raise LedgerError(f"{lineage.rows_path} of that version (md5 {lineage.folder.md5}) is not here or in a remote")
+        raise LedgerError(f"{lineage.rows_path} of that version (md5 {lineage.folder.md5}) is not here; {FETCH}")
     return parse_jsonl(path.read_bytes(), Row, lineage.rows_path)
 
 
@@ -380,15 +377,12 @@ def _measured(
 
 def as_table(comparison: Comparison) -> Group:
     """A sentence and a table per benchmark, with remarks and what is not ranked below it."""
-    (a, b), noted = comparison.sides, comparison.noted
-    both = {each[1:] for each in noted if {f"A{each[1:]}", f"B{each[1:]}"} <= {*noted}}
-    named = {"A's": f"{a}'s", "B's": f"{b}'s"}
-    notes = [f"both have {e[4:]}" if e[1:] in both else f"{named.get(e[:3], e[:3])}{e[3:]}" for e in noted]
+    a, b = comparison.sides
     about = "; ".join(comparison.about) or "the same components in both"
-    head = [f"{a}: {comparison.a}", f"{b}: {comparison.b}", f"compared: {about}"]
-    head += [f"to know: {each}" for each in dict.fromkeys(notes)]
+    head = [f"A, {a}: {comparison.a}", f"B, {b}: {comparison.b}", f"compared: {about}"]
+    head += [f"to know: {each}" for each in comparison.noted]
     foot = [f"shows at {POWER:.0%}: the difference that as many samples, as noisy as these, find so often"]
-    only = ((a, comparison.only_a), (b, comparison.only_b))
+    only = (("A", comparison.only_a), ("B", comparison.only_b))
     foot += [f"only {side} has: {'; '.join(each)}" for side, each in only if each]
     foot.append(_FAIR if comparison.comparable else _ANYWAY if comparison.anyway else _UNFAIR)
     blocks = [part for pair in comparison.pairs for part in (*_block(pair, comparison), "")]
@@ -407,9 +401,12 @@ def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
     shown, sentence = table("", a, b, better_by, shows, "N", numbers=[a, b, shows, "N"]), ""
     beneath = [f"differs: {each.what}, {each.a} and {each.b}" for each in pair.differing if each.weight == "noted"]
     beneath += [f"unfair: {each}" for each in pair.reasons] + [f"changed: {each}" for each in pair.changed]
-    for metric, each in _with_rows(pair):
+    for each in pair.metrics:
+        metric = benchmark(pair.benchmark).metric(each.metric)
+        assert metric is not None  # from whose table it was chosen
         title, (better, by) = metric.named(each.metric), _better(metric, each)
-        values = _values(metric, each.a, each.b, each.detectable, each.a_common, each.b_common)
+        numbers = (each.a, each.b, each.detectable, each.a_common, each.b_common)
+        values = ["–" if value is None else figure(value, metric.digits) for value in numbers]
         if each.ranked:
             who = "neither" if better is None else sides[better]
             shown.add_row(*map(line, [title, *values[:2], f"{who} {by}", values[2], str(each.common)]))
@@ -424,15 +421,9 @@ def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
             beneath.append(f"{title}: {each.only_a} have a value for {a} alone, {each.only_b} for {b} alone{over}")
         if each.ranked and better is not None and (each.p_holm or 0.0) > 1 - comparison.confidence:
             beneath.append(f"{title}: not shown after Holm's correction over all metrics (p = {each.p_holm:.2g})")
-    yield line(f"{pair.benchmark} on {pair.place}{sentence}", HEAD)
+    yield line(f"{pair.benchmark} on {pair.on}{sentence}", HEAD)
     yield from [shown] if sentence else []
     yield lines(f"  {each}" for each in beneath)
-
-
-def _with_rows(pair: ScorePair) -> Iterator[tuple[Metric, MetricComparison]]:
-    """Each metric with its row of the benchmark's table, from which it was chosen."""
-    rows = ((benchmark(pair.benchmark).metric(each.metric), each) for each in pair.metrics)
-    return ((metric, each) for metric, each in rows if metric is not None)
 
 
 def _better(metric: Metric, each: MetricComparison) -> tuple[int | None, str]:
@@ -442,7 +433,3 @@ def _better(metric: Metric, each: MetricComparison) -> tuple[int | None, str]:
     if low <= 0:  # the first has more
         difference, low, high = -difference, -high, -low
     return better, figure(difference, metric.digits, (low, high))
-
-
-def _values(metric: Metric, *values: float | None) -> list[str]:
-    return ["–" if value is None else figure(value, metric.digits) for value in values]

@@ -132,13 +132,11 @@ def read_all_evidence(
     selected: Selected,
     combinations: Sequence[Combination],
     tree: Tree | None = None,
-    code: CodeVersion | None = None,
 ) -> list[Evidence]:
     """Gather each combination's evidence from ``dvc.lock``, the score files and Git.
 
     Args:
         tree: the files of a commit; by default, those in the folder ``root``.
-        code: what made the scores of runs without a published file; by default, the code in the checkout now.
 
     Raises:
         LedgerError: a stage has not run, or the scores are not those of ``dvc.lock``.
@@ -147,7 +145,7 @@ def read_all_evidence(
     data = tree.read(LOCK)
     if data is None:
         raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
-    lock, published, now = parse_lock(data), published_code(root), code or code_version(root)
+    lock, published, now = parse_lock(data), published_code(root), code_version(root)
     known: dict[str, Lineage] = {}  # a score without a generator belongs to several runs
     checked = set[tuple[str, str]]()
     runs = []

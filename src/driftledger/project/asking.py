@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import TypeVar
 
-from driftledger.benchmarks.runner import Collecting, FailedCalls
+from driftledger.benchmarks.collecting import Collecting, FailedCalls
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.batches import InThisProcess
 from driftledger.collect.call import Planned
 from driftledger.collect.ray import RayWorkers
@@ -19,7 +20,6 @@ from driftledger.core.terminal import Progress
 from driftledger.project.settings import Settings
 
 R = TypeVar("R")
-T = TypeVar("T")
 
 
 def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Collector:
@@ -39,32 +39,31 @@ def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Co
     return Collector(store, workers, shards=shards)
 
 
-def ask(collecting: Collecting[T], store: CallStore, collector: Collector | None = None) -> T:
+def ask(collecting: Collecting, store: CallStore, collector: Collector | None = None) -> list[CollectedRecord]:
     """Make every call that is not stored yet, show the progress, and say what it has cost.
 
     Args:
         collector: None: one of its own.
     """
-    told = set[str]()
+    notes = set[str]()
 
     def run(planned: Sequence[Planned[R]]) -> list[R]:
-        asked: dict[str, tuple[Model, list[str]]] = {}
+        subjects_of: dict[str, tuple[Model, list[str]]] = {}
         for component, call in (each for some in planned for each in some.calls):
             if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
-                asked.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
-        for note in (model.check_subjects(subjects) for model, subjects in asked.values()):
-            if note is not None and note not in told:
-                told.add(note)
+                subjects_of.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
+        for note in (model.check_subjects(subjects) for model, subjects in subjects_of.values()):
+            if note is not None and note not in notes:
+                notes.add(note)
                 print(note, file=sys.stderr, flush=True)
-        most_calls = max((len(each.calls) for each in planned), default=0)
-        return own.run((each.steps() for each in planned), progress, most_calls)
+        return own.run((each.steps() for each in planned), progress)
 
     with (
         nullcontext(collector) if collector else Collector(store) as own,
         Progress(collecting.title, total=collecting.calls) as progress,
     ):
         collected = collecting.run(run)
-    for component in collecting.components:
+    for component in collecting.asked:
         if isinstance(component, RemoteComponent):
             spent = store.spent(component.fingerprint)
             cost = f", cost {spent.cost:.2f}" if component.prices else ""
@@ -72,7 +71,7 @@ def ask(collecting: Collecting[T], store: CallStore, collector: Collector | None
     return collected
 
 
-def refuse_failures(found: FailedCalls, benchmark_name: str, min_coverage: float) -> None:
+def refuse_failures(failures: FailedCalls, benchmark_name: str, min_coverage: float) -> None:
     """Refuse to go on when too much was ended by a failed call, so that there is a next run, which tries it again.
 
     A refusal is an answer and stays; whether enough is left to score is for the scoring half to say.
@@ -80,7 +79,7 @@ def refuse_failures(found: FailedCalls, benchmark_name: str, min_coverage: float
     Raises:
         CoverageError: naming the first few and what went wrong.
     """
-    failed, total, things = found
+    failed, total, things = failures
     if failed and 1 - len(failed) / total < min_coverage:
         raise CoverageError(
             f"{len(failed)} of {total} {things} were ended by a failed call, and {benchmark_name}.min_coverage in "

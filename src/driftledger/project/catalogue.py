@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from driftledger.benchmarks.descriptions import Description
 from driftledger.collect.settings import WorkerSettings
@@ -77,17 +77,6 @@ class CorrelationSettings(Strict):
     confidence: float = Field(gt=0.5, lt=1.0)
     """Of intervals."""
 
-    @model_validator(mode="after")
-    def _one_of_ours_per_name(self) -> "CorrelationSettings":
-        for leaderboard, names in self.models.items():
-            for name in names.values():
-                ours = sorted(own for own, outside in names.items() if outside == name)
-                if len(ours) > 1:
-                    raise ValueError(
-                        f"models.{leaderboard}: {name!r} stands for {' and for '.join(ours)}; leave it with one of them"
-                    )
-        return self
-
 
 def shipped_correlation() -> CorrelationSettings:
     """The catalogue's models on the leaderboards that come with it, for a ``params.yaml`` without the section."""
@@ -118,18 +107,11 @@ def _lacking(section: str, provider: str, cls: Any) -> str | None:
         return f"is no class derived from {base.__module__}.{base.__name__}; derive it from that{wrap}"
     if missing := sorted(getattr(cls, "__abstractmethods__", ())):
         return f"does not implement {', '.join(missing)}; write what {base.__name__} asks for"
-    if cls.provider not in (provider, provider_place(section, provider)):
-        if ":" in cls.provider:
-            return f"is written elsewhere; name it {cls.provider}"
-        return f"calls itself {cls.provider!r:.80}; leave its provider out"
     if issubclass(cls, Component) and not isinstance(getattr(cls, "version", None), str):
         return 'has no version; add version: ClassVar[str] = "1" to the class, and change it when its outputs change'
-    if issubclass(cls, Encoder):
-        sees, reads = cls.encode_images is not Encoder.encode_images, cls.encode_texts is not Encoder.encode_texts
-        if not (sees or reads):
-            return "has no tower; write encode_images, encode_texts or both"
-        name = getattr(cls, "frechet_name", None)
-        if sees and provider != "inception" and not re.fullmatch(r"frechet_[a-z0-9_]+", str(name)):
+    if issubclass(cls, Encoder) and cls.encode_images is not Encoder.encode_images and provider != "inception":
+        name = str(getattr(cls, "frechet_name", None))
+        if not re.fullmatch(r"frechet_[a-z0-9_]+", name):
             return f"has the frechet_name {name!r:.80}; give it one of frechet_ and a-z 0-9 _"
     return None
 
@@ -143,11 +125,9 @@ def class_of_record(section: str, provider: str, settings: "Settings | None") ->
     try:
         if is_provider(section, provider):
             return provider_class(section, provider)
-        for name, entry in getattr(settings, section, {}).items():
+        for entry in getattr(settings, section, {}).values():
             if isinstance(entry, CatalogueEntry) and entry.provider == provider and settings is not None:
-                if settings.own_code is None:
-                    return "it is this checkout's own code, which is not run without --trust"
-                return settings.provider_class(section, name)
+                return checked_class(section, provider, settings.own_code)
     except ConfigError as error:
         return for_line(str(error))
     return f"there is no provider {for_line(provider)!r:.80} here"

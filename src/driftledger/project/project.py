@@ -1,4 +1,4 @@
-"""A checkout: its settings, its folders, its components as DVC has seen them, and what runners get of it."""
+"""A checkout: its settings, its folders, its components as DVC has seen them, and what benchmarks get of it."""
 
 import os
 from collections.abc import Mapping
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.benchmarks.runner import StageInputs
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.selection import Selected
 from driftledger.collect.features import FeatureStore

@@ -12,7 +12,6 @@ from typing import Any
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.settings import EntryOf
-from driftledger.collect.observations import read_observations
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
@@ -28,7 +27,7 @@ from driftledger.project.settings import Settings, marked
 NOTHING = "none"
 """Noted where there is no file or component, since DVC wants every parameter to be there."""
 
-DATA_VERSION, REPORT_VERSION = 2, 3
+DATA_VERSION, REPORT_VERSION = 2, 4
 """Raised by whoever changes what these stages write; those of benchmarks have theirs in their tables."""
 
 _SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoders", "text_encoder": "encoders"}
@@ -79,11 +78,9 @@ def resolved(project: Project) -> dict[str, Any]:
                 for model in settings.run.models:
                     for keys in settings.keys_of(spec, stage, model):
                         noted[kind][model][folder_in(stage, keys)] = _shaped_by(settings, noted, spec, stage, keys)
-    seen = read_observations(project.paths.observations)
     noted["report"] = {
         "version": REPORT_VERSION,
         "cross_check": _cross_check(settings, noted),
-        "observations": {name: each.to_dict() for name, each in seen.items()},
         "correlation": settings.correlation.model_dump(mode="json"),
         "leaderboards": leaderboard_digests(leaderboard_folders(project.root)),
     }
@@ -205,8 +202,7 @@ class _Noted:
     """What ``data/resolved.json`` held before, for sources that are not on this machine."""
 
     def __init__(self, noted: Mapping[str, Any]) -> None:
-        entries = noted.get("entries")
-        self._before: Mapping[str, Any] = entries if isinstance(entries, dict) else {}
+        self._before = noted.get("entries", {})
         self.entries: dict[str, dict[str, str]] = {}
         """Key → how each entry was written, and its digest; no stage depends on it."""
         self.missing: dict[str, str] = {}
@@ -216,10 +212,9 @@ class _Noted:
         try:
             current = digest()
         except (MissingSourceError, MissingExtraError) as error:
-            before = self._before.get(key)
-            if not isinstance(before, dict) or before.get("written") != written:
+            before = self._before.get(key, {})
+            if before.get("written") != written:
                 raise
-            self.missing[key] = str(error)
-            current = str(before["digest"])
+            self.missing[key], current = str(error), str(before["digest"])
         self.entries[key] = {"written": written, "digest": current}
         return current

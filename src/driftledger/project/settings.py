@@ -3,9 +3,7 @@
 Each registered benchmark has a list in ``run``, and a section of its own.
 """
 
-import json
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from itertools import product
@@ -22,9 +20,9 @@ from driftledger.benchmarks.settings import EntryOf, OfSelected, Section
 from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.components.card import CONTROLS
-from driftledger.core.errors import ConfigError, MissingExtraError, UntrustedCodeError, unknown_name
+from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
 from driftledger.core.files import load_yaml
-from driftledger.core.registry import PROVIDED_SECTIONS, Provided, is_place, is_provider, providers
+from driftledger.core.registry import PROVIDED_SECTIONS, Provided
 from driftledger.core.strict import Name, Strict, explain
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.question_sets.base import QuestionProvider
@@ -41,9 +39,6 @@ from driftledger.project.catalogue import (
 PARAMS = "params.yaml"
 WITH_WORKERS = ("models", "generators")
 """The sections whose entries are asked for calls, which may be made by replicas."""
-_DVC_IGNORES = re.compile(r'"(size|nfiles)":')
-"""DVC 3.67 leaves keys of these names out when it looks a stage up among past runs, at any depth, so that a changed
-value would bring back the outputs of the old one. Components are safe: stages depend on their fingerprints."""
 
 
 def _no_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -160,14 +155,8 @@ class Settings(Strict):
         return [dict(zip(keys, each, strict=True)) for each in product(*names)]
 
     def section(self, benchmark_name: str) -> Section:
-        """Return how a benchmark goes.
-
-        Raises:
-            ConfigError: it has no section.
-        """
-        section: Section | None = getattr(self, benchmark_name)
-        if section is None:
-            raise ConfigError(f"{PARAMS}: {_no_section(benchmark_name)}")
+        """Return how a benchmark goes."""
+        section: Section = getattr(self, benchmark_name)
         return section
 
     def entries(self, section: str) -> dict[str, AnyEntry]:
@@ -233,33 +222,21 @@ class Settings(Strict):
                 return cast(CatalogueEntry, entry).workers
         return None
 
-    def provider_class(self, section: str, name: str) -> type[Provided]:
-        """Return the class behind an entry, without looking at the entry's settings.
-
-        Raises:
-            ConfigError: there is none, or it lacks something that its section needs.
-            UntrustedCodeError: it is the project's own code, which may not be run.
-        """
-        entry = cast(CatalogueEntry, self.entry(section, name))
-        try:
-            return checked_class(section, entry.provider, self.own_code)
-        except MissingExtraError:
-            raise
-        except ConfigError as error:
-            raise type(error)(f"{PARAMS}: {section}.{name}: {error}") from None
-
     def build(self, section: str, name: str) -> Provided:
         """Make what an entry of a section says.
 
         Raises:
-            ConfigError: there is no such name, or its settings are wrong.
+            ConfigError: there is no such name, its class lacks something, or its settings are wrong.
             UntrustedCodeError: it is the project's own code, which may not be run.
         """
-        settings = cast(CatalogueEntry, self.entry(section, name)).settings()
+        entry, where = cast(CatalogueEntry, self.entry(section, name)), f"{PARAMS}: {section}.{name}"
         try:
-            return self.provider_class(section, name).model_validate(settings)
+            return checked_class(section, entry.provider, self.own_code).model_validate(entry.settings())
         except ValidationError as error:
-            raise ConfigError(explain(error, f"{PARAMS}: {section}.{name}")) from None
+            raise ConfigError(explain(error, where)) from None
+        except ConfigError as error:
+            error.args = (f"{where}: {error}",)
+            raise
 
 
 def marked(name: str, section: Section) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
@@ -268,11 +245,6 @@ def marked(name: str, section: Section) -> Iterator[tuple[str, Any, tuple[str, .
         given = getattr(section, key)
         for mark in field.metadata:
             yield f"{name}.{key}", mark, given if isinstance(given, tuple) else () if given is None else (given,)
-
-
-def _no_section(benchmark_name: str) -> str:
-    fields = ", ".join(benchmark(benchmark_name).settings.model_fields)
-    return f"run.{benchmark_name} selects something, and there is no section {benchmark_name!r}; add one with {fields}"
 
 
 @cache
@@ -310,7 +282,8 @@ def read_yaml(path: Path) -> Any:
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+        said = " ".join(str(error).split()).replace(' in "<unicode string>"', "")
+        raise ConfigError(f"{path} is not YAML: {said}") from None
 
 
 def parse_settings(raw: Any, where: str, own_code: Path | None = None) -> Settings:
@@ -326,40 +299,10 @@ def parse_settings(raw: Any, where: str, own_code: Path | None = None) -> Settin
         settings = _settings_class(benchmark_names()).model_validate(raw, context=own_code)
     except ValidationError as error:
         raise ConfigError(explain(error, where)) from None
-    for check in (_names, _selection, _components):
+    for check in (_selection, _components):
         for sentence in check(settings):
             raise ConfigError(f"{where}: {sentence}")
     return settings
-
-
-def _names(settings: Settings) -> Iterator[str]:
-    """Say which sections are missing, which entries are wrong, and which names are unknown."""
-    run = settings.run
-    yield from (_no_section(spec.name) for spec in settings.benchmarks if getattr(settings, spec.name) is None)
-    for section in PROVIDED_SECTIONS:
-        for name, entry in getattr(settings, section).items():
-            if not is_place(entry.provider) and not is_provider(section, entry.provider):
-                yield unknown_name(f"{section}.{name}: provider", entry.provider, providers(section))
-            if entry.workers is not None and section not in WITH_WORKERS:
-                yield f"{section}.{name}: workers are for {', '.join(WITH_WORKERS)} alone; remove it"
-            ignored = _DVC_IGNORES.search(json.dumps(entry.settings(), default=str))
-            if ignored and section in ("datasets", "question_sets"):
-                yield f"{section}.{name}: a setting must not be called {ignored[1]!r}: DVC would not see its changes"
-    named: list[tuple[str, str, Iterable[str | None]]] = [
-        *((f"run.{section}", section, getattr(run, section)) for section in PROVIDED_SECTIONS),
-        ("run.judge", "models", [run.judge]),
-        ("run.text_encoders", "encoders", run.text_encoders),
-        ("run.descriptions", DESCRIPTIONS, run.descriptions),
-        *((f"correlation.models.{board}:", "models", names) for board, names in settings.correlation.models.items()),
-    ]
-    for name, description in settings.descriptions.items():
-        if shown := description.demonstrations:
-            named.append((f"descriptions.{name}: encoder", "encoders", [shown.encoder]))
-            named.append((f"descriptions.{name}: by", "models", [shown.by]))
-    named += [(where, mark.section, [name]) for where, mark, name in settings.references()]
-    for where, section, names in named:
-        entries = settings.entries(section)
-        yield from (unknown_name(f"{where}:", name, entries) for name in names if name and name not in entries)
 
 
 def _selection(settings: Settings) -> Iterator[str]:
@@ -375,6 +318,9 @@ def _selection(settings: Settings) -> Iterator[str]:
                 yield f"question_sets.{name}: {error}"
             protocols[name] = provider.protocol
     for spec in settings.benchmarks:
+        if getattr(settings, spec.name) is None:
+            fields = ", ".join(spec.settings.model_fields)
+            yield f"run.{spec.name} selects something, and there is no section {spec.name!r}; add one with {fields}"
         built = "datasets" if spec.data is DATASET else "question_sets"
         for name in run.over(spec.name):
             if name not in getattr(run, built):
@@ -383,12 +329,9 @@ def _selection(settings: Settings) -> Iterator[str]:
                 yield f"run.{spec.name} goes over {name!r}, whose questions are for {other}; name it in run.{other}"
         if empty := [f"run.{key}s" for key in spec.scores.keys if not run.names(spec.name, key)]:
             yield f"{spec.name} needs {' and '.join(empty)}; select some, or nothing in run.{spec.name}"
-        if spec.judged and run.judge is None:
-            yield f"run.{spec.name} selects something that a judge grades; name a model as run.judge"
         for where, mark, names in marked(spec.name, settings.section(spec.name)):
-            other_names = [name for name in names if name not in run.over(spec.name)]
-            if isinstance(mark, OfSelected) and other_names:
-                yield f"{where}: {other_names[0]!r} is not in run.{spec.name}; select it, or remove it"
+            if isinstance(mark, OfSelected) and (others := [name for name in names if name not in run.over(spec.name)]):
+                yield f"{where}: {others[0]!r} is not in run.{spec.name}; select it, or remove it"
     for where, mark, name in settings.references():
         if mark.must == "ask once":
             asked = settings.description(name)
@@ -404,13 +347,14 @@ _ANY_MODEL = {"generators": "gpt_image_2 or sdxl", "encoders": "vit or dinov2", 
 
 
 def _components(settings: Settings) -> Iterator[str]:
-    """Say which selected components can't do their work: they lack a tower, or only understand certain others."""
+    """Say which components can't do their work: they are unknown, lack a tower, or only understand certain others."""
     run = settings.run
     for section in PROVIDED_SECTIONS:
-        for name in getattr(run, section):
-            made = _built(settings, section, name)
-            if cast(CatalogueEntry, settings.entry(section, name)).workers and hasattr(made, "limits"):
-                yield f"{section}.{name}: a service has no workers here; remove them, and set limits.concurrency"
+        for name in settings.named(section):
+            component = _built(settings, section, name)
+            has_workers = cast(CatalogueEntry, settings.entry(section, name)).workers is not None
+            if has_workers and (section not in WITH_WORKERS or hasattr(component, "limits")):
+                yield f"{section}.{name}: workers are for models and generators that are no service; remove them"
     towers = [("image", name, "run.encoders", "name it in run.text_encoders") for name in run.encoders]
     towers += [("text", name, "run.text_encoders", "name it in run.encoders") for name in run.text_encoders]
     for where, mark, name in settings.references():

@@ -12,17 +12,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks._chains.scoring import means_of
 from driftledger.benchmarks.base import Table, cell
 from driftledger.benchmarks.genception.settings import GenCeptionSettings
-from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import interval
 from driftledger.collect.features import encode_texts
 from driftledger.components.base import Encoder
-from driftledger.core.files import read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.data.records import ONE_CATEGORY, read_samples
 from driftledger.metrics.consistency import support
@@ -66,9 +63,9 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[dict[str, An
     encoder, first = project.encoder(settings.text_encoder), dict[tuple[str, str, str], Descriptions]()
     for place, score in chains.items():
         texts: dict[int, dict[str, str]] = {}
-        for record in read_jsonl(project.root / spec.collects[0].at(score.keys) / RECORDS, ChainRecord):
-            if record.t == 1 and record.outcome.goes_on and record.description:
-                texts.setdefault(record.repeat, {})[record.sample] = record.description
+        for record in spec.collects[0].records(project.root / spec.collects[0].at(score.keys)):
+            if record.step == 1 and record.outcome.goes_on and record.text:
+                texts.setdefault(record.repeat, {})[record.unit] = record.text
         first[place] = texts
     rows = []
     for (on, model, generator), score in chains.items():

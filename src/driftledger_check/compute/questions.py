@@ -1,6 +1,6 @@
 """The benchmarks of questions: MM-SAP (Wang et al. 2024), MM-Vet (Yu et al. 2023) and MME (Fu et al. 2023).
 
-How answers were read, and what a judge gave, is taken from the records. A reply in which nothing could be read is in
+How answers were read, and what a judge gave, is taken from the rows. A reply in which nothing could be read is in
 the denominators as a wrong one, or in none, as ``unread`` says; one whose call failed says nothing of the model and is
 in none.
 """
@@ -41,17 +41,24 @@ class Graded:
         self.found, self.settings = found, values.settings(files)
         self.questions = files.data.rows("questions.jsonl")
         self.intervals, self.unread = Intervals.of(self.settings), self.settings.get("unread", "left_out")
-        self.answers, self.grades = (files.collected[stage].rows("records.jsonl") for stage in ("answer", "grade"))
-        grades: dict[str, list[Row]] = {}
-        for each in sorted(self.grades, key=lambda each: (each["variant"], each.get("repeat", 0))):
-            grades.setdefault(each["question"], []).append(each)
-        self.by_question = [grades[question["id"]] for question in self.questions]
-        if len({len(row) for row in self.by_question}) != 1 or sum(map(len, self.by_question)) != len(self.grades):
+        [folder] = files.collected.values()
+        answers = [each for each in values.records(folder) if each["step"]]
+        read: dict[str, list[Row]] = {}
+        for row in files.rows:
+            pairs = zip(row["extra"]["outcomes"], row["extra"]["read"], strict=True)
+            grades: list[Row] = [{"outcome": outcome, "read": value} for outcome, value in pairs]
+            if "questions" in row["extra"]:  # a row of MME is an image, with a grade per question
+                read |= {name: [each] for name, each in zip(row["extra"]["questions"], grades, strict=True)}
+            else:
+                read[row["unit"]] = grades
+        self.by_question = [read[question["id"]] for question in self.questions]
+        self.grades = [each for row in self.by_question for each in row]
+        if len({len(row) for row in self.by_question}) != 1 or len(self.grades) != len(answers):
             raise ValueError("not every question has been answered equally often")
         self.images = [question["image_sha256"] for question in self.questions]
         self._called = np.array([[each["outcome"] != "failed" for each in row] for row in self.by_question])
         found.outcomes(self.grades)
-        found.served("model", self.answers, "served_model", "system_fingerprint")
+        found.served(answers, "model", "judge")
 
     def column(self, key: str) -> list[str]:
         return [question[key] or "" for question in self.questions]
@@ -82,7 +89,8 @@ class Graded:
         """Put the row of one question."""
         ended = [each["outcome"] for each in self.by_question[at]]
         names = (ALL, self.images[at], _joint(ended))
-        self.found.row(self.questions[at]["id"], names, extra | {"outcomes": ended}, worth)
+        read = [each["read"] for each in self.by_question[at]]
+        self.found.row(self.questions[at]["id"], names, {**extra, "outcomes": ended, "read": read}, worth)
 
 
 def _joint(outcomes: list[str]) -> str:
@@ -96,7 +104,7 @@ def mm_sap(files: ScoreFiles, found: Found) -> None:
     questions, subset, wrong = graded.questions, np.array(graded.column("subset"), dtype=object), graded.wrong()
     refusal = np.array([values.whole(question["refusal"], 0, 25) for question in questions])[:, None]
     right = np.array([_id(question["answer"]) for question in questions])[:, None]
-    chosen = np.array([[_id(each["choice"]) for each in row] for row in graded.by_question])
+    chosen = np.array([[_id(each["read"]) for each in row] for row in graded.by_question])
     declined = np.array([[each["outcome"] == "refused" for each in row] for row in graded.by_question])
     both = {"with": np.where(declined, refusal, chosen), "without": chosen}
     choices = both["with" if graded.settings["count_free_refusals"] else "without"]
@@ -161,7 +169,7 @@ def _measured(parts: Mapping[str, tuple[Flags, Flags]]) -> dict[str, float]:
 def mm_vet(files: ScoreFiles, found: Found) -> None:
     """A judge's grades per capability, per combination of them, and in total. (Section 3.)"""
     graded = Graded(files, found)
-    written = [[None if each["grade"] is None else each["grade"] for each in row] for row in graded.by_question]
+    written = [[each["read"] for each in row] for row in graded.by_question]
     if any(grade is not None and not 0 <= grade <= 1 for row in written for grade in row):
         raise ValueError("a grade is not within 0 and 1")
     grades = [[None if grade is None else Fraction(repr(grade)) for grade in row] for row in written]
@@ -189,11 +197,7 @@ def mm_vet(files: ScoreFiles, found: Found) -> None:
         worth = [(grade or 0.0) if there else None for grade, there in zip(row, counted, strict=True)]
         graded.row(at, {"total": worth}, combination="+".join(graded.questions[at]["capabilities"]))
     graded.counts(read)
-    replies = [reply for each in graded.grades for reply in each.get("replies", [])]
-    found.served("judge", replies, "served_model", "")
-    if files.collected["grade"].has("calibration.jsonl"):
-        known = files.collected["grade"].rows("calibration.jsonl")
-        found.put(["details", "calibration"], [{key: each[key] for key in each if key != "schema"} for each in known])
+    found.put(["details", "calibration"], files.score["details"].get("calibration", []))
     found.put(["metrics"], metrics)
     found.withhold(OF_THE_JUDGE, "the checker does not measure judges; 'driftledger verify' does")
 
@@ -239,9 +243,9 @@ def mme(files: ScoreFiles, found: Found) -> None:
     graded = Graded(files, found)
     questions, first = graded.questions, [row[0] for row in graded.by_question]
     declined = np.array([each["outcome"] == "refused" for each in first])  # is wrong: all can be seen
-    read = declined | np.array([each["answer"] is not None for each in first])
+    read = declined | np.array([each["read"] is not None for each in first])
     truth = [question["answer"] == "yes" for question in questions]
-    right = ~declined & np.array([each["answer"] is true for each, true in zip(first, truth, strict=True)])
+    right = ~declined & np.array([each["read"] is true for each, true in zip(first, truth, strict=True)])
     categories = [question["category"] or ALL for question in questions]
     about: dict[str, list[int]] = {}
     for at, (category, question) in enumerate(zip(categories, questions, strict=True)):
@@ -280,5 +284,6 @@ def mme(files: ScoreFiles, found: Found) -> None:
         score = PERCENT * (mean(known) + all(known)) if len(known) == 2 else None
         ended = [first[at]["outcome"] for at in pair]
         extra = {"questions": [questions[at]["id"] for at in pair], "outcomes": ended}
+        extra["read"] = [first[at]["read"] for at in pair]
         found.row(image, (categories[pair[0]], image, _joint(ended)), extra, {"score": [score], "correct": correct})
     graded.counts(read[:, None])

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks._chains.collect import Iteration
-from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import write_collected
+from driftledger.benchmarks._chains.collect import chain
+from driftledger.benchmarks.collecting import write_collected
+from driftledger.benchmarks.genception.spec import GenCeption
+from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, RecordedResult
 from driftledger.collect.call import Result
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.errors import CoverageError
-from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.files import read_json
 from driftledger.core.types import ImageFile, Outcome, PromptUsage, Sample
 from driftledger.project.asking import refuse_failures
 from tests.conftest import draw
@@ -27,26 +27,29 @@ def samples(tmp_path: Path) -> list[Sample]:
     return [Sample(f"s{number}", ImageFile(path, sha256_file(path))) for number, path in enumerate(paths)]
 
 
-def run(samples: list[Sample], folder: Path, model: EchoModel, generator: SizeGenerator) -> list[ChainRecord]:
+def run(samples: list[Sample], folder: Path, model: EchoModel, generator: SizeGenerator) -> list[CollectedRecord]:
     collecting = chains(samples, model, generator)
     write_collected(folder / "chain", collecting, collected(collecting, folder / "store"))
-    return read_jsonl(folder / "chain" / RECORDS, ChainRecord)
+    return GenCeption.collects[0].records(folder / "chain")
 
 
 def test_each_iteration_starts_from_the_image_before(samples: list[Sample], tmp_path: Path) -> None:
     records = run(samples, tmp_path, EchoModel(), SizeGenerator())
-    assert [(record.sample, record.t) for record in records] == [(f"s{n}", t) for n in range(3) for t in (1, 2, 3)]
-    assert [(record.description or "")[:5] for record in records[:3]] == ["20x30", "21x30", "22x30"]
-    assert records[0].parent_sha256 == samples[0].image.sha256
+    assert [(record.unit, record.step) for record in records] == [(f"s{n}", t) for n in range(3) for t in (1, 2, 3)]
+    assert [(record.text or "")[:5] for record in records[:3]] == ["20x30", "21x30", "22x30"]
+    assert records[0].extra["parent_sha256"] == samples[0].image.sha256
     for before, after in pairwise(records[:3]):
-        assert after.parent_sha256 == before.image_sha256
+        assert before.image is not None
+        assert after.extra["parent_sha256"] == before.image.image_sha256
     for record in records:
-        assert record.image == f"images/{record.sample}/{record.t}.png"
-        assert sha256_file(tmp_path / "chain" / record.image) == record.image_sha256
+        said, drawn = record.results
+        assert (said.role, drawn.role) == ("model", "generator")
+        assert drawn.image == f"images/{record.unit}/{record.step}.png"
+        assert sha256_file(tmp_path / "chain" / drawn.image) == drawn.image_sha256
         assert record.outcome is Outcome.OK
-        assert record.seed == derive_seed(7, "d", record.sample, record.t)
-        assert record.served_model == "echo-2026"
-        assert record.revised_prompt == f"revised Draw: {record.description}"
+        assert record.extra["seed"] == derive_seed(7, "d", record.unit, record.step)
+        assert said.served_model == "echo-2026"
+        assert drawn.revised_prompt == f"revised Draw: {record.text}"
 
 
 def test_the_card_says_what_the_records_stand_on(samples: list[Sample], tmp_path: Path) -> None:
@@ -64,71 +67,68 @@ def test_the_card_says_what_the_records_stand_on(samples: list[Sample], tmp_path
 
 def test_chains_of_a_group_stop_where_it_says(samples: list[Sample], tmp_path: Path) -> None:
     mixed = [replace(sample, category="ocr" if sample.id == "s1" else "scene") for sample in samples]
-    collecting = chains(mixed, EchoModel(), SizeGenerator())
     card = CHAIN_CARD.model_copy(update={"groups": {"textual": ["ocr"], "visual": ["scene"]}})
-    asked = collecting.protocol.asked.model_copy(update={"iterations_by_group": {"textual": 1}})
-    shorter = replace(collecting, protocol=replace(collecting.protocol, dataset=card, asked=asked))
+    shorter = chains(mixed, EchoModel(), SizeGenerator(), card=card, iterations_by_group={"textual": 1})
     assert shorter.calls == 2 * (3 + 1 + 3)
     write_collected(tmp_path / "chain", shorter, collected(shorter, tmp_path / "store"))
-    records = read_jsonl(tmp_path / "chain" / RECORDS, ChainRecord)
-    assert Counter(record.sample for record in records) == {"s0": 3, "s1": 1, "s2": 3}
+    records = GenCeption.collects[0].records(tmp_path / "chain")
+    assert Counter(record.unit for record in records) == {"s0": 3, "s1": 1, "s2": 3}
     assert read_json(tmp_path / "chain" / CARD, CollectedCard).protocol["iterations_by_group"] == {"textual": 1}
 
 
 def test_a_refusal_ends_its_chain_and_no_other(samples: list[Sample], tmp_path: Path) -> None:
     records = run(samples, tmp_path, EchoModel(refuses=31), SizeGenerator())
-    ends = [record for record in records if record.sample == "s1"]
-    assert [(record.t, record.outcome, record.image) for record in ends] == [
-        (1, Outcome.OK, "images/s1/1.png"),
-        (2, Outcome.REFUSED, None),
+    ends = [record for record in records if record.unit == "s1"]
+    assert [(record.step, record.outcome, record.image is None) for record in ends] == [
+        (1, Outcome.OK, False),
+        (2, Outcome.REFUSED, True),
     ]
-    assert ends[1].description == "I cannot help with that."
+    assert ends[1].text == "I cannot help with that."
     assert len(records) == 3 + 2 + 3
 
 
 def test_a_filtered_image_ends_its_chain_with_the_description_kept(samples: list[Sample], tmp_path: Path) -> None:
     records = run(samples, tmp_path, EchoModel(), SizeGenerator(filters="40x30"))
     [end] = [record for record in records if record.outcome is not Outcome.OK]
-    assert (end.sample, end.t, end.outcome, end.error) == ("s2", 1, Outcome.FILTERED, "content policy")
-    assert (end.description or "").startswith("40x30")
+    assert (end.unit, end.step, end.outcome, end.error) == ("s2", 1, Outcome.FILTERED, "content policy")
+    assert (end.text or "").startswith("40x30")
 
 
 def test_failed_calls_are_told_with_their_reasons_and_tried_again(samples: list[Sample], tmp_path: Path) -> None:
     collecting = chains(samples, EchoModel(fails=31), SizeGenerator(), 2)
     for calls in (["20x30", "30x30", "40x30", "21x30", "31x30", "41x30"], ["31x30"]):
         SEEN.clear()
-        failed, total, things = collecting.failures(collected(collecting, tmp_path / "store"))
-        assert (failed, total, things) == (["sample s1, t = 2: TimeoutError: no answer"], 3, "chains")
+        failed, total, things = collecting.spec.failures(collected(collecting, tmp_path / "store"))
+        assert (failed, total, things) == (["s1, step 2: TimeoutError: no answer"], 3, "chains")
         assert [size for batch in SEEN for size in batch] == calls
 
 
 def test_what_the_calls_said_is_in_the_record(samples: list[Sample], tmp_path: Path) -> None:
-    steps = chains(samples, EchoModel(), SizeGenerator(), 1).protocol.run(samples[0])
+    steps = chain(chains(samples, EchoModel(), SizeGenerator(), 1), samples[0])
     asked = next(steps)
     assert asked.conversation.subject == ("s0", 1)  # type: ignore[union-attr]
     steps.send(Result(Outcome.OK, text="a disc", system_fingerprint="fp_a", note="halved"))
     drawn = Result(Outcome.OK, image=samples[1].image, system_fingerprint="fp_b", reading=PromptUsage(90, 75))
     with pytest.raises(StopIteration) as stop:
         steps.send(drawn)
-    [iteration] = stop.value.value
-    record = iteration.record
-    assert (record.system_fingerprint, record.generator_system_fingerprint) == ("fp_a", "fp_b")
-    assert (record.prompt_reading, record.notes) == (PromptUsage(90, 75), ["halved"])
+    [record] = stop.value.value
+    assert [each.system_fingerprint for each in record.results] == ["fp_a", "fp_b"]
+    assert (record.results[1].reading, record.notes) == (PromptUsage(90, 75), ["halved"])
 
 
-def test_few_failed_calls_are_kept_as_outcomes(samples: list[Sample]) -> None:
-    def chain(outcome: Outcome) -> list[Iteration]:
-        return [Iteration(ChainRecord(sample="s", t=1, outcome=outcome, parent_sha256="p", seed=1), None)]
+def test_few_failed_calls_are_kept_as_outcomes() -> None:
+    def record(unit: str, outcome: Outcome) -> CollectedRecord:
+        return CollectedRecord(unit=unit, step=1, results=[RecordedResult(role="model", key="k", outcome=outcome)])
 
-    one_in_ten = [chain(Outcome.FAILED), *(chain(Outcome.REFUSED) for _ in range(9))]
-    found = chains(samples, EchoModel(), SizeGenerator()).failures(one_in_ten)
+    one_in_ten = [record("s", Outcome.FAILED), *(record(f"s{n}", Outcome.REFUSED) for n in range(9))]
+    found = GenCeption().failures(one_in_ten)
     refuse_failures(found, "genception", 0.9)
     with pytest.raises(CoverageError, match=r"1 of 10 chains were ended by a failed call, and genception.min_coverage"):
         refuse_failures(found, "genception", 0.95)
 
 
 def test_a_description_cannot_reach_into_the_prompt(samples: list[Sample], tmp_path: Path) -> None:
-    steps = chains(samples, EchoModel(), SizeGenerator(), 1, "{description} {0} {x}").protocol.run(samples[0])
+    steps = chain(chains(samples, EchoModel(), SizeGenerator(), 1, "{description} {0} {x}"), samples[0])
     next(steps)
     draw_call = steps.send(Result(Outcome.OK, text="{description.__class__}"))
     assert draw_call.prompt == "{description.__class__} {0} {x}"  # type: ignore[union-attr]

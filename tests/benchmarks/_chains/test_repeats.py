@@ -2,28 +2,26 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from PIL import Image
 
-from driftledger.benchmarks._chains.collect import CollectChains
-from driftledger.benchmarks._chains.records import ChainRecord, asked_again, check_chains
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.runner import write_collected
-from driftledger.collect.call import Ask, Draw
+from driftledger.benchmarks._chains.records import asked_again
+from driftledger.benchmarks.collecting import Collecting, Replay, write_collected
+from driftledger.benchmarks.genception.spec import GenCeption
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.collect.store import CallStore
-from driftledger.components.base import Model
+from driftledger.components.base import Component, Model
 from driftledger.core.canonical import derive_seed, sha256_file
-from driftledger.core.files import read_json, read_jsonl, write_jsonl
+from driftledger.core.files import read_json, write_jsonl
 from driftledger.core.types import Conversation, ImageFile, Reply, Sample
-from driftledger.data.records import SampleEntry
 from tests.conftest import draw
 from tests.support.chains import chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
+
+records_of = GenCeption.collects[0].records
 
 SIZES: list[tuple[int, int]] = []
 """Of every image that a :class:`LotsModel` was shown."""
@@ -52,21 +50,11 @@ def samples(tmp_path: Path) -> list[Sample]:
     (tmp_path / "d").mkdir()
     paths = [draw(tmp_path / "d" / f"s{number}.png", number, (20 + 10 * number, 30)) for number in range(3)]
     images = [ImageFile(path, sha256_file(path)) for path in paths]
-    entries = [
-        SampleEntry(id=each.path.stem, file=each.path.name, sha256=each.sha256, width=1, height=1) for each in images
-    ]
-    write_jsonl(tmp_path / "d/samples.jsonl", entries)
     return [Sample(image.path.stem, image) for image in images]
 
 
-def stage(samples: list[Sample], repeats: int, model: Model | None = None) -> CollectChains:
-    collecting = chains(samples, model or EchoModel(), SizeGenerator())
-    asked = collecting.protocol.asked.model_copy(update={"repeats": repeats})
-    return replace(collecting, protocol=replace(collecting.protocol, asked=asked))
-
-
 def run(samples: list[Sample], folder: Path, repeats: int, model: Model | None = None) -> Path:
-    collecting = stage(samples, repeats, model)
+    collecting = chains(samples, model or EchoModel(), SizeGenerator(), repeats=repeats)
     write_collected(folder / f"chain_{repeats}", collecting, collected(collecting, folder / "store"))
     return folder / f"chain_{repeats}"
 
@@ -82,7 +70,7 @@ def test_the_first_repeat_is_what_there_is_of_one(samples: list[Sample], tmp_pat
     for name in one.keys() - {RECORDS, CARD}:
         assert three[name] == one[name]
     assert three[RECORDS].startswith(one[RECORDS])
-    lines = Counter(record.repeat for record in read_jsonl(tmp_path / "chain_3" / RECORDS, ChainRecord))
+    lines = Counter(record.repeat for record in records_of(tmp_path / "chain_3"))
     assert lines == {0: 9, 1: 9, 2: 9}
     assert read_json(tmp_path / "chain_3" / CARD, CollectedCard).protocol["repeats"] == 3
 
@@ -91,14 +79,16 @@ def test_each_repeat_draws_from_seeds_of_its_own_and_says_where_its_images_are(
     samples: list[Sample], tmp_path: Path
 ) -> None:
     folder = run(samples, tmp_path, 2)
-    records = read_jsonl(folder / RECORDS, ChainRecord)
+    records = records_of(folder)
     for record in records:
-        assert record.seed == derive_seed(7, "d", record.sample, record.t, record.repeat)
-        where = f"repeats/1/{record.sample}" if record.repeat else f"images/{record.sample}"
-        assert record.image == f"{where}/{record.t}.png"
-        with Image.open(folder / str(record.image)) as image:
-            assert image.convert("RGB").getpixel((0, 0)) == (record.seed % 256, 0, 0)
-    assert len({record.seed for record in records}) == len(records)
+        seed, drawn = record.extra["seed"], record.image
+        assert drawn is not None
+        assert seed == derive_seed(7, "d", record.unit, record.step, record.repeat)
+        where = f"repeats/1/{record.unit}" if record.repeat else f"images/{record.unit}"
+        assert drawn.image == f"{where}/{record.step}.png"
+        with Image.open(folder / drawn.image) as image:
+            assert image.convert("RGB").getpixel((0, 0)) == (seed % 256, 0, 0)
+    assert len({record.extra["seed"] for record in records}) == len(records)
 
 
 def test_more_repeats_ask_only_what_is_new(samples: list[Sample], tmp_path: Path) -> None:
@@ -116,8 +106,8 @@ def test_more_repeats_ask_only_what_is_new(samples: list[Sample], tmp_path: Path
 
 def test_a_model_that_draws_lots_is_asked_anew_for_each_repeat(samples: list[Sample], tmp_path: Path) -> None:
     SIZES.clear()
-    records = read_jsonl(run(samples, tmp_path, 3, LotsModel()) / RECORDS, ChainRecord)
-    first = {record.repeat: record.description for record in records if (record.sample, record.t) == ("s0", 1)}
+    records = records_of(run(samples, tmp_path, 3, LotsModel()))
+    first = {record.repeat: record.text for record in records if (record.unit, record.step) == ("s0", 1)}
     assert len(set(first.values())) == 3
     assert len(SIZES) == 27
 
@@ -131,60 +121,43 @@ def test_which_models_draw_lots_is_told_by_their_settings() -> None:
     assert asked_again({"temperature": None, "seed": None}, 1) == 1, "the service's own, which is seldom 0"
 
 
-def test_calls_of_every_repeat_can_be_made_again(samples: list[Sample], tmp_path: Path) -> None:
+def followed(folder: Path, *components: Component) -> tuple[list[CollectedRecord], Replay]:
+    """The records that the protocols make of the results in a folder, and what was replayed."""
+    known = dict(zip(("model", "generator"), components, strict=False))
+    card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
+    return Collecting.recorded(GenCeption(), card, folder.parent / "d", known).run(replay), replay
+
+
+def test_records_follow_from_their_results_and_every_call_is_stored(samples: list[Sample], tmp_path: Path) -> None:
     model = LotsModel()
     folder = run(samples, tmp_path, 2, model)
-    records = read_jsonl(folder / RECORDS, ChainRecord)
-    folders = {"dataset": tmp_path / "d", "chain": folder}
-    describer, drawer = list(runner("genception").callers({"chain": "data/records/lots"}, folders.__getitem__))[:2]
-    described, drawn = list(describer.calls(model)), list(drawer.calls(SizeGenerator()))
-    assert len(records) == len(described) == len(drawn) == 18
+    again, replay = followed(folder)
+    assert [each.to_dict() for each in again] == [each.to_dict() for each in records_of(folder)]
+    assert len(replay.calls) == 36
+    _, replay = followed(folder, model, SizeGenerator())
     with CallStore(tmp_path / "store") as store:
-        for record, first, second in zip(records, described, drawn, strict=True):
-            asked, painted = first.call(), second.call()
-            assert isinstance(asked, Ask)
-            assert isinstance(painted, Draw)
-            assert first.moves == second.moves == 4 - record.t
-            digests = [asked.key.digest, painted.key.digest]
-            found = store.get(digests)
-            assert found[digests[0]].text == record.description
-            assert getattr(found[digests[1]].image, "sha256", None) == record.image_sha256
+        for digest, recorded in replay.calls.items():
+            assert recorded.call.key.digest == digest
+            assert (found := store.find(digest)) is not None
+            assert found.text == recorded.gave.text
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"seed": 5}, "its seed is not the one that follows from run.seed"),
-        ({"repeat": 2}, "the card beside it tells of 2 repeats"),
-        ({"parent_sha256": "f" * 64}, "its parent_sha256 is not that of the image at t = 2"),
-        ({"image": "images/s2/3.png"}, "this is record 3 of its chain, or another's image"),
-    ],
-)
-def test_links_hold_within_each_repeat(
-    samples: list[Sample], tmp_path: Path, change: dict[str, Any], problem: str
+@pytest.mark.parametrize("change", [{"text": "forged"}, {"image_sha256": "f" * 64}, {"key": "f" * 64}])
+def test_a_result_that_was_changed_makes_other_calls(
+    samples: list[Sample], tmp_path: Path, change: dict[str, str]
 ) -> None:
     folder = run(samples, tmp_path, 2)
-    records, card = read_jsonl(folder / RECORDS, ChainRecord), read_json(folder / CARD, CollectedCard)
-    parents = {sample.id: sample.image.sha256 for sample in samples}
-    assert list(check_chains(records, card, parents)) == []
-    forged = [*records[:-1], records[-1].model_copy(update=change)]
-    assert problem in {linked.problem for linked in check_chains(forged, card, parents)}
+    records = records_of(folder)
+    results = [each.model_copy(update=change) for each in records[0].results]
+    write_jsonl(folder / RECORDS, [records[0].model_copy(update={"results": results}), *records[1:]])
+    forged = [each.to_dict() for each in records_of(folder)]
+    try:
+        assert [each.to_dict() for each in followed(folder)[0]] != forged  # another repeat has the same call
+    except LookupError as error:
+        assert "no record holds what was asked about s0, t=" in str(error)  # noqa: PT017
+
+
+def test_a_record_says_which_repeat_it_is_of(samples: list[Sample], tmp_path: Path) -> None:
+    records = records_of(run(samples, tmp_path, 2))
     assert "repeat" in records[-1].place
     assert len({record.place for record in records}) == len(records)
-
-
-def test_a_chain_that_begins_with_a_text_asks_its_writer_first(samples: list[Sample], tmp_path: Path) -> None:
-    writer = EchoModel(refuses=1)  # another version of it, whose first descriptions are as long as its own
-    plain = stage(samples, 1)
-    asked = plain.protocol.asked.model_copy(update={"writer": "people"})
-    collecting = replace(plain, protocol=replace(plain.protocol, asked=asked, writer=writer))
-    assert collecting.calls == plain.calls
-    write_collected(tmp_path / "begun", collecting, collected(collecting, tmp_path / "store"))
-    card = read_json(tmp_path / "begun" / CARD, CollectedCard)
-    names = {role: each.name for role, each in card.components.items()}
-    assert names == {"model": "echo", "generator": "size", "writer": "people"}
-    assert (card.components["writer"].fingerprint, card.protocol["writer"]) == (writer.fingerprint, "people")
-    folders = {"dataset": tmp_path / "d", "chain": tmp_path / "begun"}
-    by_role = {each.role: each for each in runner("genception").callers({"chain": "p"}, folders.__getitem__)}
-    said = {role: [call.call().context.t for call in by_role[role].calls(EchoModel())] for role in ("model", "writer")}
-    assert said == {"model": [2, 3] * 3, "writer": [1] * 3}

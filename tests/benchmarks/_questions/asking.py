@@ -3,17 +3,19 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any, ClassVar, Never
 
 from driftledger.benchmarks.base import Stage
-from driftledger.benchmarks.registry import benchmark, runner
-from driftledger.benchmarks.runner import Caller, Collecting, StageInputs, write_collected
+from driftledger.benchmarks.collecting import Collecting, Replay, StageInputs, write_collected
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
+from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import Scored, ToScore, write_score
 from driftledger.benchmarks.settings import Section
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_file
-from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.files import read_json, write_json, write_jsonl
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.question_sets.files import QuestionEntry
 from driftledger.project.asking import ask
@@ -136,21 +138,64 @@ class Exam:
         found = next(each for each in spec.stages if stage in (each, each.name))
         return self.root / found.at(KEYS)
 
-    def collecting(self, stage: str, earlier: Mapping[str, Any] | None = None) -> Collecting[Any]:
-        return runner(self.benchmark).collecting(self.given, stage, earlier)
+    @property
+    def answers(self) -> Path:
+        """The folder of the records."""
+        return self.folder("answer")
 
-    def collect(self, *stages: str) -> "Exam":
-        """Run collect stages, all of them where none is named."""
-        for stage in stages or [each.name for each in benchmark(self.benchmark).collects]:
-            collecting = self.collecting(stage)
-            with CallStore(self.root / "store") as store:
-                write_collected(self.folder(stage), collecting, ask(collecting, store))
+    def records(self) -> list[CollectedRecord]:
+        """What is collected of the questions."""
+        [stage] = benchmark(self.benchmark).collects
+        return [each for each in stage.records(self.answers) if each.step]
+
+    def rewrite(self, records: Iterable[CollectedRecord]) -> None:
+        """Write other records in the place of those of the questions."""
+        [stage] = benchmark(self.benchmark).collects
+        beforehand = [each for each in stage.records(self.answers) if not each.step]
+        write_jsonl(self.answers / RECORDS, [*records, *beforehand])
+
+    def read_as(self, readings: Iterable[tuple[Outcome, object]]) -> "Exam":
+        """Rewrite the records so that this is read in each, in their order: an outcome, and what is read where it is
+        OK."""
+        self.rewrite(self._said(*pair) for pair in zip(self.records(), readings, strict=True))
         return self
 
-    def callers(self) -> list[Caller]:
-        """Who was called on the way to a score."""
-        paths = {stage.name: f"data/{stage.name}" for stage in benchmark(self.benchmark).collects}
-        return list(runner(self.benchmark).callers(paths, self.folder))
+    def _said(self, record: CollectedRecord, reading: tuple[Outcome, object]) -> CollectedRecord:
+        outcome, value = reading
+        last = record.results[-1]
+        if outcome is Outcome.OK:
+            said = f"{value}"
+            if self.benchmark == "mm_sap":
+                said = f"{ascii_uppercase[record.extra['order'].index(value)]}."
+            elif self.benchmark == "mme":
+                said = "Yes." if value else "No."
+            ended = {"outcome": Outcome.OK, "text": said}
+        elif outcome in (Outcome.UNPARSED, Outcome.REFUSED):
+            refused = "I'm sorry, but I cannot determine that."
+            ended = {"outcome": Outcome.OK, "text": refused if outcome is Outcome.REFUSED else "Perhaps."}
+        else:
+            ended = {"outcome": outcome, "text": None}
+        return record.model_copy(update={"results": [*record.results[:-1], last.model_copy(update=ended)]})
+
+    def collecting(self) -> Collecting:
+        """What its records are made from."""
+        return benchmark(self.benchmark).collecting(self.given)
+
+    def collect(self) -> "Exam":
+        """Ask everything, and write the records."""
+        collecting = self.collecting()
+        with CallStore(self.root / "store") as store:
+            write_collected(self.answers, collecting, ask(collecting, store))
+        return self
+
+    def follow(self) -> tuple[list[CollectedRecord], Replay]:
+        """The records that follow from the results in the records, and what was replayed."""
+        spec, card, replay = (
+            benchmark(self.benchmark),
+            read_json(self.answers / CARD, CollectedCard),
+            Replay(self.answers),
+        )
+        return Collecting.recorded(spec, card, self.folder(spec.data), {}).run(replay), replay
 
     def score(self) -> Scored:
         """Score what is collected, and write it."""
@@ -162,7 +207,7 @@ class Exam:
             scoring=spec.scoring.model_validate(scoring | {"seed": 3}),
             min_coverage=self.section.min_coverage,
         )
-        scored = runner(self.benchmark).score(given)
+        scored = spec.score(given)
         write_score(self.folder(spec.scores), spec, scored)
         return scored
 

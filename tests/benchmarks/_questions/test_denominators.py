@@ -1,42 +1,32 @@
 """What the papers divide by, worked by hand: all questions but those of a failed call, or those that could be read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from driftledger.benchmarks._questions.records import GradeRecord
 from driftledger.benchmarks._questions.scoring import joint_outcome
 from driftledger.benchmarks._questions.settings import UNREAD
-from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import Scored
 from driftledger.core.errors import CoverageError
-from driftledger.core.files import read_jsonl, write_jsonl
 from driftledger.core.types import Outcome
 from tests.benchmarks._questions.asking import MME, SAP, VET, Grades, Says, exam, sap
 
 REFUSAL = 4
-NOTHING = {"choice": None, "answer": None, "grade": None}
+Reading = tuple[Outcome, object]
+"""What is read in an answer, or what a judge grades it as."""
 
 
-def scored(root: Path, name: str, questions: Any, read: Sequence[Mapping[str, Any]], **settings: Any) -> Scored:
+def scored(root: Path, name: str, questions: Any, read: Sequence[Reading], **settings: Any) -> Scored:
     """Scored from what was read in each answer, or graded, in the order of the records."""
     taken = exam(root, name, questions, Says(text="A"), Grades(), min_coverage=0.1, **settings).collect()
-    file, record = taken.folder("grade") / RECORDS, benchmark(name).collects[1].record
-    assert record is not None
-    assert issubclass(record, GradeRecord)
-    nothing = {key: value for key, value in NOTHING.items() if key in record.model_fields}
-    records = read_jsonl(file, record)
-    write_jsonl(
-        file, [each.model_copy(update=nothing | dict(as_read)) for each, as_read in zip(records, read, strict=True)]
-    )
-    return taken.score()
+    return taken.read_as(read).score()
 
 
-def ended(outcome: Outcome, **read: Any) -> dict[str, Any]:
-    return {"outcome": outcome, **read}
+def ended(outcome: Outcome, read: object = None) -> Reading:
+    return outcome, read
 
 
 def test_a_question_has_the_outcome_of_its_first_answer_unless_one_is_ok() -> None:
@@ -45,11 +35,11 @@ def test_a_question_has_the_outcome_of_its_first_answer_unless_one_is_ok() -> No
 
 
 SAP_READ = [  # two questions of each subset; the right options are 0 to 3
-    ended(Outcome.OK, choice=0),
+    ended(Outcome.OK, 0),
     ended(Outcome.UNPARSED),
-    ended(Outcome.OK, choice=REFUSAL),
+    ended(Outcome.OK, REFUSAL),
     ended(Outcome.FAILED),
-    ended(Outcome.OK, choice=REFUSAL),
+    ended(Outcome.OK, REFUSAL),
     ended(Outcome.FILTERED),
 ]
 
@@ -78,9 +68,9 @@ def test_mm_sap(
 
 
 VET_READ = [  # two gradings of each of three answers
-    *(ended(Outcome.OK, grade=1.0), ended(Outcome.UNPARSED)),
-    *(ended(Outcome.OK, grade=0.5), ended(Outcome.FAILED)),
-    *(ended(Outcome.FILTERED), ended(Outcome.TRUNCATED)),
+    *(ended(Outcome.OK, 1.0), ended(Outcome.UNPARSED)),
+    *(ended(Outcome.OK, 0.5), ended(Outcome.FAILED)),
+    *(ended(Outcome.FILTERED), ended(Outcome.UNPARSED)),
 ]
 POEM: dict[str, object] = {"answer": "a poem", "capabilities": ["gen"]}
 
@@ -114,9 +104,9 @@ def test_mm_vet(
 
 
 MME_READ = [  # yes and no are right about each of three images
-    *(ended(Outcome.OK, answer=True), ended(Outcome.UNPARSED)),
-    *(ended(Outcome.OK, answer=True), ended(Outcome.OK, answer=False)),
-    *(ended(Outcome.FAILED), ended(Outcome.OK, answer=False)),
+    *(ended(Outcome.OK, True), ended(Outcome.UNPARSED)),
+    *(ended(Outcome.OK, True), ended(Outcome.OK, False)),
+    *(ended(Outcome.FAILED), ended(Outcome.OK, False)),
 ]
 
 
@@ -138,7 +128,7 @@ def test_mme(tmp_path: Path, unread: str, metrics: dict[str, float], counted: in
 
 
 def test_a_failed_call_is_no_answer_that_could_decline(tmp_path: Path) -> None:
-    read = [ended(Outcome.FAILED), ended(Outcome.REFUSED), *([ended(Outcome.OK, answer=True)] * 4)]
+    read = [ended(Outcome.FAILED), ended(Outcome.REFUSED), *([ended(Outcome.OK, True)] * 4)]
     assert scored(tmp_path, "mme", MME, read).score.metrics["refused"] == 20
 
 
@@ -151,28 +141,23 @@ def test_where_nothing_was_read_the_score_is_0_by_the_papers_and_none_without(tm
             tmp_path / unread, name, questions, Says(text="A"), Grades(), min_coverage=0.0, **one, unread=unread
         )
         taken.collect()
-        file, record = taken.folder("grade") / RECORDS, benchmark(name).collects[1].record
-        assert record is not None
-        nothing = {key: value for key, value in NOTHING.items() if key in record.model_fields}
-        unparsed = [
-            each.model_copy(update=nothing | {"outcome": Outcome.UNPARSED}) for each in read_jsonl(file, record)
-        ]
-        write_jsonl(file, unparsed)
+        number = len(taken.records())
+        taken.read_as([ended(Outcome.UNPARSED)] * number)
         if unread == "left_out":
-            with pytest.raises(CoverageError, match=f"only 0 of {len(unparsed)} answers could be read"):
+            with pytest.raises(CoverageError, match=f"only 0 of {number} answers could be read"):
                 taken.score()
             continue
         score = taken.score().score
         headline = benchmark(name).metrics[0].key
-        assert (score.metrics[headline], score.coverage, score.counted) == (0, 0, len(unparsed))
+        assert (score.metrics[headline], score.coverage, score.counted) == (0, 0, number)
         assert f"{headline}_unread_left_out" not in score.metrics
-        write_jsonl(file, [each.model_copy(update={"outcome": Outcome.FAILED}) for each in unparsed])
-        with pytest.raises(CoverageError, match=f"only 0 of {len(unparsed)} answers could be read"):
+        taken.read_as([ended(Outcome.FAILED)] * number)
+        with pytest.raises(CoverageError, match=f"only 0 of {number} answers could be read"):
             taken.score()
 
 
 def test_a_refusal_in_free_text_that_does_not_count_is_a_choice_that_could_not_be_read(tmp_path: Path) -> None:
-    read = [ended(Outcome.OK, choice=0), ended(Outcome.REFUSED)]
+    read = [ended(Outcome.OK, 0), ended(Outcome.REFUSED)]
     asked = sap("red", None)
     for unread, without in (("wrong", 50), ("left_out", 100)):
         given = {"permutations": 1, "unread": unread, "count_free_refusals": False}

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.fidelity.ratings import (
     RATINGS,
     Rated,
@@ -23,7 +22,7 @@ from driftledger.benchmarks.opinions import Opinion
 from driftledger.benchmarks.records import RECORDS
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_jsonl
-from driftledger.core.types import Outcome
+from tests.support.records import iteration
 
 HEAD = "dataset,sample,model,description,rater,rating\n"
 ROWS = [ToRate("birds", "a", "blind", "A bird."), ToRate("birds", "b", "blind", "=cmd()")]
@@ -209,10 +208,7 @@ def test_any_description_comes_back_and_none_is_a_formula(tmp_path_factory: pyte
 def test_the_same_samples_of_every_model_are_chosen(tmp_path: Path) -> None:
     said = {"b": "A bird.", "a": None, "d": "A dog.", "c": "A cat."}
     for model in ("one", "two"):
-        records = [
-            ChainRecord(sample=name, t=1, outcome=Outcome.OK, description=text, parent_sha256="p", seed=1)
-            for name, text in said.items()
-        ]
+        records = [iteration(name, 1, text) for name, text in said.items()]
         again = [each.model_copy(update={"repeat": 1}) for each in records]
         write_jsonl(tmp_path / model / RECORDS, [*records, *again])
     rows = to_rate("birds", {model: tmp_path / model for model in ("one", "two")}, 1, 2)

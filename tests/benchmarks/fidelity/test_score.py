@@ -9,15 +9,14 @@ import pytest
 from PIL import Image
 from skimage.metrics import structural_similarity
 
-from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest
+from driftledger.benchmarks._chains.records import ChainRequest
+from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.fidelity.ratings import RATINGS
-from driftledger.benchmarks.fidelity.runner import FidelityRunner
-from driftledger.benchmarks.fidelity.score import score, to_redraw
+from driftledger.benchmarks.fidelity.score import to_redraw
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
 from driftledger.benchmarks.fidelity.spec import Fidelity
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import StageInputs
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.components.base import Encoder
@@ -32,6 +31,7 @@ from driftledger.data.records import read_samples
 from tests.support.fakes import ColourModel, LetterEncoder, SizeGenerator, TableEncoder
 from tests.support.labelled import Item, write_labelled
 from tests.support.params import default_params
+from tests.support.records import iteration
 
 SCORING = FidelityScoring(ssim_side=64, confidence=0.9, seed=1)
 DRAWN = {"a": (100, 0, 0), "b": (100, 100, 0), "c": (0, 100, 0), "d": None}
@@ -47,9 +47,7 @@ def write_case(folder: Path, drawn: Mapping[str, tuple[int, int, int] | None] = 
         if image and colour:
             (folder / "r" / image).parent.mkdir(parents=True)
             (folder / "r" / image).write_bytes(png_bytes(Image.new("RGB", (8, 8), colour)))
-        record = {"sample": name, "t": 1, "outcome": Outcome.OK if image else Outcome.FILTERED, "image": image}
-        record |= {"image_sha256": "i" if image else None, "description": f"aab {name}"}
-        records.append(ChainRecord.model_validate(record | {"parent_sha256": "p", "seed": 1}))
+        records.append(iteration(name, 1, f"aab {name}", image, Outcome.OK if image else Outcome.FILTERED))
     write_jsonl(folder / "r" / RECORDS, records)
     components = {"model": ComponentCard.of("m", ColourModel()), "generator": ComponentCard.of("g", SizeGenerator())}
     asked = ChainRequest(iterations=1, describe_prompt="p", max_tokens=None, generate_prompt="{description}", seed=1)
@@ -71,7 +69,7 @@ def scored(
         encoders={"encoder": encoder},
         beside={"ratings": sheet} if ratings else {},
     )
-    found, rows = score(given)
+    found, rows = Fidelity().score(given)
     return found, {row.unit: row for row in rows}
 
 
@@ -186,15 +184,15 @@ def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path
         encoder=lambda name: TableEncoder(),
         description=lambda name: way,
     )
-    asked = FidelityRunner(Fidelity()).asked(given, card)
+    asked = Fidelity().asked(given, card)
     assert (asked.iterations, asked.describe_prompt, asked.max_tokens) == (1, "Tell me of the bird.", 40)
     assert (asked.generate_prompt, asked.seed, asked.prefix, asked.repeats) == ("{description}", 3, "It has", 2)
 
 
 def test_of_repeats_a_sample_is_worth_its_mean(tmp_path: Path) -> None:
     write_case(tmp_path)
-    records = read_jsonl(tmp_path / "r" / RECORDS, ChainRecord)
-    again = [each.model_copy(update={"repeat": 1, "image": "images/c/1.png"}) for each in records]
+    records = read_jsonl(tmp_path / "r" / RECORDS, CollectedRecord)
+    again = [iteration(each.unit, 1, each.text, "images/c/1.png", each.outcome, 1) for each in records]
     write_jsonl(tmp_path / "r" / RECORDS, [*records, *again])
     card = read_json(tmp_path / "r" / CARD, CollectedCard)
     write_json(tmp_path / "r" / CARD, card.model_copy(update={"protocol": card.protocol | {"repeats": 2}}))

@@ -6,18 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks.collecting import StageInputs, write_collected
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.genception.human import write_human_sheet
 from driftledger.benchmarks.genception.settings import GenCeptionSettings
-from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.runner import StageInputs, write_collected
+from driftledger.benchmarks.genception.spec import GenCeption
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
 from driftledger.components.human import Human
 from driftledger.core.errors import ConfigError, CoverageError, StoreError
-from driftledger.core.files import read_jsonl
 from driftledger.data.datasets.build import build
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.project.asking import ask, refuse_failures
@@ -68,13 +66,13 @@ def fill_in(folder: Path, texts: dict[tuple[str, str], str]) -> None:
     (folder / "human" / "sheet.csv").write_text(out.getvalue(), encoding="utf-8")
 
 
-def collect(folder: Path) -> list[ChainRecord]:
-    collecting = runner("genception").collecting(given(folder), "chain")
+def collect(folder: Path) -> list[CollectedRecord]:
+    collecting = GenCeption().collecting(given(folder))
     with CallStore(folder / "store") as store:
         collected = ask(collecting, store)
-    refuse_failures(collecting.failures(collected), "genception", 0.9)
+    refuse_failures(collecting.spec.failures(collected), "genception", 0.9)
     write_collected(folder / "chain", collecting, collected)
-    return read_jsonl(folder / "chain" / RECORDS, ChainRecord)
+    return GenCeption.collects[0].records(folder / "chain")
 
 
 def test_people_describe_what_was_drawn_from_what_they_wrote(folder: Path) -> None:
@@ -91,7 +89,7 @@ def test_people_describe_what_was_drawn_from_what_they_wrote(folder: Path) -> No
     assert "3 images to describe, 3 described" in sheet(folder)
     fill_in(folder, {(str(number), "2"): f"{21 + 10 * number}x30" for number in range(3)})
     records = collect(folder)
-    assert [(each.sample, each.t, each.description) for each in records[:2]] == [("0", 1, "20x30"), ("0", 2, "21x30")]
+    assert [(each.unit, each.step, each.text) for each in records[:2]] == [("0", 1, "20x30"), ("0", 2, "21x30")]
     assert len(records) == 6
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, image_path
-from driftledger.benchmarks.genception.score import score
+from driftledger.benchmarks._chains.records import ChainRequest, image_path
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
@@ -25,6 +24,7 @@ from driftledger.core.types import Outcome
 from driftledger.data.records import DatasetCard, SampleEntry
 from driftledger.metrics.frechet import frechet_distance
 from tests.support.fakes import EchoModel, LetterEncoder, SizeGenerator, TableEncoder
+from tests.support.records import iteration
 
 Chains = Mapping[str, Sequence[float]]
 """Sample → the angle in degrees between its original and its image at t = 1, 2, …; the category is the letter."""
@@ -74,10 +74,9 @@ def scored(
                 path = folder / "c" / image_path(name, t, repeat)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(png_bytes(pixel(angles[t - 1] if drawn else 0)))
-                record = {"sample": name, "repeat": repeat, "t": t, "parent_sha256": "p", "seed": 1}
-                record |= {"image": image_path(name, t, repeat), "image_sha256": f"{name}{t}"} if drawn else {}
-                record |= {"outcome": Outcome.OK if drawn else Outcome.REFUSED}
-                records.append(ChainRecord.model_validate(record | {"description": (texts or {}).get((name, t))}))
+                image = image_path(name, t, repeat) if drawn else None
+                outcome, text = Outcome.OK if drawn else Outcome.REFUSED, (texts or {}).get((name, t))
+                records.append(iteration(name, t, text, image, outcome, repeat, f"{name}{t}"))
     write_jsonl(folder / "d" / "samples.jsonl", entries)
     card = {"name": "d", "provider": "x", "settings": {}, "source": {}, "samples": 4, "categories": {}, "digest": "dd"}
     write_json(folder / "d" / "dataset.json", DatasetCard.model_validate(card | {"groups": groups or {}}))
@@ -94,7 +93,7 @@ def scored(
     )
     encoders = {"encoder": TableEncoder()} | ({"text_encoder": reader} if reader else {})
     folders = {"dataset": folder / "d", "chain": folder / "c"}
-    return score(ToScore(keys | {"encoder": "e"}, folders, scoring, min_coverage, encoders))
+    return GenCeption().score(ToScore(keys | {"encoder": "e"}, folders, scoring, min_coverage, encoders))
 
 
 def test_gc_is_averaged_per_sample_then_category_then_over_categories(tmp_path: Path) -> None:

@@ -1,15 +1,12 @@
-"""The paper's Tables 1 and 2, from counts of right choices and refusals, through answers, readings, score and table."""
+"""The paper's Tables 1 and 2, from counts of right choices and refusals, through answers, score and table."""
 
 import json
-from string import ascii_uppercase
 from typing import Any
 
 import pytest
 
-from driftledger.benchmarks._questions.records import AnswerRecord
-from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Score
-from driftledger.core.files import read_jsonl, write_jsonl
+from driftledger.core.types import Outcome
 from tests.benchmarks._questions.asking import OPTIONS, Exam, Says, exam, sap
 from tests.conftest import REPOSITORY
 from tests.support.tables import tables_of
@@ -36,7 +33,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Exam:
     subsets = [name for name, number in QUESTIONS.items() for _ in range(number)]
     questions = sap(*(None if name == "beyond" else OPTIONS[RIGHT] for name in subsets), subsets=subsets)
     shown = [question | {"picture": number % 50} for number, question in enumerate(questions)]
-    return exam(tmp_path_factory.mktemp("paper"), "mm_sap", shown, Says(text="A")).collect("answer")
+    return exam(tmp_path_factory.mktemp("paper"), "mm_sap", shown, Says(text="A")).collect()
 
 
 def chosen(counts: dict[str, dict[str, list[int]]], permutation: int) -> list[int]:
@@ -51,15 +48,15 @@ def chosen(counts: dict[str, dict[str, list[int]]], permutation: int) -> list[in
 
 def answered(asked: Exam, row: dict[str, Any]) -> Score:
     """The score of a model of the tables, whose answers are letters."""
-    file = asked.folder("answer") / RECORDS
     by_permutation = [chosen(row["counts"], number) for number in range(5)]
-
-    def with_letter(answer: AnswerRecord) -> AnswerRecord:
-        option = by_permutation[answer.variant][int(answer.question.removeprefix("q"))]
-        return answer.model_copy(update={"text": f"{ascii_uppercase[answer.order.index(option)]}."})
-
-    write_jsonl(file, [with_letter(each) for each in read_jsonl(file, AnswerRecord)])
-    return asked.collect("grade").score().score
+    return (
+        asked.read_as(
+            (Outcome.OK, by_permutation[record.step - 1][int(record.unit.removeprefix("q"))])
+            for record in asked.records()
+        )
+        .score()
+        .score
+    )
 
 
 def printed(score: Score) -> dict[str, dict[str, list[float]]]:

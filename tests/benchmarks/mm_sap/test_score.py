@@ -4,12 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks._questions.records import AnswerRecord
-from driftledger.benchmarks.mm_sap.records import ChoiceRecord
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import CoverageError
-from driftledger.core.files import read_json, read_jsonl, write_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import read_questions
 from tests.benchmarks._questions.asking import OPTIONS, SAP, Exam, Says, exam, sap
@@ -54,7 +49,7 @@ def test_every_measure_is_the_share_that_the_paper_defines(tmp_path: Path) -> No
     assert score.groups["subtask"]["beyond: colour"] == shares["beyond"]
     assert [shares[name]["score"] for name in ("basic", "know", "beyond")] == pytest.approx([200 / 3, 100, 100 / 3])
     assert [row.values["score"][0] for row in rows] == [1, 1, 0, 1, 1, 1, 0, 0]
-    assert rows[0].extra == {"subset": "basic", "subtask": "colour", "outcomes": ["ok"] * 5}
+    assert rows[0].extra == {"subset": "basic", "subtask": "colour", "outcomes": ["ok"] * 5, "read": [0] * 5}
 
 
 def test_who_always_says_a_gets_what_the_permutations_put_there(tmp_path: Path) -> None:
@@ -63,9 +58,9 @@ def test_who_always_says_a_gets_what_the_permutations_put_there(tmp_path: Path) 
     questions = {question.id: question for question in read_questions(exam.folder("question_set"))}
     accepted = {"basic": lambda q: {q.answer}, "know": lambda q: {q.answer, q.refusal}, "beyond": lambda q: {q.refusal}}
     right = 0
-    for answer in read_jsonl(exam.folder("answer") / RECORDS, AnswerRecord):
-        question = questions[answer.question]
-        right += answer.order[0] in accepted[question.subset or ""](question)
+    for record in exam.records():
+        question = questions[record.unit]
+        right += record.extra["order"][0] in accepted[question.subset or ""](question)
     assert score.metrics["score"] == pytest.approx(100 * right / 30)
 
 
@@ -117,22 +112,19 @@ def test_answers_in_which_nothing_can_be_read_are_named(tmp_path: Path, model: S
 
 def test_a_row_has_no_value_where_nothing_was_read_and_the_outcome_of_what_was(tmp_path: Path) -> None:
     exam = taken(tmp_path, Says(text="A"), unread="left_out")
-    file = exam.folder("grade") / RECORDS
-    first, *rest = read_jsonl(file, ChoiceRecord)
-    unread = first.model_copy(update={"choice": None, "outcome": Outcome.UNPARSED})
-    cut = {"choice": None, "outcome": Outcome.TRUNCATED}
-    write_jsonl(file, [unread, *(each.model_copy(update=cut if each.question == "q1" else {}) for each in rest)])
+    unread, filtered = (Outcome.UNPARSED, None), [(Outcome.FILTERED, None)] * 5
+    exam.read_as([unread, *[(Outcome.OK, 0)] * 4, *filtered, *[(Outcome.OK, 0)] * 20])
     one, other, *_ = exam.score().rows
     assert (one.outcome, one.values["score"][0], one.extra["outcomes"][0]) == (Outcome.OK, None, "unparsed")
-    assert (other.outcome, other.values["score"]) == (Outcome.TRUNCATED, [None] * 5)
+    assert (other.outcome, other.values["score"]) == (Outcome.FILTERED, [None] * 5)
 
 
 def test_an_answer_in_another_order_than_the_seed_gives_is_found(tmp_path: Path) -> None:
     exam = taken(tmp_path, Says(text="A"))
-    card = read_json(exam.folder("answer") / CARD, CollectedCard)
-    answers = read_jsonl(exam.folder("answer") / RECORDS, AnswerRecord)
-    links = benchmark("mm_sap").links
-    assert list(links("answer", answers, card, {})) == []
-    changed = answers[3].model_copy(update={"order": answers[3].order[::-1]})
-    found = links("answer", [*answers[:3], changed], card, {})
-    assert [linked.record for linked in found] == ["question q0, variant 3"]
+    records = exam.records()
+    again, _ = exam.follow()
+    assert again == records
+    other = {"order": records[3].extra["order"][::-1]}
+    exam.rewrite([*records[:3], records[3].model_copy(update={"extra": other}), *records[4:]])
+    again, _ = exam.follow()
+    assert [one.place for one, other in zip(again, exam.records(), strict=True) if one != other] == ["q0, step 4"]

@@ -5,28 +5,29 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
 
-from driftledger.benchmarks._questions.records import AnswerRecord
+from driftledger.benchmarks._questions.records import ReadAnswer
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
-from driftledger.benchmarks.mm_vet.grade import CollectGrades, Judged, graded_prompt, read_again
+from driftledger.benchmarks.mm_vet.grades import graded
+from driftledger.benchmarks.mm_vet.judging import graded_prompt
 from driftledger.benchmarks.mm_vet.people import GRADES, Pair, agreement, write_sheet
-from driftledger.benchmarks.mm_vet.records import Calibration, JudgedRecord
 from driftledger.benchmarks.mm_vet.score import judge_flags
-from driftledger.benchmarks.records import RECORDS
+from driftledger.benchmarks.mm_vet.spec import MMVet
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.errors import ConfigError, CoverageError, StoreError
-from driftledger.core.files import parse_jsonl, read_jsonl, write_jsonl
+from driftledger.core.errors import ConfigError, CoverageError
 from driftledger.core.types import Outcome
+from driftledger.data.question_sets.files import read_questions
 from driftledger.metrics.intervals import share_interval
 from tests.benchmarks._questions.asking import SECTIONS, VET, Exam, Grades, Says, exam
 from tests.support.params import default_params
+from tests.support.records import result
 
 SETTINGS = default_params()["mm_vet"]
 GRADINGS = 2 * (len(VET) + len(CALIBRATION))
@@ -36,12 +37,14 @@ def taken(root: Path, judge: Grades, **settings: object) -> Exam:
     return exam(root, "mm_vet", VET, Says(text="It is red, and seven."), judge, **settings)
 
 
-def graded(exam: Exam) -> list[JudgedRecord]:
-    return read_jsonl(exam.folder("grade") / RECORDS, JudgedRecord)
+def read(exam: Exam) -> list[ReadAnswer]:
+    """What each answer is graded as."""
+    questions = {question.id: question for question in read_questions(exam.folder("question_set"))}
+    return [MMVet().read(questions[record.unit], record) for record in exam.records()]
 
 
-def said(record: JudgedRecord) -> list[str | None]:
-    return [reply.text for reply in record.replies]
+def said(record: CollectedRecord) -> list[str | None]:
+    return [each.text for each in record.results if each.role == "judge"]
 
 
 # --- The prompt ---
@@ -81,22 +84,17 @@ def test_a_row_is_the_published_one_to_the_byte(question: str, truth: str, predi
 
 def test_what_brings_no_grade_is_asked_once_more_with_the_published_words_behind_it(tmp_path: Path) -> None:
     exam = taken(tmp_path, Grades(unsure="What is 0?", served_model="umpire-2")).collect()
-    assert [(each.question, each.outcome, each.how, each.grade, said(each)) for each in graded(exam)] == [
+    assert [(each.record.unit, each.outcome, each.how, each.read, said(each.record)) for each in read(exam)] == [
         *[("q0", "ok", "grade, asked again", 0.5, ["Hm.", "0.5"])] * 2,
         *[("q1", "ok", "grade", 1.0, ["1.0"])] * 2,
     ]
-    assert [each.place for each in graded(exam)[:2]] == [f"question q0, variant 0, grading {n}" for n in (0, 1)]
-    collecting = cast(CollectGrades, exam.collecting("grade"))
-    first, again = collecting.judging.asks(collecting.given.questions[0], collecting.given.answers[0], 0)
-    [text], [longer] = (ask.conversation.turns[-1].parts for ask in (first, again))
+    assert [each.record.place for each in read(exam)[:2]] == ["q0, step 1", "q0, step 1, repeat 1"]
+    _, replay = exam.follow()
+    _, first, again, *_ = (each.call for each in replay.calls.values())
+    [text], [longer] = (ask.conversation.turns[-1].parts for ask in (first, again))  # type: ignore[union-attr]
     assert text == "Grade it.\n\nWhat is 0? | red  <AND>  blue | It is red, and seven. | "
     assert longer == text + SECTIONS["mm_vet"]["grade_again"]
     assert exam.score().score.served == {"judge": {"umpire-2": 6}}
-    calls = list(exam.callers()[1].calls(exam.judge))
-    assert [(call.kind, call.where, call.gave) for call in calls[:2]] == [
-        ("grade", "data/grade/records.jsonl: q0, grading 0: replies.0", "Hm."),
-        ("grade: again", "data/grade/records.jsonl: q0, grading 0: replies.1", "0.5"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -112,39 +110,27 @@ def test_what_brings_no_grade_is_asked_once_more_with_the_published_words_behind
 def test_asked_twice_at_most_and_not_where_a_call_failed(
     tmp_path: Path, judge: Grades, outcome: Outcome, replies: list[str]
 ) -> None:
-    record = graded(taken(tmp_path, judge).collect())[0]
-    assert (record.outcome, said(record)) == (outcome, replies)
-    assert (record.grade is None) == (record.how == "no grade") == (outcome is not Outcome.OK)
+    first = read(taken(tmp_path, judge).collect())[0]
+    assert (first.outcome, said(first.record)) == (outcome, replies)
+    assert (first.read is None) == (first.how == "no grade") == (outcome is not Outcome.OK)
 
 
 @pytest.mark.parametrize(("unsure", "again"), [(None, 0), ("What is 0?", 2)])
 def test_both_askings_are_planned_before_answers_are_there_and_counted_after(
     tmp_path: Path, unsure: str | None, again: int
 ) -> None:
-    exam, section = taken(tmp_path, judge := Grades(unsure=unsure)), SECTIONS["mm_vet"]
-    prompts = [(each.turns[-1].parts[0], count) for _, each, count in exam.collecting("grade", {}).uncounted()]  # type: ignore[union-attr]
-    both = (section["grade_prompt"], section["grade_prompt"] + section["grade_again"])
-    assert prompts == [(prompt, GRADINGS) for prompt in both]
-    exam.collect("answer")
-    answers = read_jsonl(exam.folder("answer") / RECORDS, AnswerRecord)
+    exam = taken(tmp_path, judge := Grades(unsure=unsure))
 
     def counted() -> tuple[int, int]:
         with CallStore(exam.root / "store") as store:
             plan = Plan(store)
             with suppress(NotStoredError):
-                exam.collecting("grade", {"answer": answers}).run(plan.run)
+                exam.collecting().run(plan.run)
             return plan.of(judge).to_make, plan.of(judge).stored
 
     assert counted() == (2 * GRADINGS, 0)
-    exam.collect("grade")
+    exam.collect()
     assert counted() == (0, GRADINGS + again)
-
-
-def test_a_failed_grading_is_named_and_an_answer_that_failed_is_not(tmp_path: Path) -> None:
-    collecting = taken(tmp_path, Grades()).collect("answer").collecting("grade")
-    failed = JudgedRecord(question="q0", variant=0, repeat=0, outcome=Outcome.FAILED, how="no grade")
-    absent = failed.model_copy(update={"question": "q1", "how": "no answer"})
-    assert collecting.failures(Judged([failed, absent], [])) == (["q0"], 2, "gradings")
 
 
 @pytest.mark.parametrize(
@@ -164,21 +150,9 @@ def test_a_failed_grading_is_named_and_an_answer_that_failed_is_not(tmp_path: Pa
 def test_the_grade_is_the_first_that_the_replies_hold(
     replies: list[tuple[str, str | None]], made: tuple[str, float | None, str]
 ) -> None:
-    given = {"replies": [{"outcome": outcome, "text": text} for outcome, text in replies], "how": "?", "grade": 0.125}
-    stored = JudgedRecord.model_validate({"question": "q", "variant": 0, "repeat": 1, "outcome": "ok"} | given)
-    answer = AnswerRecord(question="q", variant=0, outcome=Outcome.OK, text="seven")
-    [again] = read_again([stored], [answer])
-    assert ((again.outcome, again.grade, again.how), again.replies) == (made, stored.replies)
-    [without] = read_again([stored], [answer.model_copy(update={"outcome": Outcome.FAILED, "text": None})])
-    assert (without.outcome, without.how, without.grade, without.repeat) == (Outcome.FAILED, "no answer", None, 1)
-    assert read_again([stored], [answer.model_copy(update={"question": "other"})]) == []
-
-
-@pytest.mark.parametrize("grade", ["1.5", "-0.1", '"0.5x"', "NaN"])
-def test_a_grade_that_is_none_is_refused(grade: str) -> None:
-    row = f'{{"schema":2,"question":"q","variant":0,"repeat":0,"outcome":"ok","how":"grade","grade":{grade}}}'
-    with pytest.raises(StoreError):
-        parse_jsonl(row.encode(), JudgedRecord, "records.jsonl")
+    judge = [result("judge", outcome, text) for outcome, text in replies]
+    answer = CollectedRecord(unit="q", step=1, repeat=1, results=[result("model", text="seven"), *judge])
+    assert graded(answer) == (made[0], made[1], made[2])
 
 
 # --- Scores ---
@@ -196,16 +170,13 @@ def test_grades_are_means_per_capability_with_a_judge_that_holds_still(tmp_path:
     ]
     assert score.absent == {f"{name}: grade": "no question needs it" for name in ("know", "gen", "spat")}
     assert [row.values["total"] for row in rows] == [[0.5, 0.5], [1.0, 1.0]]
-    assert rows[1].extra == {"combination": "ocr+math", "outcomes": ["ok", "ok"]}
+    assert rows[1].extra == {"combination": "ocr+math", "outcomes": ["ok", "ok"], "read": [1.0, 1.0]}
 
 
 def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(tmp_path: Path) -> None:
     exam = taken(tmp_path, Grades()).collect()
-    grades = [
-        each.model_copy(update={"grade": grade})
-        for each, grade in zip(graded(exam), [0.75, 0.5, 0.333, 0.25], strict=True)
-    ]
-    write_jsonl(exam.folder("grade") / RECORDS, grades[::-1])
+    exam.read_as([(Outcome.OK, grade) for grade in (0.75, 0.5, 0.333, 0.25)])
+    exam.rewrite(exam.records()[::-1])
     score, rows = exam.score()
     assert (score.metrics["total"], score.metrics["total_std"]) == (45.825, 8.325)  # of gradings of 54.15 and 37.5
     expected = share_interval(np.array([1250, 583]), np.array([2000, 2000]), ["one", "other"], score.confidence)
@@ -216,9 +187,7 @@ def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(tmp_
 
 def test_a_capability_of_which_no_grade_could_be_read_is_absent_and_says_why(tmp_path: Path) -> None:
     exam = taken(tmp_path, Grades(), unread="left_out").collect()
-    unread = {"grade": None, "outcome": Outcome.UNPARSED, "how": "no grade"}
-    records = [each.model_copy(update=unread if each.question == "q0" else {}) for each in graded(exam)]
-    write_jsonl(exam.folder("grade") / RECORDS, records)
+    exam.read_as([(Outcome.UNPARSED, None)] * 2 + [(Outcome.OK, 1.0)] * 2)
     score, rows = exam.score()
     assert (score.metrics["total"], score.groups["capability"]["rec"]) == (100, {})
     assert score.absent["rec: grade"] == "no grade could be read"
@@ -230,11 +199,11 @@ def test_an_answer_that_is_not_there_is_not_graded(tmp_path: Path) -> None:
     failing = exam(tmp_path, "mm_vet", VET, Says(outcome=Outcome.FAILED), Grades()).collect()
     with pytest.raises(CoverageError, match="q0: failed, no answer"):
         failing.score()
-    assert [(each.outcome, each.how, each.replies) for each in graded(failing)] == [("failed", "no answer", [])] * 4
+    assert [(each.outcome, each.how, said(each.record)) for each in read(failing)] == [("failed", "no answer", [])] * 4
 
 
-def calibrated(known: float, forged: bool, *given: float | None) -> Calibration:
-    return Calibration(question="q", answer="a", known=known, forged=forged, given=list(given))
+def calibrated(known: float, forged: bool, *given: float | None) -> dict[str, object]:
+    return {"known": known, "forged": forged, "given": list(given)}
 
 
 OFF, BELIEVES = "the judge is off on the calibration answers by ", "the judge believes answers that ask for a grade: "
@@ -261,7 +230,7 @@ OFF, BELIEVES = "the judge is off on the calibration answers by ", "the judge be
     ],
 )
 def test_a_judge_that_has_moved_or_believes_forged_answers_is_flagged(
-    items: Sequence[Calibration], flags: list[str]
+    items: Sequence[dict[str, object]], flags: list[str]
 ) -> None:
     found = judge_flags(items)
     assert len(found) == len(flags)

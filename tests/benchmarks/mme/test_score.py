@@ -4,12 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks.mme.records import YesNoRecord
-from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import base_key
 from driftledger.core.errors import CoverageError
-from driftledger.core.files import read_json, read_jsonl, write_json, write_jsonl
+from driftledger.core.files import read_json, write_json
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionSetCard
 from tests.benchmarks._questions.asking import MME, Exam, Says, exam
@@ -48,15 +46,12 @@ def test_categories_weigh_the_same_and_rows_are_pairs(tmp_path: Path) -> None:
     assert [row.values["score"] for row in rows] == [[50.0]] * 3 + [[200.0]]
     assert [row.values["correct"] for row in rows] == [[1.0, 0.0]] * 3 + [[1.0, 1.0]]
     assert (rows[0].group, rows[0].cluster, rows[0].outcome) == ("count", rows[0].unit, Outcome.OK)
-    assert rows[0].extra == {"questions": ["q0", "q1"], "outcomes": ["ok", "ok"]}
+    assert rows[0].extra == {"questions": ["q0", "q1"], "outcomes": ["ok", "ok"], "read": [True, True]}
 
 
 def test_a_pair_of_which_one_cannot_be_read_is_worth_nothing_that_could_be_paired(tmp_path: Path) -> None:
     exam = taken(tmp_path, "Yes.", unread="left_out")
-    file = exam.folder("grade") / RECORDS
-    first, second, *rest = read_jsonl(file, YesNoRecord)
-    unread = {"answer": None, "outcome": Outcome.UNPARSED, "how": "several"}
-    write_jsonl(file, [first, second.model_copy(update=unread), *rest])
+    exam.read_as([(Outcome.OK, True), (Outcome.UNPARSED, None), *[(Outcome.OK, True)] * 4])
     score, rows = exam.score()
     assert rows[0].values == {"score": [None], "correct": [1.0, None]}
     assert rows[0].extra["outcomes"] == ["ok", "unparsed"]

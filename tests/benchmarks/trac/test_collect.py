@@ -4,17 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from driftledger.benchmarks.collecting import Collecting, Replay, StageInputs, write_collected
 from driftledger.benchmarks.descriptions import Demonstrations, Description, check_prefix
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.runner import StageInputs, write_collected
-from driftledger.benchmarks.trac.collect import CollectDescriptions
-from driftledger.benchmarks.trac.records import DescriptionRecord
+from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord
+from driftledger.benchmarks.trac.spec import Trac
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
 from driftledger.core.errors import ConfigError, CoverageError, DataError
-from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.files import read_json
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from driftledger.data.records import read_samples
 from driftledger.project.asking import refuse_failures
@@ -44,9 +42,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def stage(
-    folder: Path, demonstrations: Demonstrations | None = None, seed: int = 7, **way: object
-) -> CollectDescriptions:
+def stage(folder: Path, demonstrations: Demonstrations | None = None, seed: int = 7, **way: object) -> Collecting:
     """The stage as a project makes it, of the dataset in ``folder/birds``."""
     asked = Description.model_validate({"prompt": PROMPT, "demonstrations": demonstrations, **way})
     given = StageInputs(
@@ -59,17 +55,19 @@ def stage(
         encoder=lambda name: {"table": TableEncoder(), "tfidf": TfIdf()}[name],
         description=lambda name: asked,
     )
-    collecting = runner("trac").collecting(given, "describe")
-    assert isinstance(collecting, CollectDescriptions)
-    return collecting
+    return Trac().collecting(given)
 
 
-def collected(folder: Path, collecting: CollectDescriptions) -> list[DescriptionRecord]:
+def collected(folder: Path, collecting: Collecting) -> list[CollectedRecord]:
     return ask(collecting, folder / "store")
 
 
 def drawn(*shots: int, by: str | None = None) -> Demonstrations:
     return Demonstrations(choose="random", shots=shots, by=by)
+
+
+def shown_in(record: CollectedRecord) -> list[str]:
+    return list(record.extra.get("demonstrations", []))
 
 
 def shown_images(conversation: Conversation) -> list[str]:
@@ -78,8 +76,8 @@ def shown_images(conversation: Conversation) -> list[str]:
 
 def test_the_prompt_names_the_general_category_and_every_sample_is_described_once(folder: Path) -> None:
     records = collected(folder, stage(folder))
-    assert [(record.sample, record.split) for record in records] == [(item.id, item.split) for item in ITEMS]
-    assert records[1].description == "red10 green41 pixel pixel pixel pixel pixel"
+    assert [(record.unit, record.extra["split"]) for record in records] == [(item.id, item.split) for item in ITEMS]
+    assert records[1].text == "red10 green41 pixel pixel pixel pixel pixel"
     assert {turn.parts[-1] for heard in HEARD for turn in heard.turns} == {FILLED}
     assert len(HEARD) == len(ITEMS)
     HEARD.clear()
@@ -104,8 +102,8 @@ def test_a_dataset_that_does_not_do_is_one_sentence(
 
 def test_every_length_is_asked_for_and_what_was_cut_is_kept_and_flagged(folder: Path) -> None:
     records = collected(folder, stage(folder, max_tokens=(2, 50)))
-    assert [record.max_tokens for record in records] == [2] * 10 + [50] * 10
-    cut = {(len((each.description or "").split()), each.outcome) for each in records if each.max_tokens == 2}
+    assert [record.extra["max_tokens"] for record in records] == [2] * 10 + [50] * 10
+    cut = {(len((each.text or "").split()), each.outcome) for each in records if each.extra["max_tokens"] == 2}
     assert cut == {(2, Outcome.TRUNCATED)}
     assert {heard.max_tokens for heard in HEARD} == {2, 50}
 
@@ -128,20 +126,20 @@ def test_examples_are_support_samples_and_never_what_is_asked_about(
     how = Demonstrations.model_validate({"choose": choose, "shots": (1, 3), "encoder": encoder})
     records = collected(tmp_path, stage(tmp_path, how))
     samples = {sample.id: sample for sample in read_samples(tmp_path / "birds")}
-    lengths = [(record.shots, len(record.demonstrations)) for record in records]
+    lengths = [(record.extra.get("shots", 0), len(shown_in(record))) for record in records]
     assert lengths == [(0, 0)] * 12 + [(1, 1)] * 12 + [(3, 3)] * 12
     for record in records:
-        shown = [samples[name] for name in record.demonstrations]
+        shown = [samples[name] for name in shown_in(record)]
         assert {sample.split for sample in shown} <= {"support"}
-        assert samples[record.sample].image.sha256 not in {sample.image.sha256 for sample in shown}
+        assert samples[record.unit].image.sha256 not in {sample.image.sha256 for sample in shown}
         assert len({sample.image.sha256 for sample in shown}) == len(shown)
-        assert "support-shy" not in record.demonstrations
+        assert "support-shy" not in shown_in(record)
     assert all(asked not in before for *before, asked in map(shown_images, HEARD))
 
 
 def test_the_most_similar_example_is_shown_last_with_its_description(folder: Path) -> None:
     records = collected(folder, stage(folder, Demonstrations(choose="similar_image", shots=(1, 2), encoder="table")))
-    few = {(record.sample, record.shots): record.demonstrations for record in records}
+    few = {(record.unit, len(shown_in(record))): shown_in(record) for record in records}
     assert few["test-3", 1] == ["support-3"]
     assert few["test-3", 2][-1] == "support-3"
     [shown] = [each for each in HEARD if len(each.turns) == 3 and each.subject and each.subject.sample == "test-3"]
@@ -155,9 +153,9 @@ DRAWN = ["5 2", "5 3", "0 3", "1 4", "5 1", "3 4", "4 0", "2 1", "1 2", "4 5"]
 
 
 def test_random_examples_depend_on_the_seed_and_the_sample_alone(folder: Path) -> None:
-    names = [record.demonstrations for record in collected(folder, stage(folder, drawn(2)))]
+    names = [shown_in(record) for record in collected(folder, stage(folder, drawn(2)))]
     assert [" ".join(name[-1] for name in some) for some in names if some] == DRAWN
-    others = [record.demonstrations for record in collected(folder, stage(folder, drawn(2), seed=8))]
+    others = [shown_in(record) for record in collected(folder, stage(folder, drawn(2), seed=8))]
     assert names != others
 
 
@@ -170,13 +168,14 @@ def test_examples_may_be_described_by_another_model(folder: Path) -> None:
     card = read_json(folder / "out" / CARD, CollectedCard)
     assert {role: each.name for role, each in card.components.items()} == {"model": "plain", "example_model": "better"}
     assert card.protocol == {"prompt": FILLED, "max_tokens": [None], "seed": 7, "choose": "random", "shots": [1]}
-    assert read_jsonl(folder / "out" / RECORDS, DescriptionRecord) == records
-    folders = {"dataset": folder / "birds", "describe": folder / "out"}
-    plain, shown = runner("trac").callers({"describe": "p"}, folders.__getitem__)
-    again = [*plain.calls(MODELS["plain"]), *shown.calls(MODELS["plain"], MODELS["better"])]
+    written = Trac.collects[0].records(folder / "out")
+    assert written == records
+    beforehand = [record.results[0].role for record in written if record.step == 0]
+    assert beforehand == ["example_model"] * 6
+    replay = Replay(folder / "out")
+    assert Collecting.recorded(Trac(), card, folder / "birds", {}).run(replay) == records
     with CallStore(folder / "store") as store:
-        assert [store.answer(each.call()).text for each in again] == [each.description for each in records]  # type: ignore[union-attr]
-    assert [each.result is None for each in again] == [False] * 10 + [True] * 10
+        assert all(store.find(digest) is not None for digest in replay.calls)
 
 
 def test_too_many_examples_are_one_sentence(folder: Path) -> None:
@@ -186,13 +185,13 @@ def test_too_many_examples_are_one_sentence(folder: Path) -> None:
 
 def test_too_many_failures_fail_the_stage(tmp_path: Path) -> None:
     write_labelled(tmp_path / "birds", [*ITEMS[:9], ITEMS[9]._replace(colour=(1, 1, 2))])
-    found = stage(tmp_path).failures(collected(tmp_path, stage(tmp_path)))
+    found = Trac().failures(collected(tmp_path, stage(tmp_path)))
     refuse_failures(found, "trac", 0.9)
-    with pytest.raises(CoverageError, match=r"1 of 10 descriptions .* trac.min_coverage .*test-3.*: TimeoutError"):
+    with pytest.raises(CoverageError, match=r"1 of 10 records .* trac.min_coverage .*test-3.*: TimeoutError"):
         refuse_failures(found, "trac", 0.95)
 
 
-def counted(folder: Path, collecting: CollectDescriptions) -> dict[str, tuple[int, int]]:
+def counted(folder: Path, collecting: Collecting) -> dict[str, tuple[int, int]]:
     """Model → how many of its calls are stored, and how many there are to make at most."""
     with CallStore(folder / "store") as store:
         plan = Plan(store)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
-from driftledger.benchmarks.trac.score import retrieve, score
+from driftledger.benchmarks.trac.records import TracProtocol
+from driftledger.benchmarks.trac.score import retrieve
 from driftledger.benchmarks.trac.settings import TracScoring
 from driftledger.benchmarks.trac.spec import Trac
 from driftledger.components.base import Encoder
@@ -23,6 +23,7 @@ from driftledger.core.types import Outcome
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
+from tests.support.records import record
 
 SCORING = TracScoring(confidence=0.9, seed=1)
 
@@ -55,11 +56,11 @@ def write_case(
         items.append(Item(name, label, split, (number, 0, 0)))  # type: ignore[arg-type]
         missing = text is None or name in lost
         records.append(
-            DescriptionRecord(
-                sample=name,
-                split=split,  # type: ignore[arg-type]
-                outcome=Outcome.REFUSED if missing else Outcome.OK,
-                description=None if missing else text,
+            record(
+                name,
+                Outcome.REFUSED if missing else Outcome.OK,
+                None if missing else text,
+                split=split,
                 served_model="m-1",
             )
         )
@@ -67,7 +68,7 @@ def write_case(
     write_descriptions(folder / "said", records)
 
 
-def write_descriptions(folder: Path, records: Sequence[DescriptionRecord], **changes: object) -> None:
+def write_descriptions(folder: Path, records: Sequence[CollectedRecord], **changes: object) -> None:
     folder.mkdir(exist_ok=True)
     write_jsonl(folder / RECORDS, records)
     asked = {"prompt": "?", "max_tokens": [None], "choose": None, "shots": [], "seed": 1} | changes
@@ -88,7 +89,7 @@ def scored(
         min_coverage=min_coverage,
         encoders={"text_encoder": encoder or TfIdf()},
     )
-    found, rows = score(given)
+    found, rows = Trac().score(given)
     return found, {row.unit: row for row in rows}
 
 
@@ -208,8 +209,7 @@ def test_identical_descriptions_give_what_chance_gives(tmp_path: Path) -> None:
     items = [Item(f"s{n:03}", f"class {n % 4}", "support", (n, 0, 0)) for n in range(40)]
     items += [Item(f"t{n:03}", f"class {n % 4}", "test", (n, 1, 0)) for n in range(40)]
     write_labelled(tmp_path / "birds", items)
-    said = {"outcome": Outcome.OK, "description": "This is a photograph."}
-    records = [DescriptionRecord.model_validate(said | {"sample": i.id, "split": i.split}) for i in items]
+    records = [record(each.id, text="This is a photograph.", split=each.split) for each in items]
     write_descriptions(tmp_path / "said", records)
     found, rows = scored(tmp_path)
     assert found.metrics["top1"] == found.metrics["chance"] == 25.0
@@ -221,13 +221,13 @@ def test_conditions_and_the_headline(tmp_path: Path) -> None:
     items = [(name, "support", text) for name, (_, text) in SUPPORT.items()]
     items += [(name, "test", text) for name, (_, text) in TEST.items()]
     records = [
-        DescriptionRecord(
-            sample=name,
-            split=split,  # type: ignore[arg-type]
-            outcome=Outcome.OK,
+        record(
+            name,
+            text=text if (length, shots) == (30, 2) else "always the same",
+            step=1 + length + shots,
+            split=split,
             max_tokens=length,
             shots=shots,
-            description=text if (length, shots) == (30, 2) else "always the same",
         )
         for length in (30, 70)
         for shots in (0, 1, 2)
@@ -286,9 +286,7 @@ def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_fir
     label = {"r1": "robin", "r2": "robin", "r3": "robin", "r4": "robin", "w1": "wren", "a": "robin"}
     items = [Item(name, of, "test" if name == "a" else "support", (1, 2, 3)) for name, of in label.items()]
     card = write_labelled(tmp_path / "birds", items)
-    records = [
-        DescriptionRecord(sample=each.id, split=each.split, outcome=Outcome.OK, description="a bird") for each in items
-    ]
+    records = [record(each.id, text="a bird", split=each.split) for each in items]
     for order in (records, records[::-1]):
         found = retrieve(order, label, card, LetterEncoder())
         assert found.votes.shape == (1, 4)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.data.records import read_samples
@@ -65,8 +65,8 @@ def copied(made: Checkout, tmp_path: Path) -> Checkout:
     return made.copy(tmp_path / "checkout")
 
 
-def records_of(root: Path) -> list[ChainRecord]:
-    return read_jsonl(root / CHAINS / "records.jsonl", ChainRecord)
+def records_of(root: Path) -> list[CollectedRecord]:
+    return read_jsonl(root / CHAINS / "records.jsonl", CollectedRecord)
 
 
 def score_of(root: Path, encoder: str) -> Score:
@@ -82,7 +82,7 @@ def measured(path: Path) -> set[tuple[int, str, str]]:
 def test_the_trained_model_describes_what_is_there(made: Checkout) -> None:
     captions = {sample.id: sample.image for sample in read_samples(made.root / DATA)}
     truth = {name: shown_in(image.open()).caption for name, image in captions.items()}
-    said = {record.sample: record.description for record in records_of(made.root) if record.t == 1}
+    said = {record.unit: record.text for record in records_of(made.root) if record.step == 1}
     assert sum(said[name] == truth[name] for name in truth) >= 11  # of 12
     assert len(set(truth.values())) == 12
 
@@ -90,9 +90,10 @@ def test_the_trained_model_describes_what_is_there(made: Checkout) -> None:
 def test_the_generator_draws_what_it_is_told(made: Checkout) -> None:
     asked, drawn = 0, 0
     for record in records_of(made.root):
-        if record.t == 1 and record.image is not None:
-            original = measured(made.root / DATA / "images" / f"{record.sample}.png")
-            asked, drawn = asked + len(original), drawn + len(original & measured(made.root / CHAINS / record.image))
+        if record.step == 1 and record.image is not None:
+            original = measured(made.root / DATA / "images" / f"{record.unit}.png")
+            image = made.root / CHAINS / str(record.image.image)
+            asked, drawn = asked + len(original), drawn + len(original & measured(image))
     assert asked == 24
     assert drawn / asked >= 0.8
 
@@ -103,7 +104,7 @@ def test_the_evidence_names_what_was_loaded(made: Checkout) -> None:
     identity = score.components["generator"].identity
     assert identity["device"] == "cpu"
     assert len(identity["weights"]["sha256"]) == 64
-    readings = [record.prompt_reading for record in records_of(made.root)]
+    readings = [record.image and record.image.reading for record in records_of(made.root)]
     assert all(reading is not None and reading.tokens == reading.read <= 46 for reading in readings)
     assert not any("cut off" in flag for flag in score.flags)
 

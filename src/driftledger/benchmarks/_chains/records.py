@@ -1,16 +1,14 @@
 """The records of chains: every iteration of every sample, what was asked of all of them, and what they drew."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftledger.benchmarks.records import CollectedCard, DescribedRecord, Linked
-from driftledger.core.canonical import derive_seed
-from driftledger.core.strict import RelativePath
-from driftledger.core.types import ImageFile, PromptUsage
+from driftledger.benchmarks.base import Extra
+from driftledger.benchmarks.records import CollectedRecord
+from driftledger.core.types import ImageFile
 
 FRECHET_DIGITS = 6
 """Singular values differ in their last bits between processors; stored distances must not."""
@@ -44,36 +42,18 @@ class ChainRequest(Iterations):
     prefix: str | None = Field(default=None, exclude_if=lambda prefix: prefix is None)
     """The beginning of every description, which the model goes on from."""
     generate_prompt: str
-    writer: str | None = Field(default=None, exclude_if=lambda writer: writer is None)
-    """The catalogue's name of who gives the description that a chain begins with, in the place of the model."""
     seed: int
     repeats: int = Field(default=1, ge=1, le=1000, exclude_if=lambda repeats: repeats == 1)
     """How many chains each sample has, from seeds of their own."""
 
 
-class ChainRecord(DescribedRecord):
-    """One sample's iteration ``t``, describe and generate together."""
+class IterationExtra(Extra):
+    """What a record of an iteration holds beside the description and the drawing."""
 
-    repeat: int = Field(default=0, ge=0, exclude_if=lambda repeat: repeat == 0)
-    """Which of the sample's chains; the first one has the number 0, which is not written out."""
-    t: int = Field(ge=1)
-    image: RelativePath | None = None
-    image_sha256: str | None = None
     parent_sha256: str
+    """Of the image that was described."""
     seed: int
-    served_generator: str | None = None
-    revised_prompt: str | None = None
-    generator_system_fingerprint: str | None = None
-    prompt_reading: PromptUsage | None = None
-    """How much of the prompt the generator's text encoder read, where that is known."""
-
-    @property
-    def place(self) -> str:
-        return f"sample {self.sample}, t = {self.t}{of_repeat(self.repeat)}"
-
-    @property
-    def drawn(self) -> tuple[str, str] | None:
-        return None if self.image is None else (self.image, self.image_sha256 or "none")
+    """Of the drawing."""
 
 
 def of_repeat(repeat: int) -> str:
@@ -113,33 +93,10 @@ def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
     return repeat if repeat and draws_lots else None
 
 
-def generation_prompt(template: str, description: str | None) -> str:
-    """The generator's prompt: ``template`` with the description in its place, whatever the description holds."""
-    return template.replace("{description}", description or "")
-
-
-def check_chains(records: Sequence[ChainRecord], card: CollectedCard, parents: Mapping[str, str]) -> Iterator[Linked]:
-    """Every record of a chain follows the one before it, from a seed of its own, in a repeat that was asked for."""
-    seed, dataset, repeats = card.protocol["seed"], card.keys["dataset"], card.protocol.get("repeats", 1)
-    for (sample, repeat), chain in groupby(records, key=lambda record: (record.sample, record.repeat)):
-        parent = parents.get(sample)
-        for t, record in enumerate(chain, 1):
-            if record.t != t or record.image not in (None, image_path(sample, t, repeat)):
-                yield Linked(record.place, f"this is record {t} of its chain, or another's image")
-            if parents and record.parent_sha256 != parent:
-                before = "the sample's image" if record.t == 1 else f"the image at t = {record.t - 1}"
-                yield Linked(record.place, f"its parent_sha256 is not that of {before}")
-            if record.seed != derive_seed(seed, dataset, sample, record.t, repeat):
-                yield Linked(record.place, "its seed is not the one that follows from run.seed")
-            if repeat >= repeats:
-                yield Linked(record.place, f"the card beside it tells of {repeats} repeats")
-            parent = record.image_sha256
-
-
-def drawn_images(folder: Path, records: Sequence[ChainRecord], repeat: int) -> Drawn:
+def drawn_images(folder: Path, records: Sequence[CollectedRecord], repeat: int) -> Drawn:
     """Return what the chains of a repeat in ``folder`` drew."""
     return {
-        (record.sample, record.t): ImageFile(folder / record.image, record.image_sha256 or "")
+        (record.unit, record.step): ImageFile(folder / str(record.image.image), record.image.image_sha256 or "")
         for record in records
         if record.image is not None and record.repeat == repeat
     }

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.benchmarks.records import CollectedCard
+from driftledger.benchmarks.records import CollectedCard, CollectedRecord, served_versions
 from driftledger.benchmarks.score import RepeatRow, Row
 from driftledger.benchmarks.scoring import noted
-from driftledger.collect.call import changed_versions, count_versions, version
+from driftledger.collect.call import changed_versions
 from driftledger.core.types import Float64, Outcome
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.repeats import mean_over_repeats
@@ -102,32 +101,9 @@ def known(row: "pd.Series[float]") -> dict[str, float]:
     return {str(key): float(value) for key, value in row.dropna().items()}
 
 
-def served_versions(records: Sequence[ChainRecord]) -> dict[str, dict[str, int]]:
-    """``model`` and ``generator`` → the versions their services said they were → how many calls; local ones are absent.
-
-    A version is the served model's name and, where the service tells it, its system fingerprint.
-    """
-    return count_versions(
-        {
-            "model": (version(record.served_model, record.system_fingerprint) for record in records),
-            "generator": (
-                version(record.served_generator, record.generator_system_fingerprint)
-                for record in records
-                if record.image is not None
-            ),
-        }
-    )
-
-
-def flags(records: Sequence[ChainRecord]) -> list[str]:
+def flags(records: Sequence[CollectedRecord]) -> list[str]:
     """One sentence each for versions that changed midway, descriptions cut off, and calls made in smaller batches."""
     return [*changed_versions(served_versions(records)), *_cut(records), *noted(record.notes for record in records)]
-
-
-def begun_by(card: CollectedCard) -> Iterator[str]:
-    """A sentence where chains begin with a text."""
-    if "writer" in card.components:
-        yield f"chains begin with texts by {card.components['writer'].name}: what t = 1 shows owes nothing to the model"
 
 
 def unified(card: CollectedCard) -> Iterator[str]:
@@ -150,8 +126,8 @@ def few_images(distances: Iterable[object], images: int) -> Iterator[str]:
         )
 
 
-def _cut(records: Sequence[ChainRecord]) -> Iterator[str]:
-    readings = [record.prompt_reading for record in records if record.prompt_reading is not None]
+def _cut(records: Sequence[CollectedRecord]) -> Iterator[str]:
+    readings = [each.reading for record in records for each in record.results if each.reading is not None]
     cut = [reading for reading in readings if reading.cut]
     if cut:
         unread = sum(reading.tokens - reading.read for reading in cut)

@@ -1,11 +1,18 @@
 """What the specifications of benchmarks over chains have in common: the flow from a dataset to a score."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
-from driftledger.benchmarks._chains.records import ChainRecord, check_chains
+from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.base import DATASET, Benchmark, Input, Metric, Rule, Stage
-from driftledger.benchmarks.records import CollectedCard, Linked
+from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
+from driftledger.benchmarks.descriptions import check_prefix
+from driftledger.benchmarks.records import CollectedRecord
+from driftledger.collect.call import RunSteps
+from driftledger.core.types import Sample
+from driftledger.data.records import DatasetCard
 
 KEYS = ("dataset", "model", "generator")
 """What names a folder of chains."""
@@ -43,7 +50,30 @@ class ChainBenchmark(Benchmark):
 
     data: ClassVar[Stage] = DATASET
 
-    def links(
-        self, stage: str, records: Sequence[ChainRecord], card: CollectedCard, parents: Mapping[str, str]
-    ) -> Iterator[Linked]:
-        return check_chains(records, card, parents)
+    @abstractmethod
+    def asked(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
+        """Return what is asked of every sample of a dataset that is built."""
+
+    def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+        """Return those that a chain is asked of."""
+        return samples
+
+    def collecting(self, given: StageInputs) -> Collecting:
+        """Return what chains are made from; errors as in :meth:`Benchmark.collecting` and :meth:`asked`.
+
+        Raises:
+            ConfigError: the model cannot be given the beginning of its reply.
+        """
+        collecting = super().collecting(given)
+        asked = self.asked(given, collecting.dataset)
+        check_prefix(asked.prefix, given.keys["model"], collecting.model())
+        return replace(collecting, protocol=asked.model_dump(mode="json"))
+
+    def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
+        from driftledger.benchmarks._chains.collect import collect_chains
+
+        return collect_chains(collecting, self.samples(collecting.samples), run)
+
+    def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
+        chains = {(record.unit, record.repeat) for record in records}
+        return super().failures(records)._replace(total=len(chains), things="chains")

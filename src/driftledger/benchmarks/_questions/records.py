@@ -1,61 +1,44 @@
-"""The records of answers to questions, and of what each answer is read or graded as."""
+"""The records of answers to questions, and what an answer is read or graded as."""
+
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from driftledger.benchmarks.records import CalledRecord, CollectedRecord
+from driftledger.benchmarks.base import Extra
+from driftledger.benchmarks.records import CollectedRecord, RecordedResult
 from driftledger.core.canonical import sha256_of
-from driftledger.core.strict import Id
 from driftledger.core.types import Outcome
 
-
-class QuestionRecord(CollectedRecord):
-    """What became of one question."""
-
-    question: Id
-    variant: int = Field(ge=0)
-    """Which of the stored permutations of the options was shown; 0 where there are no options."""
-
-    @property
-    def unit(self) -> str:
-        return self.question
-
-    @property
-    def place(self) -> str:
-        return f"question {self.question}, variant {self.variant}"
+NO_ANSWER = "no answer"
+"""By which rule an answer was read that cannot be read."""
 
 
-class AnswerRecord(QuestionRecord, CalledRecord):
-    """One reply to one question."""
+class AnswerExtra(Extra):
+    """What a record of an answer holds beside it."""
 
     order: list[int] = Field(default_factory=list)
     """Option ids in the order in which they were shown as A, B, C, …"""
-    text: str | None = None
-
-    @property
-    def readable(self) -> bool:
-        """Whether there is something to read; a refusal in free text may still choose."""
-        return self.outcome.goes_on or (self.outcome is Outcome.REFUSED and bool(self.text))
 
 
-class GradeRecord(QuestionRecord):
-    """What one answer is read or graded as. Each benchmark adds what it reads."""
+class ReadAnswer(NamedTuple):
+    """An answer, and what it is read or graded as."""
 
+    record: CollectedRecord
+    outcome: Outcome
+    read: Any
+    """An option's id, a yes, a grade; None where nothing could be read."""
     how: str
     """The rule by which it was read."""
 
-    @property
-    def read(self) -> int | float | bool | None:
-        """An option's id, a yes, a grade; None where nothing could be read."""
-        raise NotImplementedError
 
-    @property
-    def grading(self) -> int:
-        """Which of the repeated gradings of its answer."""
-        return 0
+def answer_of(record: CollectedRecord) -> RecordedResult:
+    """Return what the model answered."""
+    return next(each for each in record.results if each.role == "model")
 
 
-NO_ANSWER = "no answer"
-"""``how`` of a grade whose answer cannot be read."""
+def is_readable(answer: RecordedResult) -> bool:
+    """Whether there is something to read; a refusal in free text may still choose."""
+    return answer.outcome.goes_on or (answer.outcome is Outcome.REFUSED and bool(answer.text))
 
 
 def permutation(seed: int, question: str, variant: int, options: int) -> list[int]:

@@ -1,20 +1,22 @@
 """What the scores over questions have in common: reading the records, denominators, and the record that comes of it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
+from driftledger.benchmarks._questions.records import ReadAnswer
 from driftledger.benchmarks._questions.settings import UNREAD, QuestionScoring, Unread
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks._questions.spec import QuestionBenchmark
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, served_versions
 from driftledger.benchmarks.score import Inputs, Row, Score
 from driftledger.benchmarks.scoring import Ends, ToScore, check_coverage, outcomes
 from driftledger.benchmarks.settings import Scoring
-from driftledger.collect.call import changed_versions, count_versions, version
+from driftledger.collect.call import changed_versions
 from driftledger.core.canonical import sha256_file
-from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.files import read_json
+from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
@@ -22,42 +24,40 @@ from driftledger.metrics._checks import Integers
 from driftledger.metrics.intervals import share_interval
 
 PERCENT = 100.0
-DATA, ANSWER, GRADE = "question_set", "answer", "grade"
-"""The stages before a score."""
-
-G = TypeVar("G", bound=GradeRecord)
+DATA = "question_set"
 
 
 Flags = NDArray[np.bool_]
 """Questions × variants or gradings."""
 
 
-class GradedAnswers(Generic[G]):
-    """What a score over questions is computed from.
+class GradedAnswers:
+    """What a score over questions is computed from: the answers, each read or graded.
 
     Raises:
         CoverageError: of fewer than ``min_coverage`` of the answers could be said what they are worth, or no answer is
             in the denominators.
     """
 
-    def __init__(self, given: ToScore, benchmark: str, kind: type[G]) -> None:
-        self._given, self._benchmark = given, benchmark
-        self.grades: list[G] = read_jsonl(given.folders[GRADE] / RECORDS, kind)
+    def __init__(self, given: ToScore, spec: QuestionBenchmark) -> None:
+        self._given, self._spec = given, spec
+        [self._stage] = spec.collects
+        self.records = self._stage.records(given.folders[self._stage.name])
+        self.questions = read_questions(given.folders[DATA])
+        by_id = {question.id: question for question in self.questions}
+        answers = sorted((each for each in self.records if each.step), key=lambda each: (each.step, each.repeat))
+        self.grades = [spec.read(by_id[record.unit], record) for record in answers]
         unread = [grade for grade in self.grades if grade.read is None and grade.outcome is not Outcome.REFUSED]
-        lost = [f"{grade.question}: {grade.outcome}, {grade.how}" for grade in unread]
+        lost = [f"{grade.record.unit}: {grade.outcome}, {grade.how}" for grade in unread]
         read, total = len(self.grades) - len(unread), len(self.grades)
         unread_is_wrong = cast(QuestionScoring, given.scoring).unread == "wrong"
         counts = read or (unread_is_wrong and any(grade.outcome is not Outcome.FAILED for grade in unread))
-        check_coverage(read, total, "answers could be read", benchmark, given.min_coverage, lost, nothing=not counts)
-        self.answers = read_jsonl(given.folders[ANSWER] / RECORDS, AnswerRecord)
-        self.questions = read_questions(given.folders[DATA])
+        check_coverage(read, total, "answers could be read", spec.name, given.min_coverage, lost, nothing=not counts)
         self._card = read_json(given.folders[DATA] / QUESTION_SET_CARD, QuestionSetCard)
         self.groups = self._card.groups
         """Group name → its categories."""
-        self.by_question: dict[str, list[G]] = {}
+        self.by_question = grouped(self.grades, lambda grade: grade.record.unit)
         """Each question's grades, by variant and grading."""
-        for grade in sorted(self.grades, key=lambda grade: (grade.variant, grade.grading)):
-            self.by_question.setdefault(grade.question, []).append(grade)
 
     def wrong(self, unread: Unread | None = None) -> Flags:
         """Which answers count as wrong where nothing could be read in them: all of them or none, but those of a failed
@@ -96,7 +96,6 @@ class GradedAnswers(Generic[G]):
         read: Flags,
         absent: dict[str, str],
         *,
-        served: Mapping[str, Iterable[str]] | None = None,
         flags: Sequence[str] = (),
         details: Mapping[str, Any] | None = None,
     ) -> Score:
@@ -104,16 +103,14 @@ class GradedAnswers(Generic[G]):
 
         Args:
             read: which answers could be read.
-            served: role → the version that its service said for each call, beside the model's.
         """
-        folders = self._given.folders
-        cards = [read_json(folders[stage] / CARD, CollectedCard) for stage in (ANSWER, GRADE)]
-        said = (version(answer.served_model, answer.system_fingerprint) for answer in self.answers)
-        versions = count_versions({"model": said, **(served or {})})
+        folder = self._given.folders[self._stage.name]
+        card = read_json(folder / CARD, CollectedCard)
+        versions = served_versions(record for record in self.records if record.step)
         return Score(
-            benchmark=self._benchmark,
+            benchmark=self._spec.name,
             keys=dict(self._given.keys),
-            components={role: card for each in cards for role, card in each.components.items()},
+            components=card.components,
             metrics=metrics,
             groups=groups,
             outcomes=outcomes(self.grades),
@@ -127,17 +124,17 @@ class GradedAnswers(Generic[G]):
             details=dict(details or {}),
             inputs=Inputs(
                 data_digest=self._card.digest,
-                records={stage: sha256_file(folders[stage] / RECORDS) for stage in (ANSWER, GRADE)},
-                protocol={key: value for card in cards for key, value in card.protocol.items()},
+                records={self._stage.name: sha256_file(folder / RECORDS)},
+                protocol=card.protocol | {"parser": self._spec.parser},
                 settings=self._given.scoring.model_dump(mode="json"),
             ),
         )
 
 
 def question_row(
-    question: QuestionEntry, grades: Sequence[GradeRecord], values: dict[str, list[float | None]], **extra: str
+    question: QuestionEntry, grades: Sequence[ReadAnswer], values: dict[str, list[float | None]], **extra: str
 ) -> Row:
-    """The row of a question that is worth ``values``, one per grade."""
+    """The row of a question that is worth ``values``, one per grade, with what was read."""
     ended = [grade.outcome for grade in grades]
     return Row(
         unit=question.id,
@@ -145,7 +142,7 @@ def question_row(
         cluster=question.image_sha256,
         outcome=joint_outcome(ended),
         values=values,
-        extra={**extra, "outcomes": ended},
+        extra={**extra, "outcomes": ended, "read": [grade.read for grade in grades]},
     )
 
 

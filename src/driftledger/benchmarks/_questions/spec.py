@@ -1,11 +1,12 @@
-"""What the specifications of question benchmarks have in common: the flow from a question set to a score."""
+"""What the specifications of question benchmarks have in common: the flow from questions to a score, and reading."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
+from driftledger.benchmarks._questions.records import NO_ANSWER, AnswerExtra, ReadAnswer, answer_of, is_readable
 from driftledger.benchmarks._questions.settings import UNREAD, QuestionScoring, QuestionSection
 from driftledger.benchmarks.base import (
     QUESTION_SET,
@@ -17,10 +18,15 @@ from driftledger.benchmarks.base import (
     Stage,
     score_stage,
 )
+from driftledger.benchmarks.collecting import Collecting
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Row, Score
+from driftledger.collect.call import Planned
 from driftledger.data.question_sets.base import QuestionRules
+from driftledger.data.question_sets.files import QuestionEntry
 
 if TYPE_CHECKING:
+    from driftledger.benchmarks._questions.parsing.said import Parsed
     from driftledger.benchmarks.traces import Trace
 
 KEYS = ("question_set", "model")
@@ -48,12 +54,14 @@ def both_ways(headline: Metric) -> Iterator[Metric]:
 
 
 class QuestionBenchmark(Benchmark):
-    """Asks every question of a set, has the answers read or graded, and scores that."""
+    """Asks every question of a set, and scores what the answers are read or graded as."""
 
     data: ClassVar[Stage] = QUESTION_SET
     questions: ClassVar[QuestionRules]
     settings: ClassVar[type[QuestionSection]] = QuestionSection
     scoring: ClassVar[type[QuestionScoring]] = QuestionScoring
+    parser: ClassVar[str]
+    """The version of what reads the answers, or a judge's grades; a part of each score's protocol."""
 
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_PROMPT,
@@ -61,34 +69,40 @@ class QuestionBenchmark(Benchmark):
         UNREAD_COUNTS,
     )
 
+    def steps(self, collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
+        from driftledger.benchmarks._questions.collect import steps
+
+        return steps(collecting)
+
+    @abstractmethod
+    def parsed(self, question: QuestionEntry, record: CollectedRecord) -> "Parsed[Any]":
+        """Read an answer that :func:`is_readable`, or its grade."""
+
+    def read(self, question: QuestionEntry, record: CollectedRecord) -> ReadAnswer:
+        """Read an answer; pure, so that scoring and traces do it whenever they need it."""
+        if not is_readable(answer := answer_of(record)):
+            return ReadAnswer(record, answer.outcome, None, NO_ANSWER)
+        outcome, value, how = self.parsed(question, record)
+        return ReadAnswer(record, outcome, value, how)
+
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator["Trace"]:
         from driftledger.benchmarks._questions.traces import traces
 
-        return traces(self, folders, score, rows, cast(type[GradeRecord], self.collects[1].record))
+        return traces(self, folders, score, rows)
 
 
 def flow(
-    name: str,
-    record: type[GradeRecord],
-    *,
-    asked: tuple[str, ...] = ("prompt",),
-    graded: tuple[str, ...] = (),
-    scored: tuple[str, ...] = (),
-    judged: bool = False,
-    read: int = 1,
-    version: int = 1,
-) -> tuple[Stage, Stage, Stage]:
-    """The stages that ask the model, read or grade the answers, and score them.
+    name: str, *asked: str, scored: tuple[str, ...] = (), judged: bool = False, version: int = 2
+) -> tuple[Stage, Stage]:
+    """The stages that ask the model, and the judge where there is one, and that score the answers.
 
     Args:
-        record: what an answer is read or graded as.
-        asked: settings of the benchmark's section that the first depends on; ``graded`` and ``scored`` likewise.
+        asked: settings of the benchmark's section that the first depends on; ``scored`` likewise.
         judged: whether a judge grades the answers.
-        read: the version of the stage that reads or grades them; ``version`` is that of the stage that scores.
+        version: of the stage that scores.
     """
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"
     return (
-        Stage("answer", KEYS, f"{folder}/answers", record=AnswerRecord, settings=asked),
-        Stage("grade", KEYS, f"{folder}/grades", read, record=record, settings=graded, judged=judged),
+        Stage("answer", KEYS, folder, 2, AnswerExtra, ("prompt", *asked), judged),
         score_stage(name, KEYS, "unread", *scored, version=version),
     )

@@ -3,53 +3,49 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from string import ascii_uppercase
+from typing import TYPE_CHECKING
 
-from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
-from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.records import RECORDS
+from driftledger.benchmarks._questions.records import ReadAnswer, answer_of
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, question_ids, values_of
-from driftledger.core.files import read_jsonl
+from driftledger.core.grouping import grouped
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks._questions.spec import QuestionBenchmark
 
 
 def traces(
-    spec: Benchmark, folders: Mapping[str, Path], score: Score, rows: Sequence[Row], kind: type[GradeRecord]
+    spec: "QuestionBenchmark", folders: Mapping[str, Path], score: Score, rows: Sequence[Row]
 ) -> Iterator[Trace]:
-    """The questions of these rows, with every answer to them.
-
-    Args:
-        kind: what an answer is read or graded as.
-    """
-    answered, graded = (folders[stage.name] for stage in spec.collects)
+    """The questions of these rows, with every answer to them."""
     folder = folders["question_set"]
     questions = {entry.id: entry for entry in read_questions(folder)}
-    answers: dict[str, list[AnswerRecord]] = {}
-    for answer in read_jsonl(answered / RECORDS, AnswerRecord):
-        answers.setdefault(answer.question, []).append(answer)
-    grades: dict[tuple[str, int], list[GradeRecord]] = {}
-    for grade in read_jsonl(graded / RECORDS, kind):
-        grades.setdefault((grade.question, grade.variant), []).append(grade)
+    records = [each for each in spec.collects[0].records(folders[spec.collects[0].name]) if each.step]
+    answers = grouped(records, lambda record: record.unit)
     values = values_of(spec, score)
     for row in rows:
         about = [questions[name] for name in question_ids(row)]
-        pairs = [(entry, answer) for entry in about for answer in answers[entry.id]]
+        pairs = [
+            (entry, some) for entry in about for some in grouped(answers[entry.id], lambda each: each.step).values()
+        ]
         accepted = row.values.get(spec.metrics[0].row, []) if not spec.judged else []
         verdicts = accepted if len(accepted) == len(pairs) else [None] * len(pairs)
         steps, given = list[Step](), set[str]()
-        for number, ((entry, answer), verdict) in enumerate(zip(pairs, verdicts, strict=True), 1):
-            read = grades[entry.id, answer.variant]
+        for number, ((entry, some), verdict) in enumerate(zip(pairs, verdicts, strict=True), 1):
+            read = [spec.read(entry, record) for record in sorted(some, key=lambda each: each.repeat)]
             given |= {_read(entry, grade) for grade in read}
             column = entry.question if len(about) > 1 else "answer"
             if column == "answer" and len(pairs) > 1:
-                column = f"order {answer.variant + 1}"
-            steps.append(_answered(number, entry, answer, {grade.read for grade in read}, column))
+                column = f"order {some[0].step}"
+            steps.append(_answered(number, entry, some[0], {grade.read for grade in read}, column))
             for grade in read:
                 good = _read(entry, grade).casefold() == right(entry).casefold() if verdict is None else verdict > 0
                 step = Step(
-                    f"grade {number}" + (f", grading {grade.grading + 1}" if len(read) > 1 else ""),
+                    f"grade {number}" + (f", grading {grade.record.repeat + 1}" if len(read) > 1 else ""),
                     "judge" if spec.judged else "",
-                    {"answer": answer.text},
+                    {"answer": grade.record.text},
                     {"read as": _read(entry, grade), "by the rule": grade.how, "right": right(entry)},
                     grade.outcome,
                     column=column,
@@ -73,9 +69,10 @@ def traces(
 
 
 def _answered(
-    number: int, entry: QuestionEntry, answer: AnswerRecord, read: set[int | float | bool | None], column: str
+    number: int, entry: QuestionEntry, record: CollectedRecord, read: set[int | float | bool | None], column: str
 ) -> Step:
-    letters = list(zip(ascii_uppercase, answer.order, strict=False))
+    answer, order = answer_of(record), record.extra.get("order", ())
+    letters = list(zip(ascii_uppercase, order, strict=False))
     shown = [f"{letter}. {entry.options[option]}" for letter, option in letters]
     correct = entry.refusal if entry.answer is None else entry.answer
     return Step(
@@ -99,7 +96,7 @@ def right(entry: QuestionEntry) -> str:
     return str(entry.answer)
 
 
-def _read(entry: QuestionEntry, grade: GradeRecord) -> str:
+def _read(entry: QuestionEntry, grade: ReadAnswer) -> str:
     if grade.read is None:
         return "nothing"
     if isinstance(grade.read, bool):

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.opinions import Opinion, Place, SheetKind, compared, read_opinions, shown
-from driftledger.benchmarks.records import RECORDS
+from driftledger.benchmarks.records import RECORDS, CollectedRecord
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import read_jsonl, write_bytes
 from driftledger.core.sheets import SheetTable, cleaned, column_names, read_table, table_text
@@ -69,9 +68,9 @@ def to_rate(dataset: str, folders: Mapping[str, Path], seed: int, samples: int) 
     """
     rows = []
     for model, folder in folders.items():
-        records = [each for each in read_jsonl(folder / RECORDS, ChainRecord) if not each.repeat]
-        chosen = sorted(records, key=lambda record: sha256_of([seed, "rating", record.sample]))[:samples]
-        rows += [ToRate(dataset, record.sample, model, record.description) for record in chosen if record.description]
+        records = [each for each in read_jsonl(folder / RECORDS, CollectedRecord) if not each.repeat]
+        chosen = sorted(records, key=lambda record: sha256_of([seed, "rating", record.unit]))[:samples]
+        rows += [ToRate(dataset, record.unit, model, record.text) for record in chosen if record.text]
     return rows
 
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from driftledger.benchmarks._chains.records import (
     FRECHET_DIGITS,
-    ChainRecord,
     ChainRequest,
     drawn_images,
     of_repeat,
@@ -23,11 +22,12 @@ from driftledger.benchmarks._chains.scoring import (
     mean_of_known,
     means_of,
     rows,
-    served_versions,
     unified,
 )
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.fidelity.ratings import mean_ratings, read_ratings
 from driftledger.benchmarks.fidelity.settings import FidelityScoring
+from driftledger.benchmarks.records import served_versions
 from driftledger.benchmarks.score import REPEAT, STD, Score
 from driftledger.benchmarks.scoring import (
     PERCENT,
@@ -55,7 +55,7 @@ def to_redraw(samples: Sequence[Sample]) -> list[Sample]:
     return [sample for sample in samples if sample.split == "test"] or list(samples)
 
 
-def score(given: ToScore) -> Scored:
+def score(given: ToScore, spec: Benchmark) -> Scored:
     """Score a folder of redrawings; where a sheet of ratings is given, with what people think of the descriptions.
 
     Of several repeats each is measured as if it were the only one. A sample is worth the mean over its repeats, and
@@ -65,10 +65,10 @@ def score(given: ToScore) -> Scored:
         CoverageError: fewer than ``min_coverage`` of the redrawings are there.
         ConfigError: the sheet cannot be read.
     """
-    data, scoring = FromDataset(given, "redraw", ChainRecord), cast(FidelityScoring, given.scoring)
+    data, scoring = FromDataset(given, spec.collects[0]), cast(FidelityScoring, given.scoring)
     encoder, samples = given.encoders["encoder"], to_redraw(data.samples)
     repeats = range(data.asked(ChainRequest).repeats)
-    of = {(record.repeat, record.sample): record for record in data.records}
+    of = {(record.repeat, record.unit): record for record in data.records}
     drawn = [drawn_images(data.folder, data.records, repeat) for repeat in repeats]
     lost = [
         f"{sample.id}{of_repeat(repeat)}: {of[repeat, sample.id].outcome}"
@@ -79,7 +79,7 @@ def score(given: ToScore) -> Scored:
     total = len(repeats) * len(samples)
     reached = total - len(lost)
     check_coverage(reached, total, "images were redrawn", "fidelity", given.min_coverage, lost)
-    said = [[of[repeat, sample.id].description for sample in samples] for repeat in repeats]
+    said = [[of[repeat, sample.id].text for sample in samples] for repeat in repeats]
     images = [[some.get((sample.id, 1)) for sample in samples] for some in drawn]
     alone = [_measured(samples, *each, given, scoring.ssim_side) for each in zip(images, said, strict=True)]
     whole = mean_of(alone)

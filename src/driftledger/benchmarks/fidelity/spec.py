@@ -7,9 +7,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks._chains.records import ChainRequest, IterationExtra
 from driftledger.benchmarks._chains.spec import (
     ANOTHER_DESCRIPTION,
     BEGUN,
@@ -24,14 +24,22 @@ from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
     RECORDS_OF,
     Input,
+    Layout,
     Metric,
     Rule,
     Stage,
     score_stage,
 )
+from driftledger.benchmarks.collecting import StageInputs
+from driftledger.benchmarks.descriptions import filled
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Trace
+from driftledger.core.types import Sample
+from driftledger.data.records import DatasetCard
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.scoring import Scored, ToScore
 
 _IMAGES = "100 · the cosine between image and redrawing, mean over a sample's repeats, then over samples"
 _DISTANCE = "the Fréchet distance between the features of all originals and of all redrawings"
@@ -59,7 +67,8 @@ class Fidelity(ChainBenchmark):
             "redraw",
             KEYS,
             f"{RECORDS_OF}/fidelity/{{dataset}}/{{generator}}",
-            record=ChainRecord,
+            version=2,
+            extra=IterationExtra,
             settings=("description", "repeats", "generate_prompt"),
         ),
     )
@@ -110,17 +119,17 @@ class Fidelity(ChainBenchmark):
     )
     settings: ClassVar[type[FidelitySettings]] = FidelitySettings
     scoring: ClassVar[type[FidelityScoring]] = FidelityScoring
-    runner: ClassVar[str] = "driftledger.benchmarks.fidelity.runner:FidelityRunner"
-    at_a_glance: ClassVar[tuple[str, ...]] = ("ssim", "clip_s")
-    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "as in the paper's Tables 1 and 2; in brackets the interval": {
-            name: name for name in ("clip_s", "ssim", "fid", "frechet_{name}", "clip_s_i", "image_similarity", "human")
-        }
-    }
-    drawn_scores: ClassVar[tuple[str, ...]] = (
-        *("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}", "human"),
+    layout: ClassVar[Layout] = Layout(
+        glance=("ssim", "clip_s"),
+        across=("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}"),
+        tables={
+            "as in the paper's Tables 1 and 2; in brackets the interval": {
+                name: name
+                for name in ("clip_s", "ssim", "fid", "frechet_{name}", "clip_s_i", "image_similarity", "human")
+            }
+        },
+        bars=(*("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}", "human"),),
     )
-    across: ClassVar[tuple[str, ...]] = ("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}")
     beside: ClassVar[tuple[str, ...]] = ("ratings",)
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
@@ -130,6 +139,34 @@ class Fidelity(ChainBenchmark):
         Rule("encoder", "values seen through different encoders are on different scales", Input.ENCODER),
         Rule("ssim_side", "SSIM depends on the size at which it looks", concerns=("ssim",)),
     )
+
+    def asked(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
+        """Return what is asked of every image: one redrawing is a chain of one iteration.
+
+        Raises:
+            ConfigError: there is no such description, or its prompt wants a general category and there is none.
+        """
+        settings: FidelitySettings = given.section
+        description = given.description(settings.description)
+        return ChainRequest(
+            iterations=1,
+            describe_prompt=filled(description.prompt, dataset, settings.description),
+            max_tokens=description.lengths[0],
+            prefix=description.prefix,
+            generate_prompt=settings.generate_prompt,
+            seed=given.seed,
+            repeats=settings.repeats,
+        )
+
+    def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+        from driftledger.benchmarks.fidelity.score import to_redraw
+
+        return to_redraw(samples)
+
+    def score(self, given: "ToScore") -> "Scored":
+        from driftledger.benchmarks.fidelity.score import score
+
+        return score(given, self)
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
         """At which size SSIM compares, and how many ratings there are."""
@@ -142,4 +179,4 @@ class Fidelity(ChainBenchmark):
             yield f"Human ratings and raters: {told}."
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(folders["redraw"], folders["dataset"], self, score, rows, "redrawing", "redraw")
+        return traces(self, folders, score, rows, "redrawing", "redraw")

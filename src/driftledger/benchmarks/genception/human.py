@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from driftledger.benchmarks._chains.collect import ChainProtocol
-from driftledger.benchmarks.genception.runner import chain_request
-from driftledger.benchmarks.runner import StageInputs
+from driftledger.benchmarks._chains.collect import chain
+from driftledger.benchmarks._chains.records import ChainRequest
+from driftledger.benchmarks.collecting import StageInputs
+from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.collect.call import Ask, Call, Draw, Result, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.human import SHEET, Human, Pending, write_sheet
@@ -25,16 +26,15 @@ def write_human_sheet(given: StageInputs, store: CallStore) -> str:
         raise ConfigError(
             f"models.{model}.path in params.yaml is the file {person.path}; let it be a folder for a sheet"
         )
-    card, samples = given.dataset()
-    drawing = given.generator(given.keys["generator"])
-    protocol = ChainProtocol(card, person, drawing, chain_request(given.section, card, given.seed))
-    chains = [(sample, repeat) for repeat in range(protocol.asked.repeats) for sample in samples]
-    ends = [walk(protocol.run(*chain), _told_by(person, store)).pending for chain in chains]
+    collecting = GenCeption().collecting(given)
+    samples, asked = collecting.samples, ChainRequest.model_validate(collecting.protocol)
+    chains = [(sample, repeat) for repeat in range(asked.repeats) for sample in samples]
+    ends = [walk(chain(collecting, *each), _told_by(person, store)).pending for each in chains]
     by = _assigned(person.annotators, samples)
     pending = [
         _waiting(end, by.get(sample.id)) for (sample, _), end in zip(chains, ends, strict=True) if isinstance(end, Ask)
     ]
-    to_describe, described = write_sheet(person.sheet.parent, pending, person.annotator, protocol.asked.describe_prompt)
+    to_describe, described = write_sheet(person.sheet.parent, pending, person.annotator, asked.describe_prompt)
     summarised = f"{person.sheet}: {to_describe} images to describe, {described} described"
     undrawn = sum(isinstance(end, Draw) for end in ends)
     return f"{summarised}; {undrawn} described ones wait to be drawn: run 'dvc repro'" if undrawn else summarised

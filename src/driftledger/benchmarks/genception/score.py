@@ -7,7 +7,6 @@ import numpy as np
 
 from driftledger.benchmarks._chains.records import (
     FRECHET_DIGITS,
-    ChainRecord,
     ChainRequest,
     drawn_images,
     of_repeat,
@@ -16,7 +15,6 @@ from driftledger.benchmarks._chains.scoring import (
     ALL,
     Means,
     Measured,
-    begun_by,
     cut_texts,
     few_images,
     flags,
@@ -24,10 +22,11 @@ from driftledger.benchmarks._chains.scoring import (
     mean_of_known,
     means_of,
     rows,
-    served_versions,
     unified,
 )
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
+from driftledger.benchmarks.records import served_versions
 from driftledger.benchmarks.score import HIGH, LOW, REPEAT, STD, Point, Score
 from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, interval, outcomes
 from driftledger.collect.features import FeatureStore, encode_images, encode_texts, read_texts
@@ -44,7 +43,7 @@ ROWS = ("similarity", "gc", "text_similarity")
 TEXT_MEAN = "text_similarity_mean"
 
 
-def score(given: ToScore) -> Scored:
+def score(given: ToScore, spec: Benchmark) -> Scored:
     """Score a folder of chains.
 
     Of several repeats each is measured as if it were the only one. A sample is worth the mean over its repeats, and
@@ -53,19 +52,19 @@ def score(given: ToScore) -> Scored:
     Raises:
         CoverageError: fewer than ``min_coverage`` of the chains reached T.
     """
-    data, scoring = FromDataset(given, "chain", ChainRecord), cast(GenCeptionScoring, given.scoring)
+    data, scoring = FromDataset(given, spec.collects[0]), cast(GenCeptionScoring, given.scoring)
     samples, groups, frechet = data.samples, data.dataset.groups, given.encoders["encoder"].frechet_name
     categories = [sample.category or ONE_CATEGORY for sample in samples]
     end_of = {name: scoring.of_category(name, groups) for name in sorted(set(categories))}
     ends = [end_of[name] for name in categories]
     repeats = range(data.asked(ChainRequest).repeats)
-    last = {(record.repeat, record.sample): record for record in data.records}
+    last = {(record.repeat, record.unit): record for record in data.records}
     lost = {}
     for repeat in repeats:
         for sample, end in zip(samples, ends, strict=True):
             record = last.get((repeat, sample.id))
-            if record is None or record.t != end or record.image is None:
-                why = "no record" if record is None else f"{record.outcome} at t={record.t}"
+            if record is None or record.step != end or record.image is None:
+                why = "no record" if record is None else f"{record.outcome} at t={record.step}"
                 why += f", {record.error}" if record is not None and record.error else ""
                 lost[repeat, sample.id] = f"{sample.id}{of_repeat(repeat)}: {why}"
     total = len(repeats) * len(samples)
@@ -102,7 +101,6 @@ def score(given: ToScore) -> Scored:
         absent=_absent(means, end_of, frechet, "text_encoder" in given.encoders) | intervals.absent,
         served=served_versions(data.records),
         flags=[
-            *begun_by(data.card),
             *unified(data.card),
             *flags(data.records),
             *few_images(whole.distances.values(), whole.images or reached),
@@ -115,9 +113,7 @@ def score(given: ToScore) -> Scored:
     return Scored(scored, rows(named, ended, _tables(whole), [_tables(each) for each in alone]))
 
 
-def _measured(
-    data: FromDataset[ChainRecord], repeat: int, given: ToScore, ends: np.ndarray, iterations: int
-) -> Measured:
+def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, iterations: int) -> Measured:
     """Measure one repeat's chains.
 
     Args:
@@ -149,7 +145,7 @@ def _measured(
     gc = np.stack([gc_at(similarity, t) for t in range(1, iterations + 1)], axis=1)
     tables, means, cut = {"similarity": similarity, "gc": gc}, {"similarity_mean": _mean_until(similarity, ends)}, []
     if reader := given.encoders.get("text_encoder"):
-        said = {(each.sample, each.t): each.description or "" for each in records if each.outcome.goes_on}
+        said = {(each.unit, each.step): each.text or "" for each in records if each.outcome.goes_on}
         texts = {place: text for place, text in said.items() if text and place[1] <= iterations}
         fitted = reader.fitted([text for (_, t), text in texts.items() if t == 1]) if texts else reader
         kept = given.features if fitted is reader else None
@@ -159,7 +155,7 @@ def _measured(
             means[TEXT_MEAN] = _mean_until(tables["text_similarity"][:, 1:], ends - 1)
         cut = [each.cut for each in read_texts(fitted, [*texts.values()])]
     columns = {f"{key}_at_{t}": column for key, table in tables.items() for t, column in enumerate(table.T, 1)}
-    words = [len(each.description.split()) for each in records if each.description is not None]
+    words = [len(each.text.split()) for each in records if each.text is not None]
     return Measured(pd.DataFrame(columns | means, index=categories), distances, images, words, cut)
 
 

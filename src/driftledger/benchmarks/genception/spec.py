@@ -6,25 +6,31 @@ Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Alg
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks._chains.records import ChainRequest, IterationExtra
 from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEYS, LONGER, SEEN, WORDS, ChainBenchmark
 from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
     RECORDS_OF,
     Input,
+    Layout,
     Metric,
     Rule,
     Stage,
     Table,
     score_stage,
 )
-from driftledger.benchmarks.genception.artifacts import chains_by_model
+from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.genception.tables import people, rank_over_groups
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Trace
+from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.data.records import DatasetCard
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.scoring import Scored, ToScore
 
 _OVER_CATEGORIES = "averaged over a sample's repeats, over a category's samples, then over categories"
 _PAPER = "Cao et al., GenCeption"
@@ -42,13 +48,12 @@ class GenCeption(ChainBenchmark):
             "chain",
             KEYS,
             f"{RECORDS_OF}/genception/{{dataset}}/{{generator}}",
-            record=ChainRecord,
+            version=2,
+            extra=IterationExtra,
             settings=(
                 "iterations",
                 "iterations_by_group",
                 "repeats",
-                "text_first",
-                "writer",
                 "describe_prompt",
                 "generate_prompt",
             ),
@@ -128,13 +133,12 @@ class GenCeption(ChainBenchmark):
     )
     settings: ClassVar[type[GenCeptionSettings]] = GenCeptionSettings
     scoring: ClassVar[type[GenCeptionScoring]] = GenCeptionScoring
-    runner: ClassVar[str] = "driftledger.benchmarks.genception.runner:GenCeptionRunner"
-    pictures: ClassVar[tuple[str, ...]] = ("chains.png",)
-    drawn_groups: ClassVar[Mapping[str, str]] = {"category": "gc_at_{t}"}
-    dvc_metrics: ClassVar[tuple[str, ...]] = ("gc_at_{t}", "similarity_at_{t}")
-    every_step: ClassVar[tuple[str, ...]] = ("gc_at_{t}",)
-    tabled_groups: ClassVar[tuple[str, ...]] = ("category",)
-    means_of_groups: ClassVar[str] = "group"
+    layout: ClassVar[Layout] = Layout(
+        for_dvc=("gc_at_{t}", "similarity_at_{t}"),
+        means_of_groups="group",
+        group_bars={"category": "gc_at_{t}"},
+        groups={"category": ""},
+    )
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
         LONGER,
@@ -143,8 +147,33 @@ class GenCeption(ChainBenchmark):
         Rule("iterations_by_group", "more iterations drift further"),
         Rule("encoder", "values seen through different encoders are on different scales", Input.ENCODER),
         Rule("text_encoder", "values by different text encoders are on different scales", Input.TEXT_ENCODER),
-        Rule("writer", "chains that begin with other texts are other chains"),
     )
+
+    def asked(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
+        """Return what is asked of every sample.
+
+        Raises:
+            ConfigError: the settings name a group that the dataset does not have.
+        """
+        settings: GenCeptionSettings = given.section
+        for group in settings.iterations_by_group or ():
+            if group not in dataset.groups:
+                where = f"genception.iterations_by_group: group of {dataset.name}"
+                raise ConfigError(unknown_name(where, group, dataset.groups))
+        return ChainRequest(
+            iterations=settings.iterations,
+            iterations_by_group=settings.iterations_by_group,
+            describe_prompt=settings.describe_prompt,
+            max_tokens=None,
+            generate_prompt=settings.generate_prompt,
+            seed=given.seed,
+            repeats=settings.repeats,
+        )
+
+    def score(self, given: "ToScore") -> "Scored":
+        from driftledger.benchmarks.genception.score import score
+
+        return score(given, self)
 
     def facts(self, score: Score) -> dict[str, Any]:
         """Return what makes scores unfair to compare; the text encoder counts as a component."""
@@ -165,7 +194,4 @@ class GenCeption(ChainBenchmark):
         return [row for row in rows if row.group in members]
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(folders["chain"], folders["dataset"], self, score, rows, "chain", "generate")
-
-    def picture(self, name: str, scores: Sequence[Score], root: Path) -> bytes:
-        return chains_by_model(self, scores, root)
+        return traces(self, folders, score, rows, "chain", "generate")

@@ -10,6 +10,8 @@ SUBSETS = ("basic", "know", "beyond")
 """basic accepts the right option, know also the refusal, beyond the refusal only."""
 OPTIONS = 5
 """Of a question, the refusal included."""
+SIZES = "subsets"
+"""Of a score's details: subset → how many questions it has."""
 _LETTERS = "abcde"
 """With which options are shown, in an order of chance: a reply that says one would be read for another's text."""
 

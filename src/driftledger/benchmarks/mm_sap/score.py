@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger.benchmarks._questions.records import ReadAnswer
 from driftledger.benchmarks._questions.scoring import (
     PERCENT,
     Flags,
@@ -14,7 +15,8 @@ from driftledger.benchmarks._questions.scoring import (
     interval,
     question_row,
 )
-from driftledger.benchmarks.mm_sap.records import SIZES, ChoiceRecord
+from driftledger.benchmarks._questions.spec import QuestionBenchmark
+from driftledger.benchmarks.mm_sap.questions import SIZES
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring
 from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import Ends, Scored, ToScore
@@ -33,7 +35,7 @@ class Key(NamedTuple):
     subset: list[str]
 
 
-def score(given: ToScore) -> Scored:
+def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
     """Score a folder of answers that were read: every measure per subset, subtask and in total, with mean and deviation
     over permutations and an interval over questions.
 
@@ -41,7 +43,7 @@ def score(given: ToScore) -> Scored:
         CoverageError: too few answers could be read, or none is in the denominators: all are refusals in free text that
             do not count.
     """
-    graded, scoring = GradedAnswers(given, "mm_sap", ChoiceRecord), cast(MMSAPScoring, given.scoring)
+    graded, scoring = GradedAnswers(given, spec), cast(MMSAPScoring, given.scoring)
     questions = graded.questions
     key = Key(
         np.array([-1 if question.answer is None else int(question.answer) for question in questions]),
@@ -84,12 +86,12 @@ def score(given: ToScore) -> Scored:
     return Scored(graded.score(metrics, groups, read, absent, details={SIZES: sizes}), rows)
 
 
-def _choices(graded: GradedAnswers[ChoiceRecord], count_refusals: bool) -> NDArray[np.int64]:
+def _choices(graded: GradedAnswers, count_refusals: bool) -> NDArray[np.int64]:
     """Variants × questions: the chosen option's id, −1 where nothing could be read."""
 
-    def chosen(question: QuestionEntry, grade: ChoiceRecord) -> int:
-        choice = question.refusal if grade.outcome is Outcome.REFUSED and count_refusals else grade.choice
-        return -1 if choice is None else choice
+    def chosen(question: QuestionEntry, grade: ReadAnswer) -> int:
+        choice = question.refusal if grade.outcome is Outcome.REFUSED and count_refusals else grade.read
+        return -1 if choice is None else int(choice)
 
     return np.array([[chosen(each, grade) for grade in graded.by_question[each.id]] for each in graded.questions]).T
 

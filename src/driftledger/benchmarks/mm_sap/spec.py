@@ -6,24 +6,28 @@ Perception".
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from driftledger.benchmarks._questions.records import AnswerRecord
+from driftledger.benchmarks._questions.parsing import choice
+from driftledger.benchmarks._questions.parsing.said import Parsed
+from driftledger.benchmarks._questions.records import answer_of
 from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
-from driftledger.benchmarks.base import Metric, Rule, Scatter, Stage
-from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
-from driftledger.benchmarks.mm_sap.records import SIZES, ChoiceRecord, check_orders
+from driftledger.benchmarks.base import Layout, Metric, Rule, Scatter, Stage
+from driftledger.benchmarks.mm_sap.questions import SIZES, MMSAPQuestions
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring, MMSAPSettings
-from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Row, Score
+from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
+from driftledger.data.question_sets.files import QuestionEntry
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.scoring import Scored, ToScore
 
 _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
 _percent = partial(Metric, needs=READ, unit="%")
-_STAGES = flow(
-    "mm_sap", ChoiceRecord, asked=("permutations", "prompt"), scored=("count_free_refusals",), read=2, version=2
-)
+_STAGES = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=3)
 _SCORE = _percent(
     "score",
     "self-awareness score",
@@ -43,8 +47,8 @@ class MMSAP(QuestionBenchmark):
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:2]
-    scores: ClassVar[Stage] = _STAGES[2]
+    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:1]
+    scores: ClassVar[Stage] = _STAGES[1]
     metrics: ClassVar[tuple[Metric, ...]] = (
         _SCORE,
         _percent(
@@ -101,47 +105,56 @@ class MMSAP(QuestionBenchmark):
     )
     settings: ClassVar[type[MMSAPSettings]] = MMSAPSettings
     scoring: ClassVar[type[MMSAPScoring]] = MMSAPScoring
-    runner: ClassVar[str] = "driftledger.benchmarks.mm_sap.runner:MMSAPRunner"
+    parser: ClassVar[str] = choice.VERSION
     unfair: ClassVar[tuple[Rule, ...]] = (
         *QuestionBenchmark.unfair,
         Rule("count_free_refusals", "refusals in free text count in one of them only"),
     )
-    dvc_metrics: ClassVar[tuple[str, ...]] = ("score", "answer_rate", "answer_accuracy")
-    drawn_groups: ClassVar[Mapping[str, str]] = {"subset": "score", "subtask": "score"}
-    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "self-awareness score, as in the paper's Table 1": {
-            "basic": "subset/basic/score",
-            "know": "subset/know/score",
-            "beyond": "subset/beyond/score",
-            "total": "score",
-            "known knowns": "known_knowns",
-            "known unknowns": "known_unknowns",
+    layout: ClassVar[Layout] = Layout(
+        for_dvc=("score", "answer_rate", "answer_accuracy"),
+        tables={
+            "self-awareness score, as in the paper's Table 1": {
+                "basic": "subset/basic/score",
+                "know": "subset/know/score",
+                "beyond": "subset/beyond/score",
+                "total": "score",
+                "known knowns": "known_knowns",
+                "known unknowns": "known_unknowns",
+            },
+            "answer rate and answer accuracy, as in Table 2": {
+                "basic: rate": "subset/basic/answer_rate",
+                "accuracy": "subset/basic/answer_accuracy",
+                "know: rate": "subset/know/answer_rate",
+                "accuracy ": "subset/know/answer_accuracy",
+                "beyond: rate (lower is better)": "subset/beyond/answer_rate",
+                "refused in free text": "free_refusals",
+            },
+            "known knowns against known unknowns, as in Figure 5": {
+                "known knowns": "known_knowns",
+                "known unknowns": "known_unknowns",
+                "self-awareness score": "score",
+            },
         },
-        "answer rate and answer accuracy, as in Table 2": {
-            "basic: rate": "subset/basic/answer_rate",
-            "accuracy": "subset/basic/answer_accuracy",
-            "know: rate": "subset/know/answer_rate",
-            "accuracy ": "subset/know/answer_accuracy",
-            "beyond: rate (lower is better)": "subset/beyond/answer_rate",
-            "refused in free text": "free_refusals",
-        },
-        "known knowns against known unknowns, as in Figure 5": {
-            "known knowns": "known_knowns",
-            "known unknowns": "known_unknowns",
-            "self-awareness score": "score",
-        },
-    }
-    tabled_groups: ClassVar[tuple[str, ...]] = ("subtask",)
-    published_groups: ClassVar[Mapping[str, str]] = {"subtask": ", as in the paper's Figure 4"}
-    not_shown: ClassVar[tuple[str, ...]] = (
-        *("score_unread_wrong", "score_unread_left_out"),
-        *("score_with_free_refusals", "score_without_free_refusals"),
+        left_out=(
+            *("score_unread_wrong", "score_unread_left_out"),
+            *("score_with_free_refusals", "score_without_free_refusals"),
+        ),
+        group_bars={"subset": "score", "subtask": "score"},
+        groups={"subtask": ", as in the paper's Figure 4"},
     )
 
-    def links(
-        self, stage: str, records: Sequence[CollectedRecord], card: CollectedCard, parents: Mapping[str, str]
-    ) -> Iterator[Linked]:
-        return check_orders([each for each in records if isinstance(each, AnswerRecord)], card)
+    def parsed(self, question: QuestionEntry, record: CollectedRecord) -> Parsed[int]:
+        """Read which option an answer chooses, by its id and not its letter."""
+        answer, order = answer_of(record), record.extra["order"]
+        shown, refusal = [question.options[option] for option in order], question.refusal
+        at, cut = order.index(refusal if refusal is not None else -1), answer.outcome is Outcome.TRUNCATED
+        read = choice.parse_choice(answer.text or "", shown, at, cut=cut)
+        return read._replace(value=None if read.value is None else order[read.value])
+
+    def score(self, given: "ToScore") -> "Scored":
+        from driftledger.benchmarks.mm_sap.score import score
+
+        return score(given, self)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """A subtask is called by its subset, too."""

@@ -6,11 +6,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from driftledger.benchmarks._questions.records import AnswerRecord
-from driftledger.benchmarks.mm_vet.records import JudgedRecord
+from driftledger.benchmarks._questions.records import answer_of, is_readable
+from driftledger.benchmarks.mm_vet.grades import graded
 from driftledger.benchmarks.mm_vet.spec import MMVet
 from driftledger.benchmarks.opinions import Place, SheetKind, compared, read_opinions, shown
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import read_json, read_jsonl, write_bytes
@@ -74,11 +74,11 @@ def agreement(root: Path, models: Sequence[str], question_set: str, sheets: Sequ
     """
     judge, given = "", dict[Place, list[float]]()
     for model in models:
-        folder = root / MMVet().collects[1].at({"question_set": question_set, "model": model})
+        folder = root / MMVet.collects[0].at({"question_set": question_set, "model": model})
         judge = read_json(folder / CARD, CollectedCard).components["judge"].name
-        for record in read_jsonl(folder / RECORDS, JudgedRecord):
-            if record.grade is not None:
-                given.setdefault((model, record.question), []).append(record.grade)
+        for record in read_jsonl(folder / RECORDS, CollectedRecord):
+            if record.step and is_readable(answer_of(record)) and (grade := graded(record).value) is not None:
+                given.setdefault((model, record.unit), []).append(grade)
     raters = {judge: {place: fmean(grades) for place, grades in given.items()}}
     answers = _answers(root, models, question_set)
     for path in sheets:
@@ -107,9 +107,9 @@ def _answers(root: Path, models: Sequence[str], question_set: str) -> dict[Place
     """Read the answers that the judge could grade."""
     answers: dict[Place, str] = {}
     for model in models:
-        folder = root / MMVet().collects[0].at({"question_set": question_set, "model": model})
-        read = read_jsonl(folder / RECORDS, AnswerRecord)
-        answers |= {(model, answer.question): answer.text or "" for answer in read if answer.readable}
+        folder = root / MMVet.collects[0].at({"question_set": question_set, "model": model})
+        read = [record for record in read_jsonl(folder / RECORDS, CollectedRecord) if record.step]
+        answers |= {(model, each.unit): each.text or "" for each in read if is_readable(answer_of(each))}
     return answers
 
 

@@ -1,16 +1,16 @@
 """A judge's grades per capability, per combination of capabilities and in total."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from driftledger.benchmarks._questions.scoring import GRADE, GradedAnswers, interval, question_row
+from driftledger.benchmarks._questions.scoring import GradedAnswers, interval, question_row
+from driftledger.benchmarks._questions.spec import QuestionBenchmark
 from driftledger.benchmarks.mm_vet.calibration import TOLERANCE
-from driftledger.benchmarks.mm_vet.records import CALIBRATION, Calibration, JudgedRecord
+from driftledger.benchmarks.mm_vet.grades import calibrations
 from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import Scored, ToScore
-from driftledger.collect.call import version
-from driftledger.core.files import read_jsonl
 from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores, by_capability, by_combination
 from driftledger.metrics.capabilities import score as total_grade
 from driftledger.metrics.exact import decimal
@@ -20,15 +20,15 @@ STEPS = 10**6
 """Of a grade, so that sums are of whole numbers."""
 
 
-def score(given: ToScore) -> Scored:
+def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
     """Score a folder of answers that were graded: means and deviations over the gradings, an interval over questions.
 
     Raises:
         CoverageError: too few grades could be read.
     """
-    graded = GradedAnswers(given, "mm_vet", JudgedRecord)
+    graded = GradedAnswers(given, spec)
     questions = graded.questions
-    grades = [[grade.grade for grade in graded.by_question[question.id]] for question in questions]
+    grades = [[grade.read for grade in graded.by_question[question.id]] for question in questions]
     needed = [question.capabilities for question in questions]
     read, wrong = np.array([[grade is not None for grade in row] for row in grades]), graded.wrong()
     total = total_grade(grades, unread_is_wrong=wrong)
@@ -38,7 +38,7 @@ def score(given: ToScore) -> Scored:
     counts = (read | wrong).sum(axis=1)
     images = [question.image_sha256 for question in questions]
     ends = interval("total", sums, STEPS * counts, images, given.scoring)
-    calibration = read_jsonl(given.folders[GRADE] / CALIBRATION, Calibration)
+    calibration = calibrations(graded.records)
     rows = [
         question_row(
             question,
@@ -60,9 +60,8 @@ def score(given: ToScore) -> Scored:
         {f"{name}: grade": "no question needs it" for name in CAPABILITIES if name not in capabilities}
         | {f"{name}: grade": "no grade could be read" for name, each in capabilities.items() if each.mean is None}
         | ends.absent,
-        served={"judge": (version(reply.served_model, None) for grade in graded.grades for reply in grade.replies)},
         flags=judge_flags(calibration),
-        details={"calibration": [item.model_dump(mode="json", exclude={"schema_"}) for item in calibration]},
+        details={"calibration": calibration},
     )
     return Scored(score, rows)
 
@@ -72,10 +71,10 @@ def _values(name: str, grades: CapabilityScores) -> dict[str, float]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def judge_flags(calibration: Sequence[Calibration]) -> list[str]:
+def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[str]:
     """A sentence if the judge has moved on the answers whose grades are known, and one if it believes a forged one."""
-    gradings = [(item, given) for item in calibration for given in item.given]
-    read = [(item.forged, decimal(given) - decimal(item.known)) for item, given in gradings if given is not None]
+    gradings = [(item, given) for item in calibration for given in item["given"]]
+    read = [(item["forged"], decimal(given) - decimal(item["known"])) for item, given in gradings if given is not None]
     if not read:
         return ["the judge graded none of the calibration answers readably"] if gradings else []
     off, tolerance, said = [abs(more) for forged, more in read if not forged], decimal(TOLERANCE), []

@@ -3,10 +3,12 @@
 Yu et al., "MM-Vet: Evaluating Large Multimodal Models for Integrated Capabilities".
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from driftledger.benchmarks._questions.parsing import grade
+from driftledger.benchmarks._questions.parsing.said import Parsed
 from driftledger.benchmarks._questions.spec import (
     ANOTHER_PROMPT,
     READ,
@@ -15,14 +17,21 @@ from driftledger.benchmarks._questions.spec import (
     both_ways,
     flow,
 )
-from driftledger.benchmarks.base import Metric, Rule, Stage
+from driftledger.benchmarks.base import Layout, Metric, Rule, Stage
+from driftledger.benchmarks.collecting import Collecting
+from driftledger.benchmarks.mm_vet.grades import graded
 from driftledger.benchmarks.mm_vet.questions import CAPABILITIES, MMVetQuestions
-from driftledger.benchmarks.mm_vet.records import JudgedRecord
 from driftledger.benchmarks.mm_vet.settings import MMVetSettings
+from driftledger.benchmarks.records import CollectedRecord
+from driftledger.collect.call import Planned
 from driftledger.data.question_sets.base import QuestionRules
+from driftledger.data.question_sets.files import QuestionEntry
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.scoring import Scored, ToScore
 
 _grade = partial(Metric, source="capabilities.score; Yu et al., MM-Vet, section 3", needs=READ)
-_STAGES = flow("mm_vet", JudgedRecord, graded=("grade_prompt", "grade_again", "gradings"), judged=True)
+_STAGES = flow("mm_vet", "grade_prompt", "grade_again", "gradings", judged=True)
 _TOTAL = _grade(
     "total",
     "total grade",
@@ -40,8 +49,8 @@ class MMVet(QuestionBenchmark):
     name: ClassVar[str] = "mm_vet"
     title: ClassVar[str] = "MM-Vet"
     questions: ClassVar[QuestionRules] = MMVetQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:2]
-    scores: ClassVar[Stage] = _STAGES[2]
+    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:1]
+    scores: ClassVar[Stage] = _STAGES[1]
     metrics: ClassVar[tuple[Metric, ...]] = (
         _TOTAL,
         *both_ways(_TOTAL),
@@ -50,8 +59,7 @@ class MMVet(QuestionBenchmark):
         ),
     )
     settings: ClassVar[type[MMVetSettings]] = MMVetSettings
-    runner: ClassVar[str] = "driftledger.benchmarks.mm_vet.runner:MMVetRunner"
-    judged: ClassVar[bool] = True
+    parser: ClassVar[str] = grade.VERSION
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_PROMPT,
         Rule("parser", "another parser reads other grades in what the judge says"),
@@ -61,11 +69,28 @@ class MMVet(QuestionBenchmark):
         Rule("grade_again", "another second prompt brings other grades where the first brought none"),
         UNREAD_COUNTS,
     )
-    drawn_groups: ClassVar[Mapping[str, str]] = {"capability": "grade"}
-    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "grade by capability, as in the paper's Table 2": {name: f"capability/{name}/grade" for name in CAPABILITIES}
-        | {"total": "total"}
-    }
-    tabled_groups: ClassVar[tuple[str, ...]] = ("combination",)
-    published_groups: ClassVar[Mapping[str, str]] = {"combination": ", as in the paper's Table 3"}
-    not_shown: ClassVar[tuple[str, ...]] = ("total_unread_wrong", "total_unread_left_out")
+    layout: ClassVar[Layout] = Layout(
+        tables={
+            "grade by capability, as in the paper's Table 2": {
+                name: f"capability/{name}/grade" for name in CAPABILITIES
+            }
+            | {"total": "total"}
+        },
+        left_out=("total_unread_wrong", "total_unread_left_out"),
+        group_bars={"capability": "grade"},
+        groups={"combination": ", as in the paper's Table 3"},
+    )
+
+    def steps(self, collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
+        from driftledger.benchmarks.mm_vet.judging import steps
+
+        return steps(collecting)
+
+    def parsed(self, question: QuestionEntry, record: CollectedRecord) -> Parsed[float]:
+        """Read the grade in what the judge said of an answer."""
+        return graded(record)
+
+    def score(self, given: "ToScore") -> "Scored":
+        from driftledger.benchmarks.mm_vet.score import score
+
+        return score(given, self)

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from driftledger.benchmarks._questions.records import ReadAnswer
 from driftledger.benchmarks._questions.scoring import PERCENT, Flags, GradedAnswers, interval, joint_outcome
+from driftledger.benchmarks._questions.spec import QuestionBenchmark
 from driftledger.benchmarks.mme.questions import SUBTASKS
-from driftledger.benchmarks.mme.records import YesNoRecord
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.scoring import Ends, Scored, ToScore
 from driftledger.benchmarks.scoring import interval as mean_of_groups
@@ -19,7 +20,7 @@ from driftledger.metrics.yes_no import YesNoScores, by_category, total
 from driftledger.metrics.yes_no import score as yes_no
 
 
-def score(given: ToScore) -> Scored:
+def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
     """Score a folder of answers that were read: the measures per category, their sum and their mean, and accuracies
     over all questions.
 
@@ -28,11 +29,11 @@ def score(given: ToScore) -> Scored:
     Raises:
         CoverageError: too few answers could be read.
     """
-    graded = GradedAnswers(given, "mme", YesNoRecord)
+    graded = GradedAnswers(given, spec)
     questions, grades = graded.questions, [graded.by_question[question.id][0] for question in graded.questions]
     truth = [question.answer == "yes" for question in questions]
     answers = [
-        not right if grade.outcome is Outcome.REFUSED else grade.answer
+        not right if grade.outcome is Outcome.REFUSED else grade.read
         for grade, right in zip(grades, truth, strict=True)
     ]
     categories = [question.category or "all" for question in questions]
@@ -59,7 +60,7 @@ def score(given: ToScore) -> Scored:
     for index, image in enumerate(images):
         pairs.setdefault(image, []).append(index)
     rows = [
-        _row(image, [questions[i] for i in pair], [correct[i] for i in pair], [grades[i].outcome for i in pair])
+        _row(image, [questions[i] for i in pair], [correct[i] for i in pair], [grades[i] for i in pair])
         for image, pair in pairs.items()
     ]
     ends = Ends.together(_intervals(rows, given.scoring))
@@ -106,9 +107,9 @@ def _values(measured: YesNoScores) -> dict[str, float]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _row(image: str, pair: list[QuestionEntry], correct: list[float | None], outcomes: list[Outcome]) -> Row:
+def _row(image: str, pair: list[QuestionEntry], correct: list[float | None], grades: list[ReadAnswer]) -> Row:
     """What an image's two questions add to its category's accuracy + accuracy+, of 0 to 200."""
-    known = [value for value in correct if value is not None]
+    known, outcomes = [value for value in correct if value is not None], [grade.outcome for grade in grades]
     return Row(
         unit=image,
         group=pair[0].category or "all",
@@ -118,5 +119,9 @@ def _row(image: str, pair: list[QuestionEntry], correct: list[float | None], out
             "score": [PERCENT * (exact_mean(known) + all(known)) if len(known) == len(pair) else None],
             "correct": correct,
         },
-        extra={"questions": [question.id for question in pair], "outcomes": outcomes},
+        extra={
+            "questions": [question.id for question in pair],
+            "outcomes": outcomes,
+            "read": [grade.read for grade in grades],
+        },
     )

@@ -3,20 +3,27 @@
 Fu et al., "MME: A Comprehensive Evaluation Benchmark for Multimodal Large Language Models".
 """
 
-from collections.abc import Mapping
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from driftledger.benchmarks._questions.parsing import yes_no
+from driftledger.benchmarks._questions.parsing.said import Parsed
+from driftledger.benchmarks._questions.records import answer_of
 from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
-from driftledger.benchmarks.base import Metric, Stage
+from driftledger.benchmarks.base import Layout, Metric, Stage
 from driftledger.benchmarks.mme.questions import MMEQuestions
-from driftledger.benchmarks.mme.records import YesNoRecord
+from driftledger.benchmarks.records import CollectedRecord
+from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
+from driftledger.data.question_sets.files import QuestionEntry
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.scoring import Scored, ToScore
 
 _PAPER = "Fu et al., MME, section 2.2"
 _score = partial(Metric, source=f"yes_no.total; {_PAPER}", needs=READ)
 _share = partial(Metric, source=f"yes_no.score; {_PAPER}", needs=READ, unit="%")
-_STAGES = flow("mme", YesNoRecord, read=2)
+_STAGES = flow("mme")
 _SCORE = _score(
     "score",
     "score",
@@ -33,8 +40,8 @@ class MME(QuestionBenchmark):
     name: ClassVar[str] = "mme"
     title: ClassVar[str] = "MME"
     questions: ClassVar[QuestionRules] = MMEQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:2]
-    scores: ClassVar[Stage] = _STAGES[2]
+    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:1]
+    scores: ClassVar[Stage] = _STAGES[1]
     metrics: ClassVar[tuple[Metric, ...]] = (
         _SCORE,
         _share(
@@ -72,12 +79,24 @@ class MME(QuestionBenchmark):
             higher_is_better=None,
         ),
     )
-    drawn_groups: ClassVar[Mapping[str, str]] = {"category": "score"}
-    tabled_groups: ClassVar[tuple[str, ...]] = ("category", "group")
-    runner: ClassVar[str] = "driftledger.benchmarks.mme.runner:MMERunner"
-    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "score (0 to 200), accuracy and accuracy+": {
-            name: name for name in ("score", "accuracy", "accuracy_plus", "refused")
-        }
-    }
-    not_shown: ClassVar[tuple[str, ...]] = ("score_sum", "score_unread_wrong", "score_unread_left_out")
+    layout: ClassVar[Layout] = Layout(
+        tables={
+            "score (0 to 200), accuracy and accuracy+": {
+                name: name for name in ("score", "accuracy", "accuracy_plus", "refused")
+            }
+        },
+        left_out=("score_sum", "score_unread_wrong", "score_unread_left_out"),
+        group_bars={"category": "score"},
+        groups={"category": "", "group": ""},
+    )
+    parser: ClassVar[str] = yes_no.VERSION
+
+    def parsed(self, question: QuestionEntry, record: CollectedRecord) -> Parsed[bool]:
+        """Read whether an answer says yes."""
+        answer = answer_of(record)
+        return yes_no.parse_yes_no(answer.text or "", cut=answer.outcome is Outcome.TRUNCATED)
+
+    def score(self, given: "ToScore") -> "Scored":
+        from driftledger.benchmarks.mme.score import score
+
+        return score(given, self)

@@ -6,32 +6,23 @@ Configurations for Image Captioning") and STTR.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import count
-from typing import Literal, NamedTuple
+from functools import partial
+from itertools import count, product
+from typing import NamedTuple, cast
 
-from driftledger.benchmarks.descriptions import Description, filled
-from driftledger.benchmarks.records import CollectedCard, called
-from driftledger.benchmarks.runner import Collecting
-from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
-from driftledger.collect.call import Ask, Context, NotStoredError, Planned, Result, RunSteps, Uncounted
+from driftledger.benchmarks.collecting import Collecting
+from driftledger.benchmarks.records import CollectedRecord, RecordedResult
+from driftledger.benchmarks.trac.records import DescriptionExtra, TracProtocol
+from driftledger.collect.call import Ask, Context, NotStoredError, Planned, RunSteps, Steps, Uncounted
 from driftledger.collect.features import encode_images, encode_texts
-from driftledger.components.base import Component, Encoder, Model
+from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import DataError
 from driftledger.core.types import Conversation, Sample, Subject, Turn
-from driftledger.data.records import DatasetCard
 from driftledger.metrics.neighbours import nearest
 
-
-class Examples(NamedTuple):
-    """How in-context examples are chosen; components with their catalogue names."""
-
-    choose: Literal["random", "similar_image", "similar_text"]
-    shots: tuple[int, ...]
-    encoder: tuple[str, Encoder] | None = None
-    by: tuple[str, Model] | None = None
-    """Who describes the examples; None is the model that is asked."""
+BY = "example_model"
+"""The role of who describes the examples in the place of the model."""
 
 
 class Shown(NamedTuple):
@@ -59,143 +50,115 @@ def conversation(asked: TracProtocol, sample: Sample, max_tokens: int | None, sh
     return Conversation((*turns, *last.turns), subject, max_tokens)
 
 
-def describe(dataset: str, model: Model, asked: Conversation, sample: Sample) -> Ask:
-    """Return the call for one model's description of one sample."""
-    return Ask(model, "describe", asked, Context(dataset, sample.id, 1))
-
-
-@dataclass(frozen=True)
-class CollectDescriptions(Collecting[list[DescriptionRecord]]):
-    """A describe stage: every sample at every length, without examples and then with each number of them.
+def collect_descriptions(collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
+    """Describe every sample at every length, without examples and then with each number of them.
 
     With examples, support samples are described as test samples are, so that retrieval compares like with like. An
     example is always a support sample, and never the same picture as what is asked about.
     """
+    return _Descriptions(collecting, run).records()
 
-    dataset: DatasetCard
-    samples: Sequence[Sample]
-    model: Model
-    way: Description
-    examples: Examples | None
-    seed: int
 
-    @property
-    def asked(self) -> TracProtocol:
-        """How descriptions are asked for; errors as in :func:`~driftledger.benchmarks.descriptions.filled`."""
-        return TracProtocol(
-            prompt=filled(self.way.prompt, self.dataset, self.keys["description"]),
-            prefix=self.way.prefix,
-            max_tokens=list(self.way.lengths),
-            choose=self.examples.choose if self.examples else None,
-            shots=list(self.examples.shots) if self.examples else [],
-            seed=self.seed,
-        )
+class _Descriptions:
+    def __init__(self, collecting: Collecting, run: RunSteps) -> None:
+        self._collecting, self._run = collecting, run
+        self._asked = TracProtocol.model_validate(collecting.protocol)
+        self._samples = {sample.id: sample for sample in collecting.samples}
+        self._told: dict[str, CollectedRecord] = {}
+        """Support sample → its description by another model, which is shown as an example."""
 
-    @property
-    def components(self) -> Sequence[Component]:
-        return self.model, *([self._by] if self._by else [])
-
-    @property
-    def calls(self) -> int:
-        return len(self.samples) * len(self.way.lengths) + sum(count for *_, count in self._rest())
-
-    @property
-    def _by(self) -> Model | None:
-        """Whose descriptions are shown, if not the model's own."""
-        return self.examples.by[1] if self.examples is not None and self.examples.by is not None else None
-
-    def run(self, run: RunSteps) -> list[DescriptionRecord]:
-        places = [_Place(sample, length) for length in self.way.lengths for sample in self.samples]
+    def records(self) -> list[CollectedRecord]:
+        places = [_Place(sample, length) for length in self._asked.max_tokens for sample in self._samples.values()]
         try:
-            records = self._described(places, run)
+            plain = self._described("model", places)
         except NotStoredError:
             raise NotStoredError(self._rest()) from None
-        if self.examples is None:
-            return records
-        return records + self._described(list(self._with_examples(self.examples, records, run)), run)
-
-    def about(self) -> CollectedCard:
-        components = {
-            "model": (self.keys["model"], self.model),
-            "example_encoder": self.examples.encoder if self.examples else None,
-            "example_model": self.examples.by if self.examples else None,
-        }
-        return self.card(self.dataset.digest, components, self.asked.model_dump(mode="json"))
+        if not self._asked.shots:
+            return plain
+        shown = self._described("model", list(self._with_examples(plain)))
+        return [*self._told.values(), *plain, *shown]
 
     def _rest(self) -> Sequence[Uncounted]:
         """What is asked at most once everything is described without examples: which are shown depends on that."""
-        if self.examples is None:
+        if not self._asked.shots:
             return ()
-        one = conversation(self.asked, self.samples[0], None, ())
-        support = sum(sample.split == "support" for sample in self.samples)
-        with_examples = len(self.examples.shots) * len(self.way.lengths) * len(self.samples)
-        return [*([(self._by, one, support)] if self._by else []), (self.model, one, with_examples)]
+        samples = [*self._samples.values()]
+        one = conversation(self._asked, samples[0], None, ())
+        support = sum(sample.split == "support" for sample in samples)
+        by = [(self._collecting.model(BY), one, support)] if BY in self._collecting.components else []
+        with_examples = len(self._asked.shots) * len(self._asked.max_tokens) * len(samples)
+        return [*by, (self._collecting.model(), one, with_examples)]
 
-    def _described(self, places: Sequence[_Place], run: RunSteps) -> list[DescriptionRecord]:
-        results = self._ask(self.model, places, run)
-        return [
-            DescriptionRecord(
-                **called(result),
-                sample=place.sample.id,
-                split=place.sample.split or "test",
-                max_tokens=place.max_tokens,
-                shots=len(place.shown),
-                demonstrations=[example.sample.id for example in place.shown],
-                description=result.text,
-            )
-            for place, result in zip(places, results, strict=True)
-        ]
+    def _described(self, role: str, places: Sequence[_Place]) -> list[CollectedRecord]:
+        planned = []
+        for place in places:
+            asked = conversation(self._asked, *place)
+            ask = Ask(self._collecting.model(role), "describe", asked, Context(self._collecting.on, place.sample.id, 1))
+            planned.append(Planned(partial(self._describe, role, place, ask), [(ask.component, asked)]))
+        return self._run(planned)
 
-    def _ask(self, model: Model, places: Sequence[_Place], run: RunSteps) -> list[Result]:
-        asked, name = self.asked, self.dataset.name
-        return run([Planned.of(describe(name, model, conversation(asked, *each), each.sample)) for each in places])
+    def _describe(self, role: str, place: _Place, ask: Ask) -> Steps[CollectedRecord]:
+        described = yield ask
+        step = 0
+        if role != BY:
+            conditions = [*product(self._asked.max_tokens, [0, *self._asked.shots])]
+            step = 1 + conditions.index((place.max_tokens, len(place.shown)))
+        extra = DescriptionExtra(
+            split=place.sample.split or "test",
+            max_tokens=place.max_tokens,
+            shots=len(place.shown),
+            demonstrations=[example.sample.id for example in place.shown],
+        )
+        return CollectedRecord(
+            unit=place.sample.id,
+            step=step,
+            results=[RecordedResult.of(role, ask, described)],
+            extra=extra.model_dump(mode="json", exclude_defaults=True),
+        )
 
-    def _with_examples(self, examples: Examples, plain: Sequence[DescriptionRecord], run: RunSteps) -> Iterator[_Place]:
-        by_id = {sample.id: sample for sample in self.samples}
-        for length in self.way.lengths:
-            known = [record for record in plain if record.max_tokens == length and record.is_there]
-            own = {record.sample: record.description or "" for record in known}
-            ranked = rank_examples(examples, self.samples, own, self.seed, self.dataset.name)
+    def _with_examples(self, plain: Sequence[CollectedRecord]) -> Iterator[_Place]:
+        for length in self._asked.max_tokens:
+            known = [record for record in plain if record.extra.get("max_tokens") == length and record.is_there]
+            own = {record.unit: record.text or "" for record in known}
+            ranked = rank_examples(self._collecting, self._asked, own)
             needed = sorted({name for names in ranked.values() for name in names})
-            shown_texts = own if self._by is None else self._told_by(self._by, [by_id[name] for name in needed], run)
-            for shots in examples.shots:
-                for sample in self.samples:
+            texts = self._told_by_another(needed) if BY in self._collecting.components else own
+            for shots in self._asked.shots:
+                for sample in self._samples.values():
                     # The most similar one is shown last, beside the question.
-                    shown = [Shown(by_id[name], shown_texts[name]) for name in reversed(ranked[sample.id][:shots])]
+                    shown = [Shown(self._samples[name], texts[name]) for name in reversed(ranked[sample.id][:shots])]
                     yield _Place(sample, length, shown)
 
-    def _told_by(self, by: Model, support: Sequence[Sample], run: RunSteps) -> dict[str, str]:
+    def _told_by_another(self, support: Sequence[str]) -> dict[str, str]:
         try:
-            results = self._ask(by, [_Place(sample) for sample in support], run)
+            records = self._described(BY, [_Place(self._samples[name]) for name in support])
         except NotStoredError:
             raise NotStoredError(self._rest()[-1:]) from None
-        for sample, result in zip(support, results, strict=True):
-            if not result.outcome.goes_on or result.text is None:
-                name = self.examples.by[0] if self.examples and self.examples.by else ""
+        for record in records:
+            said = record.results[0]
+            if not said.outcome.goes_on or said.text is None:
                 raise DataError(
-                    f"{name} gave no description of the support sample {sample.id} ({result.outcome}), which "
-                    f"descriptions.{self.keys['description']} would show as an example; name another model in its "
-                    "demonstrations.by"
+                    f"{self._collecting.components[BY][0]} gave no description of the support sample {record.unit} "
+                    f"({said.outcome}), which descriptions.{self._collecting.keys['description']} would show as an "
+                    "example; name another model in its demonstrations.by"
                 )
-        return {sample.id: result.text or "" for sample, result in zip(support, results, strict=True)}
+            self._told[record.unit] = record
+        return {name: self._told[name].results[0].text or "" for name in support}
 
 
-def rank_examples(
-    examples: Examples, samples: Sequence[Sample], described: Mapping[str, str], seed: int, dataset: str
-) -> dict[str, list[str]]:
+def rank_examples(collecting: Collecting, asked: TracProtocol, described: Mapping[str, str]) -> dict[str, list[str]]:
     """Return sample id → ids of the support samples to show, the first to be shown with one shot.
 
     A sample that has no description of its own is never an example; neither is one that is the same picture as what is
     asked about.
 
     Args:
-        samples: of both splits.
         described: sample id → the model's own description, without examples, where it gave one.
 
     Raises:
         DataError: there are fewer candidates than the most shots ask for.
     """
-    most = max(examples.shots)
+    samples, dataset, most = collecting.samples, collecting.on, max(asked.shots)
     candidates = [sample for sample in samples if sample.split == "support" and sample.id in described]
     pictures = Counter(sample.image.sha256 for sample in candidates)
     if len(pictures) <= most:
@@ -207,12 +170,12 @@ def rank_examples(
     def at_random(sample: Sample) -> Iterator[Sample]:
         """Draw with replacement, depending on the sample, and not on the model or on other samples."""
         for draw in count():
-            yield candidates[int(sha256_of([seed, "example", dataset, sample.id, draw]), 16) % len(candidates)]
+            yield candidates[int(sha256_of([asked.seed, "example", dataset, sample.id, draw]), 16) % len(candidates)]
 
     orders: Iterable[Iterator[Sample]] = map(at_random, samples)
-    if examples.encoder is not None:
-        encoder = examples.encoder[1]
-        if examples.choose == "similar_image":
+    if "example_encoder" in collecting.components:
+        encoder = cast(Encoder, collecting.components["example_encoder"][1])
+        if asked.choose == "similar_image":
             features = encode_images(encoder, (sample.image for sample in samples))
         else:
             reader = encoder.fitted([described[sample.id] for sample in candidates])

@@ -2,7 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftledger.benchmarks.records import DescribedRecord
+from driftledger.benchmarks.base import Extra
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.core.strict import Id
 from driftledger.core.types import Split
 
@@ -25,8 +26,8 @@ class TracProtocol(BaseModel):
     seed: int
 
 
-class DescriptionRecord(DescribedRecord):
-    """One sample, described under one condition."""
+class DescriptionExtra(Extra):
+    """What a record of a description holds beside it: the condition under which it was asked for."""
 
     split: Split
     max_tokens: int | None = None
@@ -35,9 +36,10 @@ class DescriptionRecord(DescribedRecord):
     demonstrations: list[Id] = Field(default_factory=list)
     """Ids of the support samples that were shown with their descriptions, in the order in which they were shown."""
 
-    @property
-    def place(self) -> str:
-        return f"sample {self.sample}, {condition_name(self.max_tokens, self.shots)}"
+
+def condition_of(record: CollectedRecord) -> tuple[int | None, int]:
+    """Return the length that was allowed, and how many examples were shown."""
+    return record.extra.get("max_tokens"), record.extra.get("shots", 0)
 
 
 def length_name(max_tokens: int | None) -> str:

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.records import CollectedRecord, served_versions
 from driftledger.benchmarks.score import Point, Row, Score
 from driftledger.benchmarks.scoring import PERCENT, Ends, FromDataset, Scored, ToScore, check_coverage, noted, outcomes
-from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
+from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of
 from driftledger.benchmarks.trac.settings import TracScoring
-from driftledger.collect.call import changed_versions, count_versions, version
+from driftledger.collect.call import changed_versions
 from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
@@ -28,7 +30,7 @@ Flags = NDArray[np.bool_]
 class Retrieval(NamedTuple):
     """What q test descriptions were taken for, among n support descriptions."""
 
-    queries: list[DescriptionRecord]
+    queries: list[CollectedRecord]
     truth: list[str]
     """Their labels."""
     support: list[str]
@@ -60,23 +62,27 @@ class Retrieval(NamedTuple):
         return [_percent(column) for column in self.votes.T]
 
 
-def score(given: ToScore) -> Scored:
+def score(given: ToScore, spec: Benchmark) -> Scored:
     """Score a folder of descriptions.
 
     Raises:
         CoverageError: fewer than ``min_coverage`` of the test samples can be scored under some condition.
     """
-    data = FromDataset(given, "describe", DescriptionRecord)
+    data = FromDataset(given, spec.collects[0])
+    described = [record for record in data.records if record.step]
     card, scoring, asked = data.dataset, cast(TracScoring, given.scoring), data.asked(TracProtocol)
     sampled, labels = card.name in scoring.sampled_classes, {each.id: each.label or "" for each in data.samples}
     metrics: dict[tuple[int | None, int], dict[str, float]] = {}
     groups: dict[str, dict[str, float]] = {}
-    of: dict[tuple[int | None, int], tuple[list[DescriptionRecord], Retrieval]] = {}
+    of: dict[tuple[int | None, int], tuple[list[CollectedRecord], Retrieval]] = {}
     for length, shots in product(asked.max_tokens, [0, *asked.shots]):
-        records = [record for record in data.records if record.max_tokens == length and record.shots == shots]
+        records = [record for record in described if condition_of(record) == (length, shots)]
         found = retrieve(records, labels, card, given.encoders["text_encoder"], given.features)
-        tested, known = [each for each in records if each.split == "test"], {each.sample for each in found.queries}
-        lost = [f"{each.sample}: {each.outcome}" for each in tested if each.sample not in known]
+        tested, known = (
+            [each for each in records if each.extra["split"] == "test"],
+            {each.unit for each in found.queries},
+        )
+        lost = [f"{each.unit}: {each.outcome}" for each in tested if each.unit not in known]
         what = f"test samples of {card.name} can be scored"
         check_coverage(len(known), len(tested), what, "trac", given.min_coverage, lost)
         metrics[length, shots] = metrics_of(found, card.leaks, scoring, sampled=sampled)
@@ -86,8 +92,8 @@ def score(given: ToScore) -> Scored:
         of[length, shots] = records, found
     headline = asked.max_tokens[0], [0, *asked.shots][-1]
     records, found = of[headline]
-    tested = [record for record in records if record.split == "test"]
-    served = count_versions({"model": (version(r.served_model, r.system_fingerprint) for r in data.records)})
+    tested = [record for record in records if record.extra["split"] == "test"]
+    served = served_versions(described)
     scored = Score(
         **data.origin(),
         metrics=metrics[headline],
@@ -103,7 +109,7 @@ def score(given: ToScore) -> Scored:
         flags=[
             *changed_versions(served),
             *_flags(card, records, found),
-            *noted(record.notes for record in data.records),
+            *noted(record.notes for record in described),
         ],
         details={"headline": condition_name(*headline)},
     )
@@ -111,7 +117,7 @@ def score(given: ToScore) -> Scored:
 
 
 def retrieve(
-    records: Sequence[DescriptionRecord],
+    records: Sequence[CollectedRecord],
     labels: Mapping[str, str],
     dataset: DatasetCard,
     encoder: Encoder,
@@ -130,13 +136,15 @@ def retrieve(
         CoverageError: nothing is left on one of the sides.
     """
     present = [each for each in records if each.is_there]
-    support = sorted((each for each in present if each.split == "support"), key=lambda each: sha256_of(each.sample))
-    classes = [labels[each.sample] for each in support]
-    queries = [each for each in present if each.split == "test" and labels[each.sample] in set(classes)]
+    support = sorted(
+        (each for each in present if each.extra["split"] == "support"), key=lambda each: sha256_of(each.unit)
+    )
+    classes = [labels[each.unit] for each in support]
+    queries = [each for each in present if each.extra["split"] == "test" and labels[each.unit] in set(classes)]
     if not support or not queries:
         raise CoverageError(f"no description of the {'test' if support else 'support'} set is left to compare")
-    truth = [labels[each.sample] for each in queries]
-    corpus, texts = ([each.description or "" for each in some] for some in (support, queries))
+    truth = [labels[each.unit] for each in queries]
+    corpus, texts = ([each.text or "" for each in some] for some in (support, queries))
     reader = encoder.fitted(corpus)
     kept = features if reader is encoder else None
     of_support, of_queries = encode_texts(reader, corpus, kept), encode_texts(reader, texts, kept)
@@ -152,9 +160,9 @@ def retrieve(
     return Retrieval(
         queries,
         truth,
-        [each.sample for each in support],
+        [each.unit for each in support],
         classes,
-        known([support[index].sample for index in voted.nearest]),
+        known([support[index].unit for index in voted.nearest]),
         right & np.array(seen)[:, None],
         {"top1": known(voted.by(1)), "class_mean": known(class_mean(of_support, classes, of_queries))},
         np.array([each.own for each in named]),
@@ -186,10 +194,10 @@ def metrics_of(
     right = sum(retrieved.labels.count(label) for label in retrieved.truth)
     values["chance"] = PERCENT * right / (n * len(retrieved.labels))  # of drawing a support description blindly
     values |= {"leak_rate": _percent(own), "other_rate": _percent(retrieved.other)}
-    values["words"] = exact_mean([len((query.description or "").split()) for query in retrieved.queries])
+    values["words"] = exact_mean([len((query.text or "").split()) for query in retrieved.queries])
     parts = {"top1_naming": own, "top1_not_naming": ~own}
     if leaked:
-        parts["top1_without_leaks"] = np.array([query.sample not in leaked for query in retrieved.queries])
+        parts["top1_without_leaks"] = np.array([query.unit not in leaked for query in retrieved.queries])
     return values | {name: _percent(retrieved.hits["top1"][part]) for name, part in parts.items() if part.any()}
 
 
@@ -231,14 +239,14 @@ def _absent(metrics: Mapping[str, float], sampled: bool) -> dict[str, str]:
     return {key: reason for key, reason in reasons.items() if key.replace(" interval", "_low") not in metrics}
 
 
-def _flags(dataset: DatasetCard, records: Sequence[DescriptionRecord], retrieved: Retrieval) -> Iterator[str]:
+def _flags(dataset: DatasetCard, records: Sequence[CollectedRecord], retrieved: Retrieval) -> Iterator[str]:
     """What a reader of the headline must know."""
     if dataset.leaks:
         yield (
             f"{len(dataset.leaks)} test images are in the support set too "
             f"({first_few(sorted(dataset.leaks))}); top1_without_leaks leaves them out"
         )
-    missing = sum(record.split == "support" for record in records) - len(retrieved.support)
+    missing = sum(record.extra["split"] == "support" for record in records) - len(retrieved.support)
     if missing:
         yield f"{missing} support samples have no description and cannot be retrieved"
     lost = sorted(set(dataset.labels) - set(retrieved.labels))
@@ -253,13 +261,13 @@ def _flags(dataset: DatasetCard, records: Sequence[DescriptionRecord], retrieved
 
 
 def _rows(
-    tested: Sequence[DescriptionRecord], labels: Mapping[str, str], retrieved: Retrieval, sampled: bool
+    tested: Sequence[CollectedRecord], labels: Mapping[str, str], retrieved: Retrieval, sampled: bool
 ) -> Iterator[Row]:
     """Values are there where a sample is scored: it is described, and a support description of its class is left. Of
     sampled classes each is a cluster."""
-    place = {query.sample: index for index, query in enumerate(retrieved.queries)}
+    place = {query.unit: index for index, query in enumerate(retrieved.queries)}
     for record in tested:
-        label, index = labels[record.sample], place.get(record.sample)
+        label, index = labels[record.unit], place.get(record.unit)
         values: dict[str, list[float | None]] = {}
         extra: dict[str, Any] = {"label": label, "scored": index is not None}
         if index is not None:
@@ -268,9 +276,9 @@ def _rows(
             named = {"names_own": bool(retrieved.own[index]), "names_other": bool(retrieved.other[index])}
             extra |= {"nearest": retrieved.nearest[index], **taken, **named}
         yield Row(
-            unit=record.sample,
+            unit=record.unit,
             group=ONE_CATEGORY,
-            cluster=label if sampled else record.sample,
+            cluster=label if sampled else record.unit,
             outcome=record.outcome,
             values=values,
             extra=extra,

@@ -5,10 +5,11 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from driftledger.benchmarks.base import (
     DATASET,
@@ -16,6 +17,7 @@ from driftledger.benchmarks.base import (
     Benchmark,
     Cells,
     Input,
+    Layout,
     Metric,
     Origin,
     Rule,
@@ -24,12 +26,20 @@ from driftledger.benchmarks.base import (
     cell,
     score_stage,
 )
-from driftledger.benchmarks.records import CollectedCard, Linked
+from driftledger.benchmarks.collecting import Collecting, StageInputs
+from driftledger.benchmarks.descriptions import check_prefix, filled
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name, length_name
+from driftledger.benchmarks.trac.records import DescriptionExtra, TracProtocol, condition_name, length_name
 from driftledger.benchmarks.trac.settings import TracScoring, TracSettings
 from driftledger.benchmarks.trac.traces import traces
 from driftledger.benchmarks.traces import Trace
+from driftledger.collect.call import RunSteps
+from driftledger.components.base import Model
+from driftledger.core.errors import DataError
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.scoring import Scored, ToScore
 
 _KEYS = ("dataset", "model", "description")
 _TEXTS = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
@@ -54,7 +64,7 @@ class Trac(Benchmark):
     title: ClassVar[str] = "TRAC"
     data: ClassVar[Stage] = DATASET
     collects: ClassVar[tuple[Stage, ...]] = (
-        Stage("describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", record=DescriptionRecord),
+        Stage("describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2, DescriptionExtra),
     )
     scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=2)
     metrics: ClassVar[tuple[Metric, ...]] = (
@@ -125,7 +135,6 @@ class Trac(Benchmark):
     )
     settings: ClassVar[type[TracSettings]] = TracSettings
     scoring: ClassVar[type[TracScoring]] = TracScoring
-    runner: ClassVar[str] = "driftledger.benchmarks.trac.runner:TracRunner"
     unfair: ClassVar[tuple[Rule, ...]] = (
         Rule("prompt", "another prompt asks for another description"),
         Rule("prefix", "a reply that is begun for a model goes on otherwise"),
@@ -134,20 +143,24 @@ class Trac(Benchmark):
         Rule("text_encoder", "values seen through different encoders are on different scales", Input.TEXT_ENCODER),
     )
 
-    across: ClassVar[tuple[str, ...]] = ("top1", "class_mean", "vote_best")
-    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "share of descriptions whose nearest one is of their class, as in the paper's Figure 3 and Table 5; in "
-        "brackets the interval": {name: name for name in ("top1", "class_mean", "vote_best", "vote_best_k", "chance")},
-        "descriptions that name a class, and top-1 among those that name their own and those that do not": {
-            name: name
-            for name in ("leak_rate", "other_rate", "words", "top1_naming", "top1_not_naming", "top1_without_leaks")
+    layout: ClassVar[Layout] = Layout(
+        across=("top1", "class_mean", "vote_best"),
+        tables={
+            "share of descriptions whose nearest one is of their class, as in the paper's Figure 3 and Table 5; in "
+            "brackets the interval": {
+                name: name for name in ("top1", "class_mean", "vote_best", "vote_best_k", "chance")
+            },
+            "descriptions that name a class, and top-1 among those that name their own and those that do not": {
+                name: name
+                for name in ("leak_rate", "other_rate", "words", "top1_naming", "top1_not_naming", "top1_without_leaks")
+            },
         },
-    }
-    drawn_curves: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "vote": ("vote of the k nearest, %", "k"),
-        "by_length/top1": ("top-1 by length, %", "longest description, in tokens (0: no limit)"),
-        "by_shots/top1": ("top-1 by examples, %", "in-context examples"),
-    }
+        lines={
+            "vote": ("vote of the k nearest, %", "k"),
+            "by_length/top1": ("top-1 by length, %", "longest description, in tokens (0: no limit)"),
+            "by_shots/top1": ("top-1 by examples, %", "in-context examples"),
+        },
+    )
 
     def facts(self, score: Score) -> dict[str, Any]:
         """Those of the headline: its length, and how its examples were chosen and by whom they were described."""
@@ -160,14 +173,47 @@ class Trac(Benchmark):
             facts["examples"] = {"choose": asked.choose, "shots": max(asked.shots), **seen}
         return facts | {"length": asked.max_tokens[0]}
 
-    def links(
-        self, stage: str, records: Sequence[DescriptionRecord], card: CollectedCard, parents: Mapping[str, str]
-    ) -> Iterator[Linked]:
-        """Every example that was shown is a sample that there is."""
-        for record in records:
-            for name in record.demonstrations:
-                if parents and name not in parents:
-                    yield Linked(record.place, f"its example {name} is no sample of the dataset")
+    def collecting(self, given: StageInputs) -> Collecting:
+        """Return what descriptions are made from; errors as in :meth:`Benchmark.collecting`.
+
+        Raises:
+            ConfigError: there is no such description, or its prompt wants a general category and there is none.
+            DataError: the dataset has no support and test set.
+        """
+        collecting = super().collecting(given)
+        card, name = collecting.dataset, given.keys["description"]
+        if not card.labels:
+            raise DataError(
+                f"dataset {card.name} has no support and test set of labelled samples, which TRAC needs; "
+                "take it out of run.trac, or let its settings say where they are"
+            )
+        way, components = given.description(name), dict(collecting.components)
+        shown = way.demonstrations
+        if shown is not None and shown.encoder:
+            components["example_encoder"] = shown.encoder, given.encoder(shown.encoder)
+        if shown is not None and shown.by:
+            components["example_model"] = shown.by, given.model(shown.by)
+        for role in components.keys() & {"model", "example_model"}:
+            check_prefix(way.prefix, components[role][0], cast(Model, components[role][1]))
+        protocol = TracProtocol(
+            prompt=filled(way.prompt, card, name),
+            prefix=way.prefix,
+            max_tokens=list(way.lengths),
+            choose=shown.choose if shown else None,
+            shots=list(shown.shots) if shown else [],
+            seed=given.seed,
+        )
+        return replace(collecting, components=components, protocol=protocol.model_dump(mode="json"))
+
+    def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
+        from driftledger.benchmarks.trac.collect import collect_descriptions
+
+        return collect_descriptions(collecting, run)
+
+    def score(self, given: "ToScore") -> "Scored":
+        from driftledger.benchmarks.trac.score import score
+
+        return score(given, self)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """Those of a class; of a condition there are none, since rows are of the headline's alone."""

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.records import RECORDS
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
+from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
-from driftledger.core.files import read_jsonl
 from driftledger.data.records import read_samples
 
 
@@ -16,9 +15,9 @@ def traces(spec: Benchmark, folders: Mapping[str, Path], score: Score, rows: Seq
     """The test images of these rows, described under the headline's condition."""
     files = {sample.id: sample.image.path for sample in read_samples(folders["dataset"])}
     records = {
-        each.sample: each
-        for each in read_jsonl(folders["describe"] / RECORDS, DescriptionRecord)
-        if condition_name(each.max_tokens, each.shots) == score.details["headline"]
+        each.unit: each
+        for each in spec.collects[0].records(folders["describe"])
+        if each.step and condition_name(*condition_of(each)) == score.details["headline"]
     }
     prompt = TracProtocol.model_validate(score.inputs.protocol).prompt
     values = values_of(spec, score)
@@ -30,14 +29,14 @@ def traces(spec: Benchmark, folders: Mapping[str, Path], score: Score, rows: Seq
             unit=row.unit,
             name="description",
             asked=image,
-            gave={"description": record.description, **taken},
+            gave={"description": record.text, **taken},
             outcome=row.outcome,
             steps=[
                 Step(
                     "describe",
                     "model",
                     {"prompt": prompt, **image},
-                    {"description": record.description},
+                    {"description": record.text},
                     record.outcome,
                     record.error,
                     _START,
@@ -55,7 +54,7 @@ def _right(row: Row) -> bool | None:
     return row.extra["top1"] == row.extra["label"] if row.extra.get("top1") is not None else None
 
 
-def _nearest(row: Row, records: Mapping[str, DescriptionRecord], files: Mapping[str, Path], by: str) -> Iterator[Step]:
+def _nearest(row: Row, records: Mapping[str, CollectedRecord], files: Mapping[str, Path], by: str) -> Iterator[Step]:
     """The support image whose description is most similar, beside which the difference can be seen."""
     nearest = str(row.extra.get("nearest"))
     if nearest in records:
@@ -65,7 +64,7 @@ def _nearest(row: Row, records: Mapping[str, DescriptionRecord], files: Mapping[
             {"nearest": nearest},
             {
                 "image": Shot(files[nearest]),
-                "description": records[nearest].description,
+                "description": records[nearest].text,
                 "taken for": row.extra["top1"],
             },
             column=f"nearest by {by}",

@@ -19,7 +19,6 @@ from driftledger.core.errors import LedgerError
 from driftledger.ledger.lineage import Folder
 from driftledger.ledger.objects.files import DIR, Workspace, listing_md5, parse_listing
 from driftledger.ledger.objects.git import Git
-from driftledger.ledger.objects.reach import HERE, Reach
 
 FETCH = "run 'dvc fetch'; --trust also looks into a cache outside of the checkout"
 """What to do about bytes that are not here."""
@@ -29,12 +28,14 @@ _MD5 = re.compile(r"[0-9a-f]{32}(\.dir)?")
 class Contents:
     """Finds the bytes of folders by their MD5: in DVC's cache, at their paths, in Git's history.
 
-    DVC's cache is that in the checkout; in the reader's own also the one that its configuration names.
+    Args:
+        trust: whether the checkout is the reader's own: its links may lead out of it, and a cache of DVC that its
+            configuration names is read too.
     """
 
-    def __init__(self, root: Path, reach: Reach = HERE) -> None:
-        self.root, self._trust = root, reach.trust
-        self.here = Workspace(root, trust=reach.trust)
+    def __init__(self, root: Path, *, trust: bool = False) -> None:
+        self.root, self._trust = root, trust
+        self.here = Workspace(root, trust=trust)
         self.listing_here = cache(self.here.listing)
         self._listings: dict[str, dict[str, str]] = {}
         self._paths: dict[tuple[str, str], Path] = {}

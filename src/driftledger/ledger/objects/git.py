@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,9 +41,11 @@ class Git:
         self._root = root
         self._checkout = checkout
         self._repository = _main(checkout)
-        self._prefix = _prefix(root, checkout)
-        self._files = lru_cache(maxsize=1_000)(self._read_files)
-        self._md5 = lru_cache(maxsize=100_000)(lambda name: md5_bytes(self.read(name) or b""))
+        top, here = Path(checkout.workdir or root).resolve(), root.resolve()  # a bare repository is read from its top
+        self._prefix = here.relative_to(top).as_posix() if here.is_relative_to(top) else "."
+        self.files = cache(self._files)
+        """Id of a tree → path below it → id of the file's content; subtrees that several trees share are read once."""
+        self._md5 = cache(lambda name: md5_bytes(self.read(name) or b""))
 
     @classmethod
     def around(cls, root: Path) -> "Git | None":
@@ -60,13 +62,6 @@ class Git:
         """Those of HEAD and of every branch and tag, here and of remotes, parents first."""
         order = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE
         return [_dated(commit) for commit in self._walk(self._tips(), order)]
-
-    def commit(self, revision: str) -> Commit | None:
-        """The commit that a revision names, if it names one."""
-        try:
-            return _dated(self._checkout.revparse_single(revision).peel(pygit2.Commit))
-        except _UNREADABLE:
-            return None
 
     def heads(self) -> list[str]:
         """The ids of HEAD and of what is being merged into it."""
@@ -95,13 +90,9 @@ class Git:
         blob = None if name is None else self._object(name)
         return blob.data if isinstance(blob, pygit2.Blob) else None
 
-    def files(self, tree: str) -> dict[str, str]:
-        """Path below a tree → id of the file's content; subtrees that several trees share are read once."""
-        return self._files(tree)
-
     def listing(self, tree: str) -> dict[str, str]:
         """Path below a tree → MD5 of the file's content."""
-        return {path: self._md5(blob) for path, blob in self._files(tree).items()}
+        return {path: self._md5(blob) for path, blob in self.files(tree).items()}
 
     def ever_at(self, path: str) -> Iterator[tuple[str, str]]:
         """Every object that a commit of any reference has at a path, each once, the newest first: its id and the
@@ -112,8 +103,8 @@ class Git:
         """Name of each file that a commit of HEAD's history has in a folder → the newest such commit."""
         named: dict[str, str] = {}
         for tree, commit in self._ever(folder, self.heads()):
-            for entry in _entries(self._object(tree)):
-                named.setdefault(str(entry.name), commit)
+            for name in self.files(tree):
+                named.setdefault(name, commit)
         return named
 
     def _ever(self, path: str, tips: Iterable[pygit2.Oid | str]) -> Iterator[tuple[str, str]]:
@@ -124,11 +115,11 @@ class Git:
                 seen.add(str(entry.id))
                 yield str(entry.id), str(commit.id)
 
-    def _read_files(self, tree: str) -> dict[str, str]:
-        files: dict[str, str] = {}
-        for entry in _entries(self._object(tree)):
+    def _files(self, tree: str) -> dict[str, str]:
+        folder, files = self._object(tree), dict[str, str]()
+        for entry in folder if isinstance(folder, pygit2.Tree) else ():
             if isinstance(entry, pygit2.Tree):
-                files |= {f"{entry.name}/{path}": blob for path, blob in self._files(str(entry.id)).items()}
+                files |= {f"{entry.name}/{path}": blob for path, blob in self.files(str(entry.id)).items()}
             elif entry.filemode in _FILES:  # and no link, which a reader must not follow
                 files[str(entry.name)] = str(entry.id)
         return files
@@ -159,16 +150,10 @@ class Git:
 
     def _entry(self, commit: str, path: str) -> pygit2.Object | None:
         """What a commit has at a path of the project."""
-        entry = self._object(commit)
-        for step in (self._prefix, path):
-            if isinstance(entry, pygit2.Commit):
-                entry = self._object(str(entry.tree_id))
-            if step != ".":
-                try:
-                    entry = entry[step] if isinstance(entry, pygit2.Tree) else None
-                except _UNREADABLE:
-                    return None
-        return None if isinstance(entry, pygit2.Commit) else entry  # a submodule's commit is not in this repository
+        try:
+            return self._repository[commit].peel(pygit2.Tree)[self.from_top(path)]
+        except _UNREADABLE:
+            return None
 
 
 class CommitTree:
@@ -216,20 +201,6 @@ def _main(checkout: pygit2.Repository) -> pygit2.Repository:
     """The repository of a linked worktree: libgit2 knows of it alone that it is shallow, and where it ends."""
     common = Path(checkout.path, "commondir")
     return pygit2.Repository(str(common.parent / common.read_text().strip())) if common.is_file() else checkout
-
-
-def _prefix(root: Path, checkout: pygit2.Repository) -> str:
-    """Where a folder lies below the top of a checkout; a bare repository is read from its top."""
-    top = None if checkout.workdir is None else Path(checkout.workdir).resolve()
-    here = root.resolve()
-    return here.relative_to(top).as_posix() if top is not None and here.is_relative_to(top) else "."
-
-
-def _entries(folder: pygit2.Object | None) -> list[pygit2.Object]:
-    try:
-        return list(folder) if isinstance(folder, pygit2.Tree) else []
-    except _UNREADABLE:
-        return []
 
 
 def _dated(commit: pygit2.Commit) -> Commit:

@@ -39,13 +39,9 @@ class Components:
     resolved: the recorded commit is taken. A service is never available, since nobody else has the version behind it.
     """
 
-    def __init__(self, project: Project, *, trust: bool = False) -> None:
-        """Look in the entries of a project, if its ``params.yaml`` can be read.
-
-        Args:
-            trust: whether the project is the reader's own, whose checkpoints may run their code.
-        """
-        self._trust, self._found = trust, dict[tuple[str, str], Component | Unavailable]()
+    def __init__(self, project: Project) -> None:
+        """Look in the entries of a project, if its ``params.yaml`` can be read."""
+        self._trust, self._found = project.own_code, dict[tuple[str, str], Component | Unavailable]()
         try:
             self._settings: Settings | None = project.settings
         except ConfigError:

@@ -5,11 +5,9 @@ calls. The call store is not looked at, since it would answer with what was stor
 money, and does not answer twice the same.
 """
 
-import math
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from itertools import groupby, takewhile
 from pathlib import Path
@@ -20,17 +18,19 @@ import numpy as np
 from PIL import Image
 
 from driftledger.benchmarks.base import kind_of
-from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.runner import Caller, RecordedCall
+from driftledger.benchmarks.collecting import Collecting, Replay
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, RecordedResult
 from driftledger.collect.batches import make_batch
+from driftledger.collect.call import Ask, Call
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
+from driftledger.core.files import read_json
 from driftledger.core.images import strangers_pixels
-from driftledger.core.text import for_line, shortened
+from driftledger.core.text import shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder, Lineage
@@ -43,8 +43,6 @@ GREY_LEVELS = 2
 """How far a pixel may be off, of 255, where weights drew it: a processor with other last bits rounds some otherwise."""
 _BEFORE, _AFTER = 20, 40
 """How much of a text is shown around the place where it differs."""
-FORGED = Fraction(1, 10)
-"""The share of a kind's calls for which the probability that their forgery is found is given."""
 
 
 class CallKind(NamedTuple):
@@ -56,15 +54,20 @@ class CallKind(NamedTuple):
     """That could have been drawn."""
     compared: int
 
-    @property
-    def found_with(self) -> Fraction:
-        """The probability that a forgery of the share :data:`FORGED` of them is found (hypergeometric)."""
-        forged = math.ceil(FORGED * self.calls)
-        return 1 - Fraction(math.comb(self.calls - forged, self.compared), math.comb(self.calls, self.compared))
+
+class Again(NamedTuple):
+    """A recorded call whose component is here."""
+
+    where: str
+    """The file, and the record in it."""
+    call: Call
+    gave: RecordedResult
+    folder: Path
+    """Of the record."""
 
 
 class Regenerated(NamedTuple):
-    """The calls that were made again, and what that proves."""
+    """The calls that were made again."""
 
     seed: int
     """That draws the same calls once more."""
@@ -75,8 +78,7 @@ class Regenerated(NamedTuple):
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready, without the result."""
-        kinds = [{**kind._asdict(), "found_with": float(kind.found_with)} for kind in self.kinds]
-        return {"seed": self.seed, "forged": float(FORGED), "never": self.never, "kinds": kinds}
+        return {"seed": self.seed, "never": self.never, "kinds": [kind._asdict() for kind in self.kinds]}
 
 
 def regenerate(
@@ -101,19 +103,19 @@ def regenerate(
     result, compared = VerifyResult(), Counter[str]()
     # One score of each set of records: several encoders look at the same ones.
     lineages = {(each.data, *each.collected.values()): each for run in runs for each in run.lineages}
-    pools: dict[str, list[RecordedCall]] = {}
+    pools: dict[str, list[Again]] = {}
     with contents.recorded() as folders, strangers_pixels():
         for lineage in lineages.values():
             for call in _calls(lineage, folders, components, result):
-                pools.setdefault(f"{lineage.spec.name}: {call.kind}", []).append(call)
+                pools.setdefault(f"{lineage.spec.name}: {_kind(call.call)}", []).append(call)
         # Component by component, so that no two of them need the memory at once.
-        drawn = sorted(draw_lots(pools, count * len(runs), seed), key=lambda pair: pair[1].component.fingerprint)
-        for _, some in groupby(drawn, key=lambda pair: pair[1].component.fingerprint):
+        drawn = sorted(draw_lots(pools, count * len(runs), seed), key=lambda pair: pair[1].call.component.fingerprint)
+        for _, some in groupby(drawn, key=lambda pair: pair[1].call.component.fingerprint):
             for kind, call in some:
                 again = make_again(call)
                 compared[kind] += again.checked["calls"]
                 result += again
-            call.component.release()
+            call.call.component.release()
     kinds = [CallKind(kind, len(calls), compared[kind]) for kind, calls in sorted(pools.items())]
     cards = (item for run in runs for each in run.lineages for item in each.score.components.items())
     again_or_not = (_again(card, role, components) for role, card in cards if kind_of(role) != "encoder")
@@ -121,7 +123,7 @@ def regenerate(
     return Regenerated(seed, kinds, list(never), result)
 
 
-def draw_lots(pools: Mapping[str, Sequence[RecordedCall]], count: int, seed: int) -> list[tuple[str, RecordedCall]]:
+def draw_lots(pools: Mapping[str, Sequence[Again]], count: int, seed: int) -> list[tuple[str, Again]]:
     """``count`` calls, each with its kind: kinds take turns, and within a kind each call is equally likely."""
     random = Random(seed)
     shuffled = [(kind, random.sample(calls, len(calls))) for kind, calls in sorted(pools.items())]
@@ -131,67 +133,70 @@ def draw_lots(pools: Mapping[str, Sequence[RecordedCall]], count: int, seed: int
 
 def _calls(
     lineage: Lineage, folders: Callable[[Folder], Path], components: Components, result: VerifyResult
-) -> list[RecordedCall]:
+) -> list[Again]:
     """The calls behind a score that can be made again; what cannot be is noted in ``result``."""
-    paths = {stage: folder.path for stage, folder in lineage.collected.items()}
-    try:
-        callers = runner(lineage.spec.name).callers(paths, lambda stage: folders(lineage.folders[stage]))
-        return [call for caller in callers for call in _callable(caller, lineage, components, result)]
-    except (LedgerError, Image.DecompressionBombError) as error:
-        result.skipped.append(Skipped(lineage.score_path, for_line(str(error))))
-    except UNFIT as error:
-        what = f"the records do not say what was called: {type(error).__name__}: {error}"
-        result.findings.append(Finding("bytes", lineage.score_path, shortened(what)))
-    return []
+    calls = list[Again]()
+    for stage in lineage.spec.collects:
+        path = lineage.collected[stage.name].path
+        try:
+            folder = folders(lineage.collected[stage.name])
+            card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
+            known = dict[str, Component]()
+            for role, each in card.components.items():
+                component = _again(each, role, components)
+                if not isinstance(component, Unavailable):
+                    known[role] = component
+                else:
+                    served = lineage.score.served.get(role, {})
+                    named = f"; it called itself {', '.join(served)}" if served else ""
+                    result.skipped.append(Skipped(path, component.why + named))
+            Collecting.recorded(lineage.spec, card, folders(lineage.data), known).run(replay)
+        except (LedgerError, Image.DecompressionBombError) as error:
+            result.skipped.append(Skipped(lineage.score_path, str(error)))
+        except UNFIT as error:
+            what = f"the records do not say what was called: {type(error).__name__}: {error}"
+            result.findings.append(Finding("bytes", lineage.score_path, shortened(what)))
+        else:
+            calls += [
+                Again(f"{path}/{each.gave.image or f'{RECORDS}: {each.place}'}", each.call, each.gave, folder)
+                for each in replay.calls.values()
+                if each.call.component in known.values() and each.gave.outcome is not Outcome.FAILED
+            ]
+    return calls
 
 
-def _callable(caller: Caller, lineage: Lineage, components: Components, result: VerifyResult) -> Iterator[RecordedCall]:
-    """The calls to a component that can be made again; the result says why nothing can be."""
-    component = _again(caller.card, caller.role, components)
-    if isinstance(component, Unavailable):
-        served = lineage.score.served.get(caller.role, {})
-        named = f"; it called itself {', '.join(map(for_line, served))}" if served else ""
-        result.skipped.append(Skipped(caller.folder, component.why + named))
-        return
-    if caller.needs is None:
-        yield from caller.calls(component)
-        return
-    other = _again(caller.needs, "model", components)
-    if isinstance(other, Unavailable):
-        why = f"the descriptions that were shown as examples are in no record: {other.why}"
-        result.skipped.append(Skipped(caller.folder, why))
-        return
-    yield from caller.calls(component, other)
+def _kind(call: Call) -> str:
+    return call.role if isinstance(call, Ask) else "draw"
 
 
 def _again(card: ComponentCard, role: str, components: Components) -> Component | Unavailable:
     """A component that gives the same again, or why it cannot be had."""
     component = components.get(card, role)
     if not isinstance(component, Unavailable) and component.unrepeatable is not None:
-        return Unavailable(f"{component.kind} {for_line(card.name)}: {component.unrepeatable}")
+        return Unavailable(f"{component.kind} {card.name}: {component.unrepeatable}")
     return component
 
 
-def make_again(recorded: RecordedCall) -> VerifyResult:
+def make_again(recorded: Again) -> VerifyResult:
     """Make a call of a component on this machine, and compare: a text as it is, an image by its file's bytes."""
-    where, component = for_line(recorded.where), recorded.component
+    where, call, component = recorded.where, recorded.call, recorded.call.component
     try:
-        call = recorded.call()
         if isinstance(call.component, RemoteComponent):
             raise TypeError(f"{call.component.provider} is a service, which verifying never calls")
         [made] = make_batch([call])
         if made.result.outcome is Outcome.FAILED:
             return _skipped(where, f"it failed when it was made again: {made.result.error or 'no reason given'}")
-        if isinstance(recorded.gave, str):
-            stored_text, text = recorded.gave, made.result.text or ""
+        image = recorded.gave.image_file(recorded.folder)
+        if image is None:
+            stored_text, text = recorded.gave.text or "", made.result.text or ""
             same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(stored_text, text, strict=False)))
             around = slice(max(0, same - _BEFORE), same + _AFTER)
-            what = f"{for_line(stored_text[around])!r} is stored, {component.provider} now says"
-            return _compared(where, text == stored_text, f"{what} {for_line(text[around])!r}")
-        stored, png = recorded.gave.path.read_bytes(), made.png
+            what = f"{stored_text[around]!r} is stored, {component.provider} now says"
+            return _compared(where, text == stored_text, f"{what} {text[around]!r}")
+        stored, png = image.path.read_bytes(), made.png
         digest = sha256_bytes(stored)
-        if digest != recorded.gave.sha256:
-            return _compared(where, False, f"its sha256 is {digest[:12]}…, its record has {recorded.gave.sha256[:12]}…")
+        if digest != image.sha256:
+            return _compared(where, False, f"its sha256 is {digest[:12]}…, its record has {image.sha256[:12]}…")
         if png is None:
             return _compared(where, False, f"{component.provider} now gives no image ({made.result.outcome})")
         if png != stored and isinstance(component, CheckpointComponent) and _look_alike(stored, png):
@@ -216,4 +221,4 @@ def _compared(where: str, equal: bool, what: str) -> VerifyResult:
 
 
 def _skipped(where: str, why: str) -> VerifyResult:
-    return VerifyResult(skipped=[Skipped(where, for_line(why))])
+    return VerifyResult(skipped=[Skipped(where, why)])

@@ -3,7 +3,6 @@
 import base64
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +10,7 @@ from typing import NamedTuple
 from PIL import Image
 
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.files import ByBytes, by_bytes, read_bytes
+from driftledger.core.files import read_bytes
 from driftledger.data.datasets.base import PILLOW_LIMIT
 from driftledger.data.datasets.decode import decode
 
@@ -75,11 +74,6 @@ def write_thumbnails(site: Path, files: Iterable[Path], before: Path) -> Mapping
 
 def inline(file: Path, side: int) -> ShownImage:
     """A picture inside a page itself; errors as in :func:`write_thumbnails`."""
-    return _inline(by_bytes(file), side)
-
-
-@lru_cache(4096)
-def _inline(image: ByBytes, side: int) -> ShownImage:
-    data = thumbnail(read_bytes(image.path), str(image.path), side)
+    data = thumbnail(read_bytes(file), str(file), side)
     with Image.open(BytesIO(data)) as shown:
         return ShownImage(f"data:image/webp;base64,{base64.b64encode(data).decode()}", *shown.size)

@@ -1,0 +1,230 @@
+"""What a folder of records is made from, and the two ways to make it: by asking, and from the results it recorded.
+
+Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of them knows how a benchmark goes.
+"""
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult
+from driftledger.collect.call import Call, NotStoredError, Planned, Result, RunSteps, walk
+from driftledger.components.base import Component, Encoder, Generator, Model
+from driftledger.components.card import ComponentCard
+from driftledger.core.errors import StoreError
+from driftledger.core.files import new_folder, read_json, read_jsonl, write_json, write_jsonl
+from driftledger.core.types import Sample
+from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
+from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
+from driftledger.data.records import DatasetCard, read_samples
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.base import Benchmark
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class StageInputs:
+    """What a benchmark gets of a project to collect with."""
+
+    keys: Mapping[str, str]
+    """The words that name the folder of records: dataset or question set, model, generator, …"""
+    section: Any
+    """The benchmark's section of ``params.yaml``."""
+    seed: int
+    folders: Mapping[str, Path]
+    """Stage → the folder that it writes: the data's and the records'."""
+    model: Callable[[str], Model]
+    generator: Callable[[str], Generator]
+    encoder: Callable[[str], Encoder]
+    """Catalogue name → component, as ``resolve`` noted it; raises StoreError if it has changed since."""
+    description: Callable[[str], Description]
+    """Catalogue name → a way to ask for a description."""
+    judge: str | None = None
+    """The catalogue's name of the model that grades answers."""
+
+    def data(self) -> Path:
+        """Return the folder of the dataset or question set.
+
+        Raises:
+            StoreError: its stage has not run.
+        """
+        kind = "dataset" if "dataset" in self.keys else "question_set"
+        folder = self.folders[kind]
+        if not folder.is_dir():
+            raise StoreError(
+                f"{kind.replace('_', ' ')} {self.keys[kind]} is not built yet; run 'dvc repro data', which asks no "
+                "model, or 'dvc pull'"
+            )
+        return folder
+
+
+class FailedCalls(NamedTuple):
+    """What was ended by a failed call, which the next run tries again."""
+
+    failed: list[str]
+    """One phrase each, with the reason."""
+    total: int
+    things: str
+    """What they are: ``chains``."""
+
+
+@dataclass(frozen=True)
+class Collecting:
+    """What a folder of records is made from: the data, who is asked, and how."""
+
+    spec: "Benchmark"
+    keys: Mapping[str, str]
+    data: Path
+    """The folder of the dataset or question set."""
+    components: Mapping[str, tuple[str, Component]]
+    """Role → catalogue name and component."""
+    protocol: Mapping[str, Any]
+    """How they are asked, as the card says it."""
+
+    @classmethod
+    def recorded(
+        cls, spec: "Benchmark", card: CollectedCard, data: Path, components: Mapping[str, Component]
+    ) -> "Collecting":
+        """Return what a folder was made from, by its card.
+
+        Args:
+            components: role → the recorded version, of those that are here. Others are known by their fingerprints,
+                and cannot be asked.
+        """
+        named: dict[str, tuple[str, Component]] = {}
+        for role, each in card.components.items():
+            known = SimpleNamespace(fingerprint=each.fingerprint, spec={"settings": each.settings})
+            named[role] = each.name, components.get(role, cast(Component, known))
+        return cls(spec, card.keys, data, named, card.protocol)
+
+    def model(self, role: str = "model") -> Model:
+        """Return the model that plays a role."""
+        return cast(Model, self.components[role][1])
+
+    def generator(self) -> Generator:
+        """Return who draws."""
+        return cast(Generator, self.components["generator"][1])
+
+    @cached_property
+    def dataset(self) -> DatasetCard:
+        """What the dataset says about itself."""
+        return read_json(self.data / "dataset.json", DatasetCard)
+
+    @cached_property
+    def samples(self) -> Sequence[Sample]:
+        """Those of the dataset."""
+        return read_samples(self.data)
+
+    @cached_property
+    def questions(self) -> Sequence[QuestionEntry]:
+        """Those of the question set."""
+        return read_questions(self.data)
+
+    @property
+    def on(self) -> str:
+        """The name of the dataset or question set."""
+        return self.keys[self.spec.data.keys[0]]
+
+    @property
+    def title(self) -> str:
+        """For whoever watches: ``photos · blind · painter``."""
+        return " · ".join(self.keys.values())
+
+    @property
+    def asked(self) -> Sequence[Component]:
+        """The components that are asked."""
+        return [component for _, component in self.components.values() if isinstance(component, Model | Generator)]
+
+    @property
+    def calls(self) -> int:
+        """How many calls are made at most."""
+        count = 0
+
+        def counting(planned: Sequence[Planned[R]]) -> list[R]:
+            nonlocal count
+            count += sum(len(each.calls) for each in planned)
+            raise NotStoredError
+
+        try:
+            self.run(counting)
+        except NotStoredError as error:
+            count += sum(times for *_, times in error.rest)
+        return count
+
+    def run(self, run: RunSteps) -> list[CollectedRecord]:
+        """Drive the benchmark's protocols by ``run``; errors as in :class:`RunSteps`."""
+        return self.spec.collect(self, run)
+
+    def card(self) -> CollectedCard:
+        """Return the card that stands beside the records."""
+        digest = (
+            self.dataset if "dataset" in self.keys else read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
+        ).digest
+        return CollectedCard(
+            benchmark=self.spec.name,
+            stage=self.spec.collects[0].name,
+            keys=dict(self.keys),
+            data_digest=digest,
+            components={role: ComponentCard.of(*named) for role, named in self.components.items()},
+            protocol=dict(self.protocol),
+        )
+
+
+def write_collected(target: Path, collecting: Collecting, records: Sequence[CollectedRecord]) -> None:
+    """Write the records of a stage, with their images and card, as the folder ``target``, whole or not at all."""
+    with new_folder(target) as folder:
+        for each in (result for record in records for result in record.results):
+            if each.source is not None and each.image is not None:
+                (folder / each.image).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(each.source.path, folder / each.image)
+        write_jsonl(folder / RECORDS, records)
+        write_json(folder / CARD, collecting.card())
+
+
+class Recorded(NamedTuple):
+    """A call that records tell of, and what it gave."""
+
+    call: Call
+    place: str
+    """The record, for people."""
+    gave: RecordedResult
+
+
+class Replay:
+    """Drives protocols with the results that a folder of records holds, as :class:`RunSteps`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read the records; errors as in :func:`read_jsonl`."""
+        self.folder = folder
+        self.records = read_jsonl(folder / RECORDS, CollectedRecord)
+        self.calls: dict[str, Recorded] = {}
+        """Digest of the key → each call that was asked for."""
+        self._known = {each.key: (record.place, each) for record in self.records for each in record.results}
+
+    def __call__(self, planned: Iterable[Planned[R]]) -> list[R]:
+        """Return what the protocols return.
+
+        Raises:
+            LookupError: no record holds the result of a call.
+        """
+        returned: list[Any] = []
+        for each in planned:
+            walked = walk(each.steps(), self._answer)
+            if (call := walked.pending) is not None:
+                raise LookupError(f"no record holds what was asked about {call.context.sample}, t={call.context.t}")
+            returned.append(walked.returned)
+        return returned
+
+    def _answer(self, call: Call) -> Result | None:
+        place, recorded = self._known.get(digest := call.key.digest, ("", None))
+        if recorded is None:
+            return None
+        self.calls[digest] = Recorded(call, place, recorded)
+        return recorded.result(self.folder)
