@@ -67,14 +67,14 @@ def test_a_class_of_ones_own_is_named_by_its_place(tmp_path: Path) -> None:
 
 def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(tmp_path: Path) -> None:
     text = ENCODER + "\ndef sizes(images):\n    return [image.size for image in images]\n"
-    text += '\nBySize = driftledger.encoder(images=sizes, name="BySize")\n'
+    text += "\nBySize = driftledger.encoder(images=sizes)\nOther = driftledger.encoder(images=sizes)\n"
     write_module(tmp_path, "own_functions", text)
-    names = ("hues", "BySize")
+    names = ("hues", "BySize", "Other")
     found = [project(tmp_path, "encoders", f"own_functions:{name}").settings.encoder("mine") for name in names]
     assert [each.provider for each in found] == [f"own_functions:{name}" for name in names]
-    assert [each.frechet_name for each in found] == ["frechet_hues", "frechet_by_size"]
-    assert len({each.fingerprint for each in found}) == 2
-    assert [(each.sees, each.reads) for each in found] == [(True, False)] * 2
+    assert [each.frechet_name for each in found] == ["frechet_hues", "frechet_by_size", "frechet_other"]
+    assert len({each.fingerprint for each in found}) == 3
+    assert [(each.sees, each.reads) for each in found] == [(True, False)] * 3
 
 
 def test_what_the_page_shows_can_be_copied(tmp_path: Path) -> None:
@@ -192,9 +192,9 @@ def test_a_record_names_no_code(tmp_path: Path) -> None:
     write_module(tmp_path, "own_models", MODEL)
     own = project(tmp_path, "models", "own_models:MyModel").settings
     read = load_settings(tmp_path / "params.yaml")
-    assert class_of_record("models", "own_models:MyModel", own) is own.provider_class("models", "mine")
-    untrusted = "it is this checkout's own code, which is not run without --trust"
-    assert class_of_record("models", "own_models:MyModel", read) == untrusted
+    assert class_of_record("models", "own_models:MyModel", own) is type(own.model("mine"))
+    untrusted = "this checkout's own code, which is not run without --trust"
+    assert str(class_of_record("models", "own_models:MyModel", read)).endswith(untrusted)
     assert class_of_record("models", "own_models:MyModel", None) == "there is no provider 'own_models:MyModel' here"
     assert class_of_record("models", "os:system", own) == "there is no provider 'os:system' here"
     assert class_of_record("models", "os", read) == "there is no provider 'os' here"

@@ -27,7 +27,6 @@ from driftledger.collect.plan import expected_of
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.components.service import (
-    Admission,
     Answered,
     Meter,
     RemoteComponent,
@@ -291,7 +290,7 @@ class Collector:
                     raise run.stopped
                 asked = (call.conversation,) if isinstance(call, Ask) else (call.prompt, call.seed)
                 expected = expected_of(call.component, asked[0]) or Usage()
-                answered = await client.call_in_slot(partial(attempt, *asked), expected)
+                answered = await client.call(partial(attempt, *asked), expected)
                 made = await asyncio.to_thread(finished, call, _answer(call, answered))
                 [result] = await self._put([made])
             self._count(run, call.component, [made])
@@ -366,21 +365,20 @@ class _Budget(Meter):
         self._collector = collector
         self._component = component
 
-    async def admit(self, most: float) -> Admission:
-        admission = await super().admit(most)
+    async def admit(self, most: float) -> None:
+        await super().admit(most)
         await self._collector.note_spent(self._component, Spent(1, most), at_once=self._is_limited)
-        return admission
 
-    async def settle(self, admission: Admission, cost: float | None) -> None:
-        await super().settle(admission, cost)
-        more = Spent(-1 if cost is None else 0, (cost or 0.0) - admission.most)
+    async def settle(self, most: float, cost: float | None) -> None:
+        await super().settle(most, cost)
+        more = Spent(-1 if cost is None else 0, (cost or 0.0) - most)
         await self._collector.note_spent(self._component, more, at_once=False)
 
 
 def _answer(call: Call, answered: Answered[Reply] | Answered[Generated]) -> Answer:
     has_prices = isinstance(call.component, RemoteComponent) and call.component.prices is not None
     given = answered.answer or failed(call, answered.error)
-    return Answer(given, answered.bill.seconds, cost=answered.bill.cost if has_prices else None)
+    return Answer(given, answered.seconds, cost=answered.cost if has_prices else None)
 
 
 def _pass_on(waiting: asyncio.Future[Result], done: asyncio.Future[Result]) -> None:

@@ -91,6 +91,10 @@ class Provided(Strict):
         if "provider" not in cls.__dict__:  # what it inherits is the name of another class
             cls.provider = place_of(cls)
 
+    @classmethod
+    def is_named(cls, name: str) -> None:
+        """Learn the name that it has in its module: a class knows its own; one made of functions learns it here."""
+
 
 def is_place(provider: str) -> bool:
     """Whether a provider is meant as a place, and not as a name in the registry."""
@@ -140,6 +144,8 @@ def import_place(place: str, folder: Path | None = None) -> Any:
             where = getattr(sys.modules[module], "__file__", None) or "a package without code"
             raise ConfigError(f"{module} ({where}) has no {name}; name one of its classes")
         named = getattr(named, word)
+    if isinstance(named, type) and issubclass(named, Provided):
+        named.is_named(name)
     return named
 
 

@@ -9,12 +9,12 @@ import yaml
 from rich.console import Group
 from rich.table import Table
 
-from driftledger.benchmarks.base import NEEDED_FOR, ROLES, base_role
+from driftledger.benchmarks.base import NEEDED_FOR, ROLES
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.terminal import HEAD, facts, line, lines, table
 from driftledger.core.text import as_many, figure, for_terminal
-from driftledger.ledger.audit import ImageTarget, Number, Offer, RunTarget
+from driftledger.ledger.audit import ImageTarget, Number, RunTarget
 from driftledger.ledger.lineage import Lineage, place_of
 
 SHORT = 8
@@ -60,7 +60,7 @@ def _number_data(number: Number) -> dict[str, Any]:
     cards = {
         role: card.model_dump(mode="json", by_alias=True)
         for role, card in score.components.items()
-        if metric is None or metric.needs & NEEDED_FOR[base_role(role)]
+        if metric is None or metric.needs & NEEDED_FOR[role]
     }
     found |= {"settings": score.inputs.settings, "protocol": score.inputs.protocol, "components": cards}
     found |= {"served": score.served, "scored": how_many(score), "flags": score.flags}
@@ -109,7 +109,7 @@ def _of_run(target: RunTarget, number: Number | None) -> tuple[str, list[tuple[s
     by_role: dict[str, dict[str, None]] = {}
     for each in lineages:
         for role, card in each.score.components.items():
-            base, served = base_role(role), ", ".join(each.score.served.get(role, ()))
+            base, served = role, ", ".join(each.score.served.get(role, ()))
             if role in _OF_RUNS if number is None else not number.metric or NEEDED_FOR[base] & number.metric.needs:
                 version = f"{card.name}@{card.fingerprint[:SHORT]}" + (f" (served as {served})" if served else "")
                 by_role.setdefault(ROLES[base] if number is None else base, {})[version] = None
@@ -136,12 +136,13 @@ def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
     """The first place of an image, and where else it is used."""
     place, *others = target.places
     entry, card, folder = place["entry"], place["card"], place["folder"].split("/")
-    name, on = entry.get("sample") or entry.get("id"), card.get("keys", {}).get("dataset") or folder[2]
+    name, on = entry.get("unit") or entry.get("id"), card.get("keys", {}).get("dataset") or folder[2]
+    texts = (each["text"] for each in entry.get("results", []) if each.get("text"))
     head = {"sample": f"sample {name} of dataset {on}", "question": f"image of question {name} of {on}"}
     used = [f"{each['path']} ({each['headline']} = {each['value']!r})" for each in place["scores"]]
     more = {
         "file": f"{place['folder']}/{place['file']}",
-        "described as": entry.get("description"),
+        "described as": next(texts, None),
         "question": entry.get("question"),
         "drawn from": (place["parent"] or "").rpartition(", ")[2],
         **{role: f"{each['name']}@{each['fingerprint'][:SHORT]}" for role, each in card.get("components", {}).items()},
@@ -149,11 +150,11 @@ def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
         "used by": as_many(used, 2 * _WIDE),
         "also": as_many([f"{each['folder']}/{each['file']}" for each in others], 2 * _WIDE),
     }
-    drawn = f"drawn of sample {name} of dataset {on} at t = {entry.get('t')}"
+    drawn = f"drawn of sample {name} of dataset {on} at t = {entry.get('step')}"
     return head.get(place["role"], drawn), [(k, as_many([str(text)], 2 * _WIDE)) for k, text in more.items() if text]
 
 
-def offers_table(asked: str, offers: Sequence[Offer], most: int = 9) -> Group:
+def offers_table(asked: str, offers: Sequence[tuple[Number, str]], most: int = 9) -> Group:
     """A line for each number that could be meant, with the command to type."""
     shown = table("value", "on", "type", numbers=["value"])
     for number, target in offers[:most]:

@@ -62,38 +62,45 @@ def ranks_in(block: Block, number: str, *, ranked: bool = True) -> dict[str, Cel
 
 
 def misplaced(block: Block, number: str) -> str:
-    """Say in a head above how many models a control has a better value; empty where it is above none."""
-    metric = block.metric(number)
+    """Say in a head how many models a control is above, or may be as far as tests show; empty where it is none."""
+    metric, tested, values = block.metric(number), block.tested(number), block.values(number)
     if metric is None or metric.higher_is_better is None:
         return ""
     sign = 1 if metric.higher_is_better else -1
-    known = {model: sign * round(value, DECIMALS) for model, value in block.values(number).items()}
-    best = max((known[s.model] for s in block.scores if s.is_control and s.model in known), default=None)
-    models = [known[s.model] for s in block.scores if not s.is_control and s.model in known]
-    below = sum(best is not None and value < best for value in models)
+    models, controls = (
+        {
+            s.model: sign * round(values[s.model], DECIMALS)
+            for s in block.scores
+            if s.is_control is kind and s.model in values
+        }
+        for kind in (False, True)
+    )
+    if tested is not None:
+        return f" (a control may be above {len(tested.doubtful)} of {len(models)} models)" if tested.doubtful else ""
+    below = sum(value < max(controls.values(), default=value) for value in models.values())
     return f" (a control is above {below} of {len(models)} models)" if below else ""
 
 
 def tables_of(block: Block) -> list[Table]:
-    """All tables of a block: models side by side, groups, those of the benchmark alone, and how controls do."""
+    """All tables of a block: models side by side, those of the benchmark alone, and groups."""
     spec, order = block.spec, block.order()
     models = list(_model_tables(block))
     models[0] = models[0]._replace(notes=[*models[0].notes, *spec.notes(order)])
-    return list(map(with_coverages, [*models, *spec.tables(order), *_group_tables(block), *_controls_table(block)]))
+    return list(map(with_coverages, [*models, *spec.tables(order), *_group_tables(block)]))
 
 
 def _model_tables(block: Block) -> Iterator[Table]:
     """A row per model: the tables that the specification names, or one with every metric."""
     spec, scores, families = block.spec, block.order(), {metric.key: metric for metric in block.spec.metrics}
-    shown = spec.shown or {f"{spec.title}; in brackets the interval": {key: key for key in families}}
+    shown = spec.layout.tables or {f"{spec.title}; in brackets the interval": {key: key for key in families}}
     named = {number.rpartition("/")[2] for columns in shown.values() for number in columns.values()}
     first = spec.shown_key(spec.metrics[0], scores)
     for place, (title, columns) in enumerate(shown.items(), 1):
-        further = {key: key for key in families if place == 1 and key not in {*named, *spec.not_shown}}
+        further = {key: key for key in families if place == 1 and key not in {*named, *spec.layout.left_out}}
         head, cells = [""], list[dict[str, Cell]]()
         for name, number in {**columns, **further}.items():
             members = [spec.members(families[number], s) if number in families else [number] for s in scores]
-            if "{t}" in number and number not in spec.every_step:
+            if "{t}" in number and number != spec.metrics[0].key:
                 members = [keys[-1:] for keys in members]
             for key in dict.fromkeys(key for keys in members for key in keys):
                 metric = block.metric(key)
@@ -111,15 +118,14 @@ def _model_tables(block: Block) -> Iterator[Table]:
 def _group_tables(block: Block) -> Iterator[Table]:
     """A table per kind of groups and metric."""
     spec = block.spec
-    for kind in spec.tabled_groups:
-        published = spec.published_groups.get(kind, "")
+    for kind, published in spec.layout.groups.items():
         in_groups = {key for score in block.scores for of in score.groups.get(kind, {}).values() for key in of}
         for metric in spec.metrics:
             keys = sorted(key for key in in_groups if spec.metric(key) is metric and base_key(key) == key)
             keys.sort(key=lambda key: -int((metric.match(key) or {}).get("t", 0)))
-            for key in keys[:1] if "{t}" in metric.key and metric.key not in spec.every_step else keys:
+            for key in keys[:1] if "{t}" in metric.key and metric is not spec.metrics[0] else keys:
                 title = f"{title_of(metric, key)} by {kind}{published}{misplaced(block, key)}"
-                detail, published = not (spec.means_of_groups and metric.headline and key == keys[0]), ""
+                detail, published = not (spec.layout.means_of_groups and metric.headline and key == keys[0]), ""
                 letters = {model: f" ({place.letters})" for model, place in block.places(key).items() if place.letters}
                 columns = [(block, s, f"{name_cell(s)}{letters.get(s.model, '')}") for s in block.order()]
                 note = f"Letters beside names are by {metric.named(key)} as a whole; models that share one cannot be "
@@ -135,7 +141,7 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
     """
     spec, scores = columns[0][0].spec, [score for _, score, _ in columns]
     blocks = {id(block): block for block, *_ in columns}
-    nested: dict[str, list[str]] = scores[0].details["groups"] if spec.means_of_groups else {}
+    nested: dict[str, list[str]] = scores[0].details["groups"] if spec.layout.means_of_groups else {}
     names = dict.fromkeys(name for score in scores for name in score.groups.get(kind, {}))
     others = [name for name in names if not any(name in members for members in nested.values())]
     rows: list[Cells] = []
@@ -152,7 +158,7 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
     for group, members in nested.items():
         for name in members:
             add(name, f"{kind}/{name}/{key}")
-        add_mean(group, f"{spec.means_of_groups}/{group}/{key}")
+        add_mean(group, f"{spec.layout.means_of_groups}/{group}/{key}")
     for name in sorted(others) if nested else others:
         add(name, f"{kind}/{name}/{key}")
     if nested:
@@ -163,7 +169,7 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
 
 def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Table]:
     """Groups of the first metric under several generators, each ranked by itself, as in GenCeption's Table 4."""
-    if not spec.means_of_groups:
+    if not spec.layout.means_of_groups:
         return
     alike = [key for key in spec.scores.keys if key not in ("model", "generator")]
     for on, some in grouped(blocks, lambda block: tuple(block.scores[0].keys[key] for key in alike)).items():
@@ -171,45 +177,15 @@ def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Tabl
         models = list(dict.fromkeys(score.model for _, score, _ in columns))
         columns.sort(key=lambda column: models.index(column[1].model))
         if len({score.keys["generator"] for _, score, _ in columns}) > 1:
-            key, kind = spec.keys_of(spec.metrics[0], [score for _, score, _ in columns])[-1], spec.tabled_groups[0]
+            key, kind = (
+                spec.keys_of(spec.metrics[0], [score for _, score, _ in columns])[-1],
+                next(iter(spec.layout.groups)),
+            )
             where = f"by {kind} under several generators on {' · '.join(on)}"
             title = f"{spec.metrics[0].named(key)} {where}, each ranked by itself, as in Table 4"
             notes = [f"{block.title} has no ranks: {block.apart}." for block in some if block.apart]
             table = _group_table(columns, kind, key)
             yield with_coverages(table._replace(title=title, notes=notes, name="-".join(("generators", *on))))
-
-
-def _controls_table(block: Block) -> Iterator[Table]:
-    """Where each metric that models are compared by places the controls: a row per metric, a column per control."""
-    spec, rows = block.spec, list[Cells]()
-    controls = sorted((score for score in block.scores if score.is_control), key=lambda score: score.model)
-    for metric in spec.metrics:
-        key = spec.shown_key(metric, block.scores)
-        is_wanted = metric.headline or metric.compared or metric.key in spec.across
-        if key is None or not is_wanted or metric.higher_is_better is None:
-            continue
-        values, tested, sign = block.values(key), block.tested(key), 1 if metric.is_higher else -1
-        models = [s.model for s in block.order(metric) if not s.is_control and s.model in values]
-        row: list[Cell | str] = []
-        for control in controls:
-            own, sides = values.get(control.model), {"above": list[str](), "near": [], "below": []}
-            for model in models if own is not None else ():
-                by_value = sign * (round(own or 0.0, DECIMALS) - round(values[model], DECIMALS))
-                apart = by_value if tested is None else tested.controls[control.model, model]
-                sides["above" if apart > 0 else "below" if apart < 0 else "near"].append(model)
-            told = {side: "all" if len(of) == len(models) > 1 else ", ".join(of) for side, of in sides.items() if of}
-            more = "; ".join(f"{side} {names}" for side, names in told.items())
-            row.append(cell(own, digits=metric.digits, more=more, of=Origin(control, key)))
-        if models and any(control.model in values for control in controls):
-            by = "" if tested else ", by value"
-            rows.append([f"{metric.named(key)}{direction(metric)}{misplaced(block, key)}{by}", *row])
-    if rows:
-        note = (
-            "Above and below: shown by the differences sample by sample, with Holm's correction over all pairs of a "
-            "control and a model; near: not shown. Where a row says by value, nothing was tested."
-        )
-        title = "where each metric places the controls, which do not look at the image"
-        yield Table(title, ["", *(score.model for score in controls)], rows, [note], name="controls")
 
 
 def with_coverages(table: Table) -> Table:
