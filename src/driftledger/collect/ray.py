@@ -35,10 +35,8 @@ _LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 """Makes Ray bind a cluster to this machine alone; read when it is imported."""
 _MOST_LOSSES = 5
 """Actors that may be lost over one batch."""
-_PATIENCE = 5.0
-"""Seconds that a component waits for its first actor before idle actors of others make room."""
-_SILENCE = 6
-"""How often it waits so long before a line says so."""
+_PATIENCE = 30.0
+"""Seconds that an actor waits for room in the cluster before a line says so."""
 _CONNECTS = 10.0
 """Seconds that a cluster has to answer."""
 
@@ -102,12 +100,6 @@ class RayWorkers:
             raise WorkersError(f"{place} cannot be used ({_message(error)}); start it or correct its address") from None
         return ray
 
-    def make_room(self, asking: "_Crew") -> None:
-        """Kill the idle actors of all components but one; those that are needed again start anew."""
-        for crew in self._crews.values():
-            if crew is not None and crew is not asking:
-                crew.kill_idle()
-
     def has_room(self, component: Component, under_way: Counter[str]) -> bool:
         if (crew := self._crew(component)) is not None:
             return under_way[component.fingerprint] < 2 * crew.most
@@ -146,7 +138,6 @@ class _Crew:
         gpus = float(on_gpu) if settings.num_gpus is None else settings.num_gpus
         self._needs = {"num_gpus": gpus, "num_cpus": settings.num_cpus, "resources": settings.resources}
         self._actors: list[Any] = []
-        self._started = 0
         self._idle: asyncio.Queue[Any] = asyncio.Queue()
         self._tasks = set[asyncio.Task[None]]()
 
@@ -167,7 +158,8 @@ class _Crew:
             except self._workers.ray.exceptions.RayError as error:
                 message = _message(error)
                 say(f"{self._name}: an actor was lost ({message}); another starts")
-                self._drop(actor)
+                self._workers.ray.kill(actor)  # one that cannot be reached may still be at work
+                self._actors.remove(actor)
             else:
                 self._idle.put_nowait(actor)
                 return made
@@ -188,26 +180,12 @@ class _Crew:
 
     async def _wait_for(self, actor: Any) -> None:
         """Wait until the cluster has room for an actor, and let it have batches; one that is lost says so then."""
-        ready, waited = asyncio.ensure_future(actor.ready.remote()), 0
-        while not (await asyncio.wait([ready], timeout=_PATIENCE))[0]:
-            waited += 1
-            if not self._started:
-                self._workers.make_room(self)
-            if waited == _SILENCE:
-                say(f"{self._name}: an actor waits for room in the cluster ({self._needs})")
-        ready.exception()  # not awaited
-        self._started += 1
+        ready = asyncio.ensure_future(actor.ready.remote())
+        if not (await asyncio.wait([ready], timeout=_PATIENCE))[0]:
+            say(f"{self._name}: an actor waits for room in the cluster ({self._needs}); give fewer to others")
+        await asyncio.wait([ready])
+        ready.exception()  # a lost one is met by the batch that it is given
         self._idle.put_nowait(actor)
-
-    def _drop(self, actor: Any) -> None:
-        self._workers.ray.kill(actor)  # one that cannot be reached may still be at work
-        self._actors.remove(actor)
-        self._started -= 1
-
-    def kill_idle(self) -> None:
-        """Kill actors that have no batch."""
-        while not self._idle.empty():
-            self._drop(self._idle.get_nowait())
 
     def close(self) -> None:
         """Kill all actors, also those at work."""
