@@ -182,7 +182,7 @@ def make() -> None:
     project = here()
     folder = project.root / IMAGES
     write_text(folder / "audit.svg", a_scores_way())
-    put_leaderboard(project.root / "README.md", project.paths.leaderboard.with_suffix(".md"))
+    put_leaderboard(project.root / "README.md", project.paths.reports / "leaderboard.md")
     with browser() as opened:
         take_of_report(opened, project.paths.site, folder)
         take_of_mlflow(opened, folder)

@@ -33,16 +33,16 @@ def write_report(project: Project) -> str | None:
     chains = [score for score in scores if score.benchmark == "genception"]
     checks = [] if missing_folders(project, chains) else cross_checks(project, chains)
     write_text(paths.reports / "cross_check.json", pretty_json(checks))
-    write_leaderboard(paths.leaderboard, parts, list(cross_check_sections(checks)))
+    write_leaderboard(paths.reports / "leaderboard", parts, list(cross_check_sections(checks)))
     write_text(paths.reports / "correlation.csv", correlated.csv)
     picture = "![Pearson's r between headlines](figures/correlation-pearson.svg)"
     tables = [line for table in correlated.tables for line in markdown(table)]
     page = ["# Correlation", "", for_cell(correlated.lead), "", picture, "", *tables]
     write_text(paths.reports / "correlation.md", "\n".join(page))
     write_metrics(paths.reports / "metrics", scores)
-    write_plots(paths.plots, scores)
+    write_plots(paths.reports / "plots", scores)
     figures = figures_by_section(parts, correlated)
-    with new_folder(paths.figures) as folder:
+    with new_folder(paths.reports / "figures") as folder:
         for name, _, data in (figure for some in figures.values() for figure in some):
             write_bytes(folder / name, data)
     chains = [score for score in scores if score.benchmark == "genception"]
