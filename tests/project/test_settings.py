@@ -187,11 +187,6 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
         "fidelity.description: 'features_random' has demonstrations",
         "name a description that asks once",
     ),
-    "texts for a dataset that is not gone over": (
-        lambda params: params["genception"].update(text_first=["digits"], writer="regions_fine"),
-        "genception.text_first: 'digits' is not in run.genception",
-        "select it, or remove it",
-    ),
     "classes of a dataset that is not gone over": (
         put("trac.sampled_classes", ["photos"]),
         "trac.sampled_classes: 'photos' is not in run.trac",

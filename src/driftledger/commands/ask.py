@@ -1,7 +1,6 @@
 """What a user asks of the ledger: which scores a version is behind, and whether everything behind a run still holds."""
 
 import json
-import math
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Group, RenderableType
 
-from driftledger.components.checkpoints import hashed_anew
+from driftledger.components.checkpoints import forget_sha256
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, GOOD, line, lines
@@ -89,9 +88,7 @@ class Verified(NamedTuple):
         if self.again is not None:
             shown.append(f"calls are drawn by lot, with seed {self.again.seed}; --seed draws the same ones again")
             shown += [f"cannot be made again: {why}" for why in self.again.never]
-            for kind in self.again.kinds:
-                count, found = f"{kind.compared:,} of {kind.calls:,}", math.floor(100 * kind.found_with) / 100
-                shown.append(f"{kind.name}: {count} made again; a forgery of 10% is found with probability {found:.2f}")
+            shown += [f"{kind.name}: {kind.compared:,} of {kind.calls:,} made again" for kind in self.again.kinds]
         for name, each in self.checks.items():
             parts = [f"{count:,} {what}" for what, count in sorted(each.checked.items())]
             parts += [f"{len(each.findings)} wrong"] * bool(each.findings)
@@ -120,7 +117,6 @@ class Verified(NamedTuple):
         }
 
 
-@hashed_anew()
 def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int | None = None) -> Verified:
     """Check every byte, link and number behind a run, or behind all that are selected.
 
@@ -133,6 +129,7 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
     from driftledger.ledger.verify.links import check_links
     from driftledger.ledger.verify.recompute import recompute
 
+    forget_sha256()
     if not project.own_code:  # else the checkout names repositories that are asked with the reader's token
         os.environ["HF_HUB_OFFLINE"] = "1"
     contents = Contents(project.root, trust=project.own_code)
