@@ -42,10 +42,9 @@ def data(project: Project) -> None:
     from driftledger.data.datasets.build import build
     from driftledger.data.question_sets.build import build as build_questions
 
-    run, settings = project.settings.run, project.settings
-    noted, folders = project.noted().get("data", {}), list[Path]()
+    settings, noted, folders = project.settings, project.noted().get("data", {}), list[Path]()
     for section, stage in (("datasets", DATASET), ("question_sets", QUESTION_SET)):
-        for name in getattr(run, section):
+        for name in getattr(settings.run, section):
             folder = project.root / stage.at({stage.name: name})
             folders.append(folder)
             if name not in noted.get(section, {}):
