@@ -95,14 +95,14 @@ def test_a_value_offers_all_that_round_to_it(original: Ledger) -> None:
     assert number is not None
     for text in (f"{number.value:.3f}", f"{100 * number.value:.1f} %", f"{number.value:.3f}".replace(".", ",")):
         offers = meant(sources(original), text)
-        assert f"{RUN}:gc_at_2" in [each.target for each in offers]
+        assert f"{RUN}:gc_at_2" in [target for _, target in offers]
     assert f"driftledger audit {RUN}:gc_at_2" in printed(offers_table("0.7", offers))
     assert meant(sources(original), "0.987654321") == []
 
 
 @pytest.mark.parametrize("text", ["GC@2", "gc_at_2", "genception"])
 def test_a_word_offers_the_numbers_that_are_called_so(original: Ledger, text: str) -> None:
-    assert f"{RUN}:gc_at_2" in [each.target for each in meant(sources(original), text)]
+    assert f"{RUN}:gc_at_2" in [target for _, target in meant(sources(original), text)]
     assert meant(sources(original), "nonsense") == []
 
 
@@ -147,7 +147,7 @@ def test_an_image_is_found_by_its_bytes_wherever_it_was_copied_to(original: Ledg
     assert [(each["role"], each["folder"]) for each in found.places] == [("sample", "data/datasets/my_images")]
     assert {each["benchmark"] for each in found.places[0]["scores"]} == {"genception", "fidelity"}
     drawn = find_image(sources(original), str(original.root / CHAINS / "images/round_1/2.png")).places[0]
-    assert (drawn["role"], drawn["entry"]["t"]) == ("drawn", 2)
+    assert (drawn["role"], drawn["entry"]["step"]) == ("drawn", 2)
     assert drawn["parent"].endswith("drawn at t = 1")
     assert drawn["card"]["components"]["generator"]["name"] == "painter"
     again = find_image(sources(original), found.sha256)

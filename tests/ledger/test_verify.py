@@ -75,7 +75,7 @@ PLAIN: dict[str, tuple[Change, str]] = {
         f"bytes dvc.lock: score@{MODEL}",
     ),
     "a version of a stage": (
-        replaced("dvc.lock", r"(?s)(score@.*?version: )1", r"\g<1>2"),
+        replaced("dvc.lock", r"(?s)(score@.*?version: )\d+", r"\g<1>99"),
         f"bytes dvc.lock: score@{MODEL}",
     ),
     "a published run": (

@@ -59,7 +59,6 @@ ROLES: Mapping[str, Kind] = {
     "judge": "judge",
     "example_encoder": "encoder",
     "example_model": "model",
-    "writer": "model",
 }
 """Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``."""
 
@@ -74,7 +73,6 @@ NEEDED_FOR: Mapping[str, frozenset[Input]] = {
     "judge": frozenset({Input.ANSWERS}),
     "example_encoder": frozenset({Input.DESCRIPTIONS}),
     "example_model": frozenset({Input.DESCRIPTIONS}),
-    "writer": frozenset({Input.DESCRIPTIONS, Input.DRAWN}),
 }
 """Role → the inputs of a number that it had a part in."""
 
@@ -494,11 +492,6 @@ class Benchmark(ABC):
     def metric(self, key: str) -> Metric | None:
         """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
         return _row_of(self, base_key(key))
-
-    def of_curve(self, name: str) -> Metric | None:
-        """The row of the table that a curve's values belong to: a family over steps, or a metric of the same name."""
-        base = base_key(name)
-        return self.metric(base) or self.metric(f"{base}_at_1")
 
     def members(self, metric: Metric, score: Score) -> list[str]:
         """The keys of a score that belong to a row of the table, without their spread; of a family over t by t."""

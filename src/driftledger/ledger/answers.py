@@ -14,7 +14,7 @@ from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.terminal import HEAD, facts, line, lines, table
 from driftledger.core.text import as_many, figure, for_terminal
-from driftledger.ledger.audit import ImageTarget, Number, Offer, RunTarget
+from driftledger.ledger.audit import ImageTarget, Number, RunTarget
 from driftledger.ledger.lineage import Lineage, place_of
 
 SHORT = 8
@@ -136,12 +136,13 @@ def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
     """The first place of an image, and where else it is used."""
     place, *others = target.places
     entry, card, folder = place["entry"], place["card"], place["folder"].split("/")
-    name, on = entry.get("sample") or entry.get("id"), card.get("keys", {}).get("dataset") or folder[2]
+    name, on = entry.get("unit") or entry.get("id"), card.get("keys", {}).get("dataset") or folder[2]
+    texts = (each["text"] for each in entry.get("results", []) if each.get("text"))
     head = {"sample": f"sample {name} of dataset {on}", "question": f"image of question {name} of {on}"}
     used = [f"{each['path']} ({each['headline']} = {each['value']!r})" for each in place["scores"]]
     more = {
         "file": f"{place['folder']}/{place['file']}",
-        "described as": entry.get("description"),
+        "described as": next(texts, None),
         "question": entry.get("question"),
         "drawn from": (place["parent"] or "").rpartition(", ")[2],
         **{role: f"{each['name']}@{each['fingerprint'][:SHORT]}" for role, each in card.get("components", {}).items()},
@@ -149,11 +150,11 @@ def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
         "used by": as_many(used, 2 * _WIDE),
         "also": as_many([f"{each['folder']}/{each['file']}" for each in others], 2 * _WIDE),
     }
-    drawn = f"drawn of sample {name} of dataset {on} at t = {entry.get('t')}"
+    drawn = f"drawn of sample {name} of dataset {on} at t = {entry.get('step')}"
     return head.get(place["role"], drawn), [(k, as_many([str(text)], 2 * _WIDE)) for k, text in more.items() if text]
 
 
-def offers_table(asked: str, offers: Sequence[Offer], most: int = 9) -> Group:
+def offers_table(asked: str, offers: Sequence[tuple[Number, str]], most: int = 9) -> Group:
     """A line for each number that could be meant, with the command to type."""
     shown = table("value", "on", "type", numbers=["value"])
     for number, target in offers[:most]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from driftledger.benchmarks.base import ROLES, SCORES, Metric
-from driftledger.benchmarks.records import CollectedCard
+from driftledger.benchmarks.records import CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark, find_score
 from driftledger.benchmarks.score import HIGH, LOW, SCORE, STD, Interval, Score, base_key, interval_of
 from driftledger.benchmarks.selection import Selected
@@ -24,8 +24,8 @@ from driftledger.core.files import Record, parse_json, read_json
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.data.datasets.decode import decode
-from driftledger.data.question_sets.files import QuestionSetCard
-from driftledger.data.records import DatasetCard
+from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard
+from driftledger.data.records import DatasetCard, SampleEntry
 from driftledger.ledger.lineage import Evidence, Folder, Lineage, read_all_evidence
 from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.contents import Contents
@@ -33,13 +33,12 @@ from driftledger.ledger.objects.git import Commit, CommitTree, Git
 from driftledger.ledger.published import Published, read_published
 from driftledger.project.project import Project
 
-_LISTS: dict[str, tuple[str, str, str, str, type[Record]]] = {
-    "samples.jsonl": ("sample", "sha256", "file", "dataset.json", DatasetCard),
-    "questions.jsonl": ("question", "image_sha256", "image", "question_set.json", QuestionSetCard),
-    "records.jsonl": ("drawn", "image_sha256", "image", "components.json", CollectedCard),
+_LISTS: dict[str, tuple[str, type[Record], str, type[Record]]] = {
+    "samples.jsonl": ("sample", SampleEntry, "dataset.json", DatasetCard),
+    "questions.jsonl": ("question", QuestionEntry, "question_set.json", QuestionSetCard),
+    "records.jsonl": ("drawn", CollectedRecord, "components.json", CollectedCard),
 }
-"""A file that lists images → what these are; the fields with the hash and the file; the card beside it, and its type.
-"""
+"""A file that lists images → what these are; the type of its lines; the card beside it, and its type."""
 _VALUE = re.compile(r"(-?\d*(?:[.,](\d+))?) ?%?")
 _MOST_PIXELS = 100_000_000
 
@@ -51,7 +50,7 @@ class Number(NamedTuple):
     """One number of a score file."""
 
     key: str
-    """As the score file has it: ``gc_at_5``, ``category/cats/gc_at_5``, ``similarity@3`` of a curve."""
+    """As the score file has it: ``gc_at_5``, ``category/cats/gc_at_5``."""
     value: float
     lineage: Lineage
 
@@ -63,7 +62,7 @@ class Number(NamedTuple):
     @property
     def metric(self) -> Metric | None:
         """The row of its benchmark's table; None for one that no table has."""
-        return self.lineage.spec.of_curve(self.key.rpartition("/")[2].partition("@")[0])
+        return self.lineage.spec.metric(self.key.rpartition("/")[2])
 
     @property
     def title(self) -> str:
@@ -75,7 +74,7 @@ class Number(NamedTuple):
     def formula(self) -> str | None:
         """How it is computed."""
         ends = {LOW: "lower end of the interval of", HIGH: "upper end of the interval of", STD: "deviation of"}
-        which = next((f"{words}: " for end, words in ends.items() if self.key.partition("@")[0].endswith(end)), "")
+        which = next((f"{words}: " for end, words in ends.items() if self.key.endswith(end)), "")
         return None if self.metric is None else which + self.metric.formula
 
     @property
@@ -100,19 +99,11 @@ class ImageTarget(NamedTuple):
 
     sha256: str
     places: list[dict[str, Any]]
-    """Ready for JSON: ``role``, ``folder``, ``file``, its line of the list, what the folder was made with, ``scores``.
-    What ``entry`` and ``card`` hold was written by others."""
+    """Ready for JSON: ``role``, ``folder``, ``file``, its line of the list, ``card``, ``parent`` and ``scores``."""
     unknown: list[str]
     """Folders that could not be searched, and why."""
     converted: bool = False
     """Whether the project has not these bytes, but the PNG that a dataset makes of them."""
-
-
-class Offer(NamedTuple):
-    """A number that a text could mean, and what to type after ``driftledger audit``."""
-
-    number: Number
-    target: str
 
 
 class Sources:
@@ -233,26 +224,15 @@ def _file(sources: Sources, text: str) -> Path | None:
 
 
 def _find_score_file(sources: Sources, text: str) -> RunTarget | None:
-    """The score of a path, or of a file with the bytes of one."""
-    file, path = _file(sources, text), text.removeprefix("./").removesuffix(f"/{SCORE}").rstrip("/")
-    digest = md5_bytes(file.read_bytes()) if file is not None and file.suffix == ".json" else None
-    if digest is None and not path.startswith(f"{SCORES}/"):
-        return None
-    for run, each in sources.lineages:
-        if path == each.folder.path or (digest and sources.contents.manifest(each.folder).get(SCORE) == digest):
-            return RunTarget(run, each)
-    return None
+    """The score in a folder, or in the ``score.json`` of one."""
+    path = text.removeprefix("./").removesuffix(f"/{SCORE}").rstrip("/")
+    scores = sources.lineages if path.startswith(f"{SCORES}/") else []
+    return next((RunTarget(run, each) for run, each in scores if path == each.folder.path), None)
 
 
-def numbers_in(lineage: Lineage) -> Iterator[Number]:
-    """Every number of a score file; a curve's values once, where metrics do not have them."""
-    score = lineage.score
-    yield from (Number(key, value, lineage) for key, value in score.numbers())
-    for name, points in score.curves.items():
-        for point in points:
-            key = f"{name}_at_{point.step}"
-            if key not in score.metrics and lineage.spec.metric(key) is None:
-                yield Number(f"{name}@{point.step}", point.value, lineage)
+def numbers_in(lineage: Lineage) -> list[Number]:
+    """Every number of a score file, but the values of its curves that no metric has."""
+    return [Number(key, value, lineage) for key, value in lineage.score.numbers()]
 
 
 def find_number(lineages: Sequence[Lineage], name: str) -> Number:
@@ -265,9 +245,8 @@ def find_number(lineages: Sequence[Lineage], name: str) -> Number:
     for each in lineages:
         tracked = {number.key: number.name for number in each.spec.tracked(each.score)}
         for number in numbers_in(each):
-            short = f"{each.score.benchmark}/{each.on}/{number.key}"
             in_mlflow = f"{tracked.get(number.key, number.key)}/{each.on}"
-            for known in {number.key, in_mlflow, number.name, short}:
+            for known in {number.key, in_mlflow, number.name}:
                 named.setdefault(known, []).append(number)
     found = named.get(name, [])
     if not found:
@@ -305,20 +284,24 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
         files = sources.contents.output(out, md5) if md5.endswith(".dir") else {"": ""}
         unknown += [] if files else [f"{out} (md5 {md5}) is not here; run 'dvc pull'"]
         for inside, name in (each.rsplit("/", 1) for each in files if each.rpartition("/")[2] in _LISTS):
-            role, hashed, shown, card, kind = _LISTS[name]
+            role, kind, card, card_kind = _LISTS[name]
             folder = Folder(path=f"{out}/{inside}", out=out, md5=md5)
             path = sources.contents.within(folder, name)
             if path is None:
                 unknown.append(f"{folder.path}/{name} is not here; run 'dvc pull'")
             for line in [] if path is None else path.read_bytes().split(b"\n"):
-                entry = _object(line) if digest.encode() in line else {}
-                for image in (each for each in (entry, *entry.get("results", ())) if each.get(hashed) == digest):
+                if digest.encode() not in line:
+                    continue
+                entry = parse_json(line, kind, f"{folder.path}/{name}").to_dict()
+                shown = entry.get("results", [entry])
+                images = {each.get("image_sha256") or each.get("sha256"): each for each in shown}
+                if digest in images:
                     made = sources.contents.within(folder, card)
-                    place: dict[str, Any] = {"role": role, "folder": folder.path, "file": str(image.get(shown))}
-                    place["entry"] = entry
-                    place["card"] = {} if made is None else read_json(made, kind).to_dict()
-                    parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step")
-                    before = f"drawn at t = {t - 1}" if isinstance(t, int) and t > 1 else "the original"
+                    file = images[digest].get("image") or images[digest].get("file")
+                    place = {"role": role, "folder": folder.path, "file": file, "entry": entry}
+                    place["card"] = {} if made is None else read_json(made, card_kind).to_dict()
+                    parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step", 1)
+                    before = f"drawn at t = {t - 1}" if t > 1 else "the original"
                     place["parent"] = None if parent is None else f"sha256 {parent}, {before}"
                     places.append(place | {"scores": _scores_of(sources, folder)})
     return places, unknown
@@ -334,52 +317,46 @@ def _scores_of(sources: Sources, folder: Folder) -> list[dict[str, Any]]:
     ]
 
 
-def _object(data: bytes) -> dict[str, Any]:
-    """A JSON object; empty where the bytes hold something else."""
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
+    """The numbers that a text could mean, and what to type after ``driftledger audit``, the likeliest first.
 
-
-def meant(sources: Sources, text: str) -> list[Offer]:
-    """The numbers that a text could mean, the likeliest first: a value, a metric or a benchmark.
+    The text is a value, or the name of a metric or a benchmark.
 
     A value is meant as it is written: ``0.72`` means all that round to it, also percentages of values from 0 to 1.
     """
     every = [(run, number) for run, each in sources.lineages for number in numbers_in(each)]
-    value = _VALUE.fullmatch(text)
+    value, name = _VALUE.fullmatch(text), text.casefold()
     if value and any(letter.isdigit() for letter in text):
         digits = len(value[2] or "")
         wanted = f"{float(value[1].replace(',', '.')):.{digits}f}"
         found = []
         for run, number in every:
             percent = 100 * number.value if 0 <= number.value <= 1 else number.value
-            key, metric = number.key.partition("@")[0], number.metric
-            is_end = base_key(key) != key
-            if wanted in (f"{number.value:.{digits}f}", f"{percent:.{digits}f}") and not (is_end and "@" in number.key):
-                rank = (is_end, metric is None or not metric.headline, "/" in number.key)
-                found.append((rank, run, number))
-        return [_offered(run, number) for _, run, number in sorted(found, key=lambda each: each[0])]
-    name = text.casefold()
-    return [
-        _offered(run, number)
-        for run, number in every
-        if name in (number.key.casefold(), number.title.casefold()) or number == _headline(number.lineage, text)
-    ]
+            if wanted in (f"{number.value:.{digits}f}", f"{percent:.{digits}f}"):
+                found.append((run, number))
+        found.sort(key=lambda each: _unlikely(each[1]))
+    else:
+        found = [
+            (run, number)
+            for run, number in every
+            if name in (number.key.casefold(), number.title.casefold()) or _is_headline_of(number, text)
+        ]
+    offers = []
+    for run, number in found:
+        alone = sum(number.key in dict(each.score.numbers()) for each in run.lineages) == 1
+        offers.append((number, f"{'/'.join(run.combination)}:{number.key if alone else number.name}"))
+    return offers
 
 
-def _headline(lineage: Lineage, benchmark_name: str) -> Number | None:
-    """The first headline of a score of this benchmark."""
-    key, value = lineage.spec.headline(lineage.score)
-    named = benchmark_name in (lineage.score.benchmark, lineage.spec.title)
-    return Number(key, value, lineage) if named and value is not None else None
+def _unlikely(number: Number) -> tuple[bool, bool, bool]:
+    """Nobody puts the end of an interval on a slide, and few what is no headline, or of a group alone."""
+    is_end = base_key(number.key) != number.key
+    return is_end, number.metric is None or not number.metric.headline, "/" in number.key
 
 
-def _offered(run: Evidence, number: Number) -> Offer:
-    alone = sum(number.key in dict(each.score.numbers()) for each in run.lineages) == 1
-    return Offer(number, f"{'/'.join(run.combination)}:{number.key if alone else number.name}")
+def _is_headline_of(number: Number, benchmark_name: str) -> bool:
+    spec = number.lineage.spec
+    return benchmark_name in (spec.name, spec.title) and number.key == spec.headline(number.lineage.score)[0]
 
 
 def touched(sources: Sources, asked: Mapping[str, str | None]) -> list[dict[str, Any]]:

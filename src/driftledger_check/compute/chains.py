@@ -64,7 +64,7 @@ def read_chains(folder: Folder, found: Found) -> list[Chains]:
     every, protocol = values.records(folder), folder.json("components.json")["protocol"]
     repeats = values.whole(protocol.get("repeats", 1), 1, MOST_REPEATS)
     found.put(["metrics"], Chains(folder, every).words)
-    found.served(every, "model", "writer", "generator")
+    found.served(every, "model", "generator")
     return [Chains(folder, [each for each in every if each["repeat"] == n]) for n in range(repeats)]
 
 
@@ -105,10 +105,7 @@ class Part(NamedTuple):
 def genception(files: ScoreFiles, found: Found) -> None:
     """How similar chains stay to their first image, and their descriptions to the first one."""
     settings, samples = values.settings(files), values.samples(files.data)
-    repeats, groups = (
-        read_chains(files.collected["chain"], found),
-        files.data.json("dataset.json")["groups"],
-    )
+    repeats, groups = read_chains(files.collected["chain"], found), files.data.json("dataset.json")["groups"]
     most = values.whole(settings["iterations"], 1, MOST_ITERATIONS)
     sooner = settings.get("iterations_by_group") or {}
     stops = {each: values.whole(t, 1, most) for name, t in [*sooner.items()][::-1] for each in groups.get(name, ())}
@@ -129,13 +126,18 @@ def genception(files: ScoreFiles, found: Found) -> None:
     kinds = {"category": by_category, "group": by_groups}
     found.put([], {"metrics": metrics, "groups": kinds, "details": {"groups": groups}})
     put_repeats(found, [means(part, None)[0] | dict(part.words) for part in parts])
-    every = {place[1]: value for place, value in found.numbers.items() if place[0] == "metrics"}
-    _put_curves(found, every, encoder.frechet_name, most)
+    metrics = {place[1]: value for place, value in found.numbers.items() if place[0] == "metrics"}
+    ends = {"gc_low": "_low", "gc_high": "_high", "gc_std": "_std", "similarity_std": "_std"}
+    for curve in ("similarity", "gc", *ends, encoder.frechet_name, "text_similarity"):
+        end = ends.get(curve, "")
+        keys = {str(t): f"{curve.removesuffix(end)}_at_{t}{end}" for t in range(1, most + 1)}
+        found.put(["curves", curve], {t: metrics[key] for t, key in keys.items() if key in metrics})
+    found.rounded[f".*{encoder.frechet_name}.*"] = SIX_DIGITS, 0.0
     for place, sample in enumerate(samples):
-        ends = [chains.last[sample.id]["outcome"] for chains in repeats]
+        outcomes = [chains.last[sample.id]["outcome"] for chains in repeats]
         worth = [{name: side[place].tolist() for name, side in part.rows.items()} for part in (whole, *parts)]
-        names = (sample.category, sample.id, ended(ends))
-        found.row(sample.id, names, {}, worth[0], list(zip(ends, worth[1:], strict=True)))
+        names = (sample.category, sample.id, ended(outcomes))
+        found.row(sample.id, names, {}, worth[0], list(zip(outcomes, worth[1:], strict=True)))
     scored = sum(len(finite(part.columns["similarity_mean"])) for part in parts)
     found.counts(scored, scored, len(samples) * len(parts))
     last = ((chains.last[sample.id], t) for chains in repeats for sample, t in zip(samples, until, strict=True))
@@ -208,18 +210,6 @@ def _means(
             metrics[key.replace("gc_", "gc_images_")] = mean([value for value, _ in there])
     whole = weighed(f"whole_{name}", part.frechet.get("", []))
     return metrics | whole | ({"images": float(part.images)} if whole else {}), by_category
-
-
-def _put_curves(found: Found, metrics: Mapping[str, float], frechet_name: str, most: int) -> None:
-    ends = {"gc_low": "_low", "gc_high": "_high", "gc_std": "_std", "similarity_std": "_std"}
-    for curve in ("similarity", "gc", *ends, frechet_name, "text_similarity"):
-        end = ends.get(curve, "")
-        keys = {str(t): f"{curve.removesuffix(end)}_at_{t}{end}" for t in range(1, most + 1)}
-        found.put(["curves", curve], {t: metrics[key] for t, key in keys.items() if key in metrics})
-    for place in found.numbers:
-        if place[0] in ("metrics", "groups", "curves") and any(frechet_name in part for part in place[1:]):
-            rounded = (*place[:-1], place[-1].removesuffix("_std"))  # a deviation is as far off as what it is of
-            found.tolerances[place] = SIX_DIGITS * abs(found.numbers[rounded])
 
 
 def _seen(
@@ -303,13 +293,8 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
         ]
         names, extra = (ALL, sample.id, ended(ends)), {"category": sample.category}
         found.row(sample.id, names, extra, worth[0], list(zip(ends, worth[1:], strict=True)))
-    for at in found.numbers:
-        # a deviation is as far off as what it is of
-        rounded = (*at[:-1], at[-1].removesuffix("_std"))
-        if any(re.fullmatch("ssim(_low|_high|_std)?", part) for part in at[-2:]):
-            found.tolerances[at] = PERCENT * SIX_DECIMALS
-        elif rounded[-1] == encoder.frechet_name:
-            found.tolerances[at] = SIX_DIGITS * abs(found.numbers[rounded])
+    found.rounded |= {"ssim(_low|_high|_std)?": (0.0, PERCENT * SIX_DECIMALS)}
+    found.rounded[f"{encoder.frechet_name}(_std)?"] = SIX_DIGITS, 0.0
     found.outcomes(each for chains in repeats for each in chains.records)
     redrawn = sum((sample.id, 1) in chains.drawn for chains in repeats for sample in samples)
     found.counts(redrawn, redrawn, len(samples) * len(repeats))

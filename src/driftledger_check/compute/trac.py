@@ -7,11 +7,8 @@ the label that most of the k nearest have. One of which the encoder knows nothin
 import hashlib
 import json
 import math
-import re
-import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -24,85 +21,10 @@ from driftledger_check.compute.encoders import Encoder
 from driftledger_check.compute.stats import Intervals, mean, nearest, places, rounded_cosines, votes
 from driftledger_check.compute.values import ALL, PERCENT, Found, MissingError, Row
 
-LONGEST = 100
-"""Words of a name: with longer ones a text would take as long as both together are wide."""
-_INDEX = re.compile(r"n\d{8}(?![^\W_])[\W_]*|(?:\d+[._]|0\d+[\s-])[\W_]*(?=[^\W\d_])")
-"""A WordNet id, or a number that is no part of the name."""
-MOST_CONDITIONS = 1000
-MOST_PAIRS = 50
-"""Of classes that are taken for each other."""
+NAMING = ("leak_rate", "other_rate", "top1_naming", "top1_not_naming", "names_own", "names_other")
+"""Whether descriptions name classes: what is no measure of TRAC."""
 
 Hits = NDArray[np.bool_]
-
-
-class Names:
-    """The names of classes: those in a label, parted by commas, and others."""
-
-    def __init__(self, others: Mapping[str, Sequence[str]]) -> None:
-        self._owners: dict[tuple[str, ...], set[str]] = {}
-        """Beginnings of names as words → the classes of which this is a whole name."""
-        for label, some in others.items():
-            index = _INDEX.match(label)
-            own = map(_folded, label[index.end() if index else 0 :].split(","))
-            for name in [*(each for each in own if not _says_nothing(each)), *map(_folded, some)]:
-                words = tuple(name.split())
-                if len(words) > LONGEST:
-                    raise ValueError(f"a name of {label!r:.60} has more than {LONGEST} words")
-                for end in range(len(words) + 1):
-                    self._owners.setdefault(words[:end], set())
-                self._owners[words].add(label)
-        self._owners.pop((), None)
-        known = {word for words in self._owners for word in words}
-        self._bases = cache(lambda word: [base for base in _singulars(word) if base in known])
-
-    def named(self, text: str, label: str) -> tuple[bool, bool]:
-        """Its own class, and another one; of names within each other the longest holds."""
-        words = list(map(self._bases, _folded(text).split()))
-        own, other, furthest = False, False, 0
-        for start in (place for place, bases in enumerate(words) if bases):
-            end, owners, here = start, set[str](), {tuple[str, ...]()}
-            for at in range(start, len(words)):
-                here = {(*begun, base) for begun in here for base in words[at] if (*begun, base) in self._owners}
-                if not here:
-                    break
-                if whole := set().union(*(self._owners[name] for name in here)):
-                    end, owners = at + 1, whole
-            if owners and end > furthest:
-                own, other, furthest = own or label in owners, other or label not in owners, end
-        return own, other
-
-
-def _singulars(word: str) -> Iterator[str]:
-    """What it may be a regular plural or possessive of."""
-    yield word
-    for ending, instead in (("s", ""), ("es", ""), ("ies", "y")):
-        if word.endswith(ending):
-            yield word.removesuffix(ending) + instead
-
-
-def _says_nothing(name: str) -> bool:
-    """Only numbers, or a single letter of an alphabet."""
-    return not name or name.replace(" ", "").isdigit() or (len(name) == 1 and name.islower())
-
-
-def _folded(text: str) -> str:
-    """Words of letters and digits, in lower case and without accents."""
-    return " ".join("".join(map(_letter, text)).split())
-
-
-@lru_cache(maxsize=2**12)
-def _letter(letter: str) -> str:
-    if letter in "'’‘ʼ`´′":  # a possessive, and at once like a plural
-        return ""
-    parts = unicodedata.normalize("NFKD", letter.casefold()).casefold()
-    return "".join(_spelt(part) for part in parts)
-
-
-def _spelt(part: str) -> str:
-    category = unicodedata.category(part)
-    if unicodedata.combining(part) or category == "Cf":
-        return ""
-    return part if part.isalnum() or category.startswith("M") else " "
 
 
 class Described(NamedTuple):
@@ -124,8 +46,6 @@ class Retrieved(NamedTuple):
     """The most similar support sample."""
     top1: list[str | None]
     class_mean: list[str | None]
-    named: Hits
-    """Queries × 2: whether a description names its own class, and whether another one."""
 
 
 def trac(files: ScoreFiles, found: Found) -> None:
@@ -133,19 +53,13 @@ def trac(files: ScoreFiles, found: Found) -> None:
     intervals, sampled = Intervals.of(settings), card["name"] in settings.get("sampled_classes", [])
     asked = files.score["inputs"]["protocol"]
     lengths, shots = asked["max_tokens"], [0, *asked["shots"]]
-    if len(lengths) * len(shots) > MOST_CONDITIONS:
-        raise ValueError(f"more than {MOST_CONDITIONS} conditions are more than the checker goes through")
     every, encoder = values.records(files.collected["describe"]), Encoder(files, "text_encoder", found)
     records = [each for each in every if each["step"]]
     conditions: dict[tuple[Any, Any], list[Row]] = {}
     for each in records:
         conditions.setdefault((each.get("max_tokens"), each.get("shots", 0)), []).append(each)
-    labels, leaks = (
-        {sample.id: sample.label for sample in values.samples(files.data)},
-        card.get("leaks", {}),
-    )
-    others = card.get("label_names", {})
-    names = Names({label: others.get(label, []) for label in card["labels"]})
+    labels, leaks = {sample.id: sample.label for sample in values.samples(files.data)}, card.get("leaks", {})
+    found.withhold(NAMING, "the checker looks for no names in descriptions; 'driftledger verify' does")
     top1: dict[tuple[Any, int], float] = {}
     for place, (length, many) in enumerate(product(lengths, shots)):
         limit, times = None if length is None else values.whole(length, 1, 10**6), values.whole(many, 0, 10**6)
@@ -160,7 +74,7 @@ def trac(files: ScoreFiles, found: Found) -> None:
             found.counts(len(queries), len(queries), len(tested))
             found.put(["details", "headline"], condition)
         try:
-            retrieved = _retrieved(support, queries, encoder, names)
+            retrieved = _retrieved(support, queries, encoder)
         except MissingError as why:
             found.withhold([".*"], str(why))
             continue
@@ -182,13 +96,10 @@ def _numbers(
     queries: Sequence[Described], retrieved: Retrieved, intervals: Intervals, leaks: Row, sampled: bool
 ) -> dict[str, float]:
     """All in percent, but the number of words; nothing of nothing."""
-    top1, own, curve = retrieved.votes[:, 0], retrieved.named[:, 0], _percents(retrieved.votes)
+    top1, curve = retrieved.votes[:, 0], _percents(retrieved.votes)
     hits = {"top1": top1, "class_mean": _hits(queries, retrieved.class_mean)}
-    shares = hits | {"leak_rate": own, "other_rate": retrieved.named[:, 1]}
-    parts = {"top1_naming": own, "top1_not_naming": ~own}
-    if leaks:
-        parts["top1_without_leaks"] = np.array([query.sample not in leaks for query in queries])
-    shares |= {name: top1[part] for name, part in parts.items() if part.any()}
+    clean = np.array([bool(leaks) and query.sample not in leaks for query in queries])
+    shares = hits | ({"top1_without_leaks": top1[clean]} if clean.any() else {})
     numbers = {name: _percents(some[:, None])[0] for name, some in shares.items()}
     for name, some in hits.items():
         if sampled:  # each class is a cluster
@@ -211,9 +122,9 @@ def _put_headline(
     found.put(["curves", "vote"], {str(k): value for k, value in enumerate(_percents(retrieved.votes), 1)})
     top1, means = retrieved.votes[:, 0], _hits(queries, retrieved.class_mean)
     for label, here in places(query.label for query in queries).items():
-        shares = _percents(np.stack([top1[here], means[here], retrieved.named[here, 0]], axis=1))
-        row = dict(zip(("top1", "class_mean", "leak_rate"), shares, strict=True))
-        found.put(["groups", "class", label], row | {"test": len(here), "support": retrieved.support[label]})
+        shares = _percents(np.stack([top1[here], means[here]], axis=1))
+        row = {"top1": shares[0], "class_mean": shares[1], "test": len(here), "support": retrieved.support[label]}
+        found.put(["groups", "class", label], row)
     place = {query.sample: at for at, query in enumerate(queries)}
     for each in tested:
         name = each["unit"]
@@ -222,9 +133,8 @@ def _put_headline(
         if name in place:
             at = place[name]
             worth = {"top1": [PERCENT * bool(top1[at])], "class_mean": [PERCENT * bool(means[at])]}
-            own, other = retrieved.named[at].tolist()
-            extra |= {"nearest": retrieved.nearest[at], "names_own": own, "names_other": other}
-            extra |= {"top1": retrieved.top1[at], "class_mean": retrieved.class_mean[at]}
+            extra |= {"nearest": retrieved.nearest[at], "top1": retrieved.top1[at]}
+            extra["class_mean"] = retrieved.class_mean[at]
         found.row(name, (ALL, labels[name] if sampled else name, each["outcome"]), extra, worth)
 
 
@@ -243,7 +153,7 @@ def _order(described: Described) -> str:
     return hashlib.sha256(json.dumps(described.sample, ensure_ascii=False).encode()).hexdigest()
 
 
-def _retrieved(support: Sequence[Described], queries: list[Described], encoder: Encoder, names: Names) -> Retrieved:
+def _retrieved(support: Sequence[Described], queries: list[Described], encoder: Encoder) -> Retrieved:
     corpus = [each.said for each in support]
     rows = encoder.texts([*corpus, *(each.said for each in queries)], corpus)
     known, asked = (np.stack([rows[each.said] for each in some]) for some in (support, queries))
@@ -263,7 +173,6 @@ def _retrieved(support: Sequence[Described], queries: list[Described], encoder: 
         _seen([each.sample for each in support], ranked[:, 0], seen),
         _seen(labels, voted[:, 0], seen),
         _seen(labels, means, seen),
-        np.array([names.named(each.said, each.label) for each in queries]),
     )
 
 

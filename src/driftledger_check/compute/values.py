@@ -56,7 +56,7 @@ def records(folder: Folder) -> list[Row]:
 
 def _flat(line: Row) -> Row:
     ended = [each["outcome"] for each in line["results"]]
-    said: Row = next((each for each in line["results"] if each["role"] in ("model", "writer")), {})
+    said: Row = next((each for each in line["results"] if each["role"] == "model"), {})
     drawn: Row = next((each for each in line["results"] if each.get("image") is not None), {})
     outcome = next((each for each in ended[::-1] if each != "ok"), "ok")
     results = {"outcome": outcome, "text": said.get("text"), "image": drawn.get("image"), "results": line["results"]}
@@ -97,8 +97,9 @@ class Found:
 
     def __init__(self) -> None:
         self.numbers: dict[Key, Any] = {}
-        self.tolerances: dict[Key, float] = {}
-        """How far a number may be off that is stored rounded; all others are exact."""
+        self.rounded: dict[str, tuple[float, float]] = {r".+_(low|high)": (DIGITS, 1e-3 * DIGITS)}
+        """Names of numbers that are stored rounded, as a pattern → how far they may be off, relatively and absolutely;
+        all others are exact."""
         self.not_checkable: dict[Key, str] = {}
         """Place, or the beginning of places → why. Also what numbers are taken from as it is: ``("features",
         fingerprint)``, ``("reading",)``, ``("grading",)``."""
@@ -142,27 +143,28 @@ class Found:
         self._withheld |= {re.compile(rf"{name}(_at_\d+|_mean)?(_low|_high|_std)?"): why for name in metrics}
 
     def finish(self, stored: Iterable[Key]) -> None:
-        """Take out what cannot be checked of all places, and let ends of intervals be off by their last digit."""
+        """Take out what cannot be checked of all places."""
         for place in [*self.numbers, *stored]:
             if (reason := self._why_not(place)) is not None:
                 self.numbers.pop(place, None)
                 self.not_checkable[place] = reason
-        for place, value in self.numbers.items():
-            if isinstance(value, float) and any(part.endswith(("_low", "_high")) for part in place):
-                self.tolerances[place] = max(self.tolerances.get(place, 0.0), DIGITS * max(abs(value), 1e-3))
 
     def agrees(self, place: Key, value: Value) -> bool:
         """Return True if a stored value is the one that was found."""
         found = self.numbers.get(place, ...)
-        if isinstance(found, float) and isinstance(value, float):
-            return abs(found - value) <= self.tolerances.get(place, 0.0)
-        return type(found) is type(value) and found == value
+        if not isinstance(found, float) or not isinstance(value, float):
+            return type(found) is type(value) and found == value
+        whole = self.numbers.get((*place[:-1], place[-1].removesuffix("_std")), found)
+        sizes = abs(found), abs(whole or 0.0)  # a deviation is as far off as what it is of
+        ways = [most for name, most in self.rounded.items() if any(re.fullmatch(name, part) for part in place[1:])]
+        return abs(found - value) <= max((max(a * max(sizes), b) for a, b in ways), default=0.0)
 
     def _why_not(self, place: Key) -> str | None:
         """Why a value cannot be checked; None where it can."""
         if place[0] in ("counts", "outcomes", "served") and place in self.numbers:
             return None
-        at = {"rows": 4 if "repeats" in place[2:3] else 2, "curves": 1}.get(
-            place[0], 2 if place[1] == "agreement" else -1
-        )
+        if place[0] == "rows":
+            at = 2 + {"extra": 1, "repeats": 2}.get(place[2], 0)
+        else:
+            at = 1 if place[0] == "curves" else -1
         return next((why for name, why in self._withheld.items() if name.fullmatch(place[at])), None)

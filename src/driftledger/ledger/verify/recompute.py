@@ -1,7 +1,8 @@
 """Every score, computed once more from its records: are these the numbers that the records give?"""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -20,9 +21,9 @@ from driftledger.core.canonical import canonical_json, sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError, first_few
 from driftledger.core.files import Record, read_json, read_jsonl
 from driftledger.core.images import strangers_pixels
-from driftledger.core.text import for_line, shortened
+from driftledger.core.text import shortened
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
-from driftledger.ledger.lineage import Folder, Lineage
+from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components, Unavailable
 from driftledger.project.project import Project
@@ -36,9 +37,8 @@ RELATIVE, ABSOLUTE = 1e-4, 1e-6
 sums of many terms these reach the fifth digit. Embedded encoders give the same bits everywhere."""
 
 R = TypeVar("R", bound=Record)
-Place: TypeAlias = tuple[str, ...]
-"""Where a value is: ``("metrics", "gc_at_5")``."""
-_NOTHING = object()
+Places: TypeAlias = Mapping[str, Callable[[], Path]]
+"""Stage → gives the folder with the recorded bytes of what it wrote; LedgerError where they are not here."""
 
 
 def recompute(
@@ -58,58 +58,40 @@ def recompute(
     Args:
         features: what encoders gave before; by default they see and read everything again.
     """
-    distinct = list({each.folder: each for each in lineages}.values())
-    components = components or Components(project)
-    result = VerifyResult()
-    with contents.recorded() as folders, strangers_pixels():
-        for each in distinct:
-            result += _Check(project, each, folders, components, features).result()
-    return result
+    check = _Check(project, components or Components(project), features)
+    with contents.recorded() as place_of, strangers_pixels():
+        for lineage in {each.folder: each for each in lineages}.values():
+            places = {stage: partial(place_of, folder) for stage, folder in lineage.folders.items()}
+            for stage in lineage.spec.collects:
+                with check.reading(lineage, f"records of {stage.name}"):
+                    check.replay(lineage, stage, places)
+            with check.reading(lineage, "score"):
+                check.score(lineage, places)
+    return check.result
 
 
 class _Check:
-    """The check of one score."""
+    """Compares what is stored with what it is made of."""
 
-    def __init__(
-        self,
-        project: Project,
-        lineage: Lineage,
-        folders: Callable[[Folder], Path],
-        components: Components,
-        features: FeatureStore | None,
-    ) -> None:
-        self._project, self._lineage, self._folders = project, lineage, folders
-        self._components, self._features = components, features
-        self._spec, self._path = lineage.spec, lineage.score_path
-        self._found = VerifyResult()
+    def __init__(self, project: Project, components: Components, features: FeatureStore | None) -> None:
+        self._project, self._components, self._features = project, components, features
+        self.result = VerifyResult()
 
-    def result(self) -> VerifyResult:
-        for stage in self._spec.collects:
-            self._try(partial(self._replay, stage), f"records of {stage.name}")
-        self._try(self._recompute, "score")
-        return self._found
-
-    def _try(self, step: Callable[[], None], what: str) -> None:
+    @contextmanager
+    def reading(self, lineage: Lineage, what: str) -> Iterator[None]:
+        """Note why something cannot be read: that it is not here, or that it is not what it should be."""
         try:
-            step()
-        except (
-            LedgerError,
-            ConfigError,
-            OutOfMemoryError,
-            Image.DecompressionBombError,
-        ) as error:  # not to be had here
-            self._skip(str(error))
+            yield
+        except (LedgerError, ConfigError, OutOfMemoryError, Image.DecompressionBombError) as error:
+            if (skipped := Skipped(lineage.score_path, str(error))) not in self.result.skipped:
+                self.result.skipped.append(skipped)
         except UNFIT as error:
             kind = "" if isinstance(error, DriftledgerError) else f"{type(error).__name__}: "
-            self._find(self._path, f"no {what} can be had from what is stored: {kind}{shortened(str(error))}")
+            self._find(lineage.score_path, f"no {what} can be had from what is stored: {kind}{shortened(str(error))}")
 
-    def _where(self, stage: str) -> Path:
-        """The recorded bytes of what a stage wrote."""
-        return self._folders(self._lineage.folders[stage])
-
-    def _replay(self, stage: Stage) -> None:
+    def replay(self, lineage: Lineage, stage: Stage, places: Places) -> None:
         """Go through the protocols once more, with the results that the records hold: do these records come of it?"""
-        spec, folder = self._spec, self._where(stage.name)
+        folder = places[stage.name]()
         card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
         known = {
             role: component
@@ -120,51 +102,54 @@ class _Check:
             raise LedgerError(
                 f"which examples were shown depends on the {missing[0].replace('_', ' ')}, which is not here"
             )
-        again = Collecting.recorded(spec, card, self._where(spec.data.name), known).run(replay)
-        self._found.checked["records followed"] += len(replay.records)
-        path = f"{self._lineage.collected[stage.name].path}/{RECORDS}"
+        again = Collecting.recorded(lineage.spec, card, places[lineage.spec.data.name](), known).run(replay)
+        self.result.checked["records followed"] += len(replay.records)
+        path = f"{lineage.collected[stage.name].path}/{RECORDS}"
         self._compare_rows(path, replay.records, again, lambda record: record.place, exact=True)
 
-    def _recompute(self) -> None:
-        score, spec = self._lineage.score, self._spec
+    def score(self, lineage: Lineage, places: Places) -> None:
+        """Compute a score again from its records."""
+        stored, spec = lineage.score, lineage.spec
         encoders = dict[str, Encoder]()
         for role in ("encoder", "text_encoder"):
-            if role in spec.scores.keys or role in score.components:
-                component = self._components.get(score.components[role], role)
+            if role in spec.scores.keys or role in stored.components:
+                component = self._components.get(stored.components[role], role)
                 if isinstance(component, Unavailable):
                     raise LedgerError(component.why)
                 encoders[role] = component  # type: ignore[assignment]  # of the section of encoders
         made = spec.score(
             ToScore(
-                keys=score.keys,
-                folders={stage.name: self._where(stage.name) for stage in (spec.data, *spec.collects)},
-                scoring=spec.scoring.model_validate(score.inputs.settings),
+                keys=stored.keys,
+                folders={stage.name: places[stage.name]() for stage in (spec.data, *spec.collects)},
+                scoring=spec.scoring.model_validate(stored.inputs.settings),
                 min_coverage=0.0,  # which may refuse, and changes no number
                 encoders=encoders,
-                beside={setting: self._file(setting, sha256) for setting, sha256 in score.inputs.beside.items()},
+                beside={name: self._file(lineage, name, sha256) for name, sha256 in stored.inputs.beside.items()},
                 features=self._features,
             )
         )
         exact = not any(isinstance(encoder, CheckpointComponent) for encoder in encoders.values())
-        if score.inputs.version != spec.scores.version:
-            self._skip(
-                f"version {score.inputs.version} of the scoring made it, and version {spec.scores.version} is "
+        if stored.inputs.version != spec.scores.version:
+            why = (
+                f"version {stored.inputs.version} of the scoring made it, and version {spec.scores.version} is "
                 "installed; differences may be due to that"
             )
-        left_out = {("inputs", "version"), *(("components", role, "code") for role in encoders)}
-        self._found.checked["scores"] += 1
+            self.result.skipped.append(Skipped(lineage.score_path, why))
+        self.result.checked["scores"] += 1
         again = Score.model_validate_json(canonical_json(made.score.to_dict()))  # as its file would give it
-        for place, what in self._compare(score, again, exact=exact, left_out=left_out):
-            self._find(f"{self._path}: {'.'.join(place)}", what)
-        stored = read_jsonl(self._where(spec.scores.name) / ROWS, Row)
-        self._compare_rows(self._lineage.rows_path, stored, made.rows, lambda row: row.unit, exact=exact)
+        left_out = {"inputs.version", *(f"components.{role}.code" for role in encoders)}
+        for place, what in self._differences(stored, again, exact=exact).items():
+            if place not in left_out:
+                self._find(f"{lineage.score_path}: {place}", what)
+        rows = read_jsonl(places[spec.scores.name]() / ROWS, Row)
+        self._compare_rows(lineage.rows_path, rows, made.rows, lambda row: row.unit, exact=exact)
 
-    def _file(self, setting: str, sha256: str) -> Path:
+    def _file(self, lineage: Lineage, setting: str, sha256: str) -> Path:
         """The user's file of a setting, if it still is the recorded one."""
-        given: Path | None = getattr(self._project.settings.section(self._spec.name), setting)
+        given: Path | None = getattr(self._project.settings.section(lineage.spec.name), setting)
         file = None if given is None else self._project.root / given
         if file is None or not file.is_file() or sha256_file(file) != sha256:
-            raise LedgerError(f"the file of {self._spec.name}.{setting} is not here as it was recorded")
+            raise LedgerError(f"the file of {lineage.spec.name}.{setting} is not here as it was recorded")
         return file
 
     def _compare_rows(
@@ -178,53 +163,35 @@ class _Check:
             self._find(path, f"rows are missing or have no record: {unmatched}" if unmatched else order)
             return
         for name, one, other in zip(names, stored, made, strict=True):
-            differences = self._compare(one, other, exact=exact)
-            if differences:
-                place, what = differences[0]
+            if differences := self._differences(one, other, exact=exact):
+                place, what = next(iter(differences.items()))
                 more = f"; and {len(differences) - 1} more of this row" if len(differences) > 1 else ""
-                self._find(f"{path}: {name}.{'.'.join(place)}", f"{what}{more}")
+                self._find(f"{path}: {name}.{place}", f"{what}{more}")
 
-    def _compare(
-        self, stored: Record, made: Record, *, exact: bool, left_out: Collection[Place] = ()
-    ) -> list[tuple[Place, str]]:
-        """Every value that differs, and where."""
-        before, after = dict[Place, Any](), dict[Place, Any]()
-        _flatten(stored.to_dict(), (), before)
-        _flatten(made.to_dict(), (), after)
-        differences = []
+    def _differences(self, stored: Record, made: Record, *, exact: bool) -> dict[str, str]:
+        """Place of every value that differs → both values."""
+        before, after = (dict(_leaves(each.to_dict())) for each in (stored, made))
+        differences = {}
         for place in dict.fromkeys((*before, *after)):
-            if place in left_out:
-                continue
-            one, other = before.get(place, _NOTHING), after.get(place, _NOTHING)
-            self._found.checked["numbers"] += isinstance(one, int | float) and not isinstance(one, bool)
+            one, other = before.get(place), after.get(place)
+            self.result.checked["numbers"] += isinstance(one, int | float) and not isinstance(one, bool)
             if not exact and isinstance(one, float) and isinstance(other, float):
                 equal = math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
             else:
-                equal = type(one) is type(other) and bool(one == other)
+                equal = place in before and place in after and type(one) is type(other) and one == other
             if not equal:
-                differences.append((place, f"{_shown(one)} is stored, the records give {_shown(other)}"))
+                shown = [f"{some[place]!r:.80}" if place in some else "nothing" for some in (before, after)]
+                differences[place] = f"{shown[0]} is stored, the records give {shown[1]}"
         return differences
 
     def _find(self, where: str, what: str) -> None:
-        self._found.findings.append(Finding("numbers", for_line(where), what))
-
-    def _skip(self, why: str) -> None:
-        if (skipped := Skipped(self._path, for_line(why))) not in self._found.skipped:
-            self._found.skipped.append(skipped)
+        self.result.findings.append(Finding("numbers", where, what))
 
 
-def _flatten(value: Any, place: Place, into: dict[Place, Any]) -> None:
-    if isinstance(value, dict):
-        for name, each in value.items():
-            _flatten(each, (*place, str(name)), into)
-    elif isinstance(value, list):
-        for index, each in enumerate(value):
-            _flatten(each, (*place, str(index)), into)
+def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value in JSON, by its place with dots: ``metrics.gc_at_5``."""
+    if isinstance(value, dict | list):
+        for name, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(each, f"{place}.{name}" if place else str(name))
     else:
-        into[place] = value
-
-
-def _shown(value: Any) -> str:
-    if value is _NOTHING:
-        return "nothing"
-    return f"{for_line(str(value)) if isinstance(value, str) else repr(value):.80}"
+        yield place, value

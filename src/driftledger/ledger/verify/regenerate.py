@@ -5,11 +5,9 @@ calls. The call store is not looked at, since it would answer with what was stor
 money, and does not answer twice the same.
 """
 
-import math
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from io import BytesIO
 from itertools import groupby, takewhile
 from pathlib import Path
@@ -32,7 +30,7 @@ from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.files import read_json
 from driftledger.core.images import strangers_pixels
-from driftledger.core.text import for_line, shortened
+from driftledger.core.text import shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder, Lineage
@@ -45,8 +43,6 @@ GREY_LEVELS = 2
 """How far a pixel may be off, of 255, where weights drew it: a processor with other last bits rounds some otherwise."""
 _BEFORE, _AFTER = 20, 40
 """How much of a text is shown around the place where it differs."""
-FORGED = Fraction(1, 10)
-"""The share of a kind's calls for which the probability that their forgery is found is given."""
 
 
 class CallKind(NamedTuple):
@@ -57,12 +53,6 @@ class CallKind(NamedTuple):
     calls: int
     """That could have been drawn."""
     compared: int
-
-    @property
-    def found_with(self) -> Fraction:
-        """The probability that a forgery of the share :data:`FORGED` of them is found (hypergeometric)."""
-        forged = math.ceil(FORGED * self.calls)
-        return 1 - Fraction(math.comb(self.calls - forged, self.compared), math.comb(self.calls, self.compared))
 
 
 class Again(NamedTuple):
@@ -77,7 +67,7 @@ class Again(NamedTuple):
 
 
 class Regenerated(NamedTuple):
-    """The calls that were made again, and what that proves."""
+    """The calls that were made again."""
 
     seed: int
     """That draws the same calls once more."""
@@ -88,8 +78,7 @@ class Regenerated(NamedTuple):
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready, without the result."""
-        kinds = [{**kind._asdict(), "found_with": float(kind.found_with)} for kind in self.kinds]
-        return {"seed": self.seed, "forged": float(FORGED), "never": self.never, "kinds": kinds}
+        return {"seed": self.seed, "never": self.never, "kinds": [kind._asdict() for kind in self.kinds]}
 
 
 def regenerate(
@@ -159,11 +148,11 @@ def _calls(
                     known[role] = component
                 else:
                     served = lineage.score.served.get(role, {})
-                    named = f"; it called itself {', '.join(map(for_line, served))}" if served else ""
+                    named = f"; it called itself {', '.join(served)}" if served else ""
                     result.skipped.append(Skipped(path, component.why + named))
             Collecting.recorded(lineage.spec, card, folders(lineage.data), known).run(replay)
         except (LedgerError, Image.DecompressionBombError) as error:
-            result.skipped.append(Skipped(lineage.score_path, for_line(str(error))))
+            result.skipped.append(Skipped(lineage.score_path, str(error)))
         except UNFIT as error:
             what = f"the records do not say what was called: {type(error).__name__}: {error}"
             result.findings.append(Finding("bytes", lineage.score_path, shortened(what)))
@@ -184,13 +173,13 @@ def _again(card: ComponentCard, role: str, components: Components) -> Component 
     """A component that gives the same again, or why it cannot be had."""
     component = components.get(card, role)
     if not isinstance(component, Unavailable) and component.unrepeatable is not None:
-        return Unavailable(f"{component.kind} {for_line(card.name)}: {component.unrepeatable}")
+        return Unavailable(f"{component.kind} {card.name}: {component.unrepeatable}")
     return component
 
 
 def make_again(recorded: Again) -> VerifyResult:
     """Make a call of a component on this machine, and compare: a text as it is, an image by its file's bytes."""
-    where, call, component = for_line(recorded.where), recorded.call, recorded.call.component
+    where, call, component = recorded.where, recorded.call, recorded.call.component
     try:
         if isinstance(call.component, RemoteComponent):
             raise TypeError(f"{call.component.provider} is a service, which verifying never calls")
@@ -202,8 +191,8 @@ def make_again(recorded: Again) -> VerifyResult:
             stored_text, text = recorded.gave.text or "", made.result.text or ""
             same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(stored_text, text, strict=False)))
             around = slice(max(0, same - _BEFORE), same + _AFTER)
-            what = f"{for_line(stored_text[around])!r} is stored, {component.provider} now says"
-            return _compared(where, text == stored_text, f"{what} {for_line(text[around])!r}")
+            what = f"{stored_text[around]!r} is stored, {component.provider} now says"
+            return _compared(where, text == stored_text, f"{what} {text[around]!r}")
         stored, png = image.path.read_bytes(), made.png
         digest = sha256_bytes(stored)
         if digest != image.sha256:
@@ -232,4 +221,4 @@ def _compared(where: str, equal: bool, what: str) -> VerifyResult:
 
 
 def _skipped(where: str, why: str) -> VerifyResult:
-    return VerifyResult(skipped=[Skipped(where, for_line(why))])
+    return VerifyResult(skipped=[Skipped(where, why)])
