@@ -11,7 +11,6 @@ from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
 from driftledger.project.project import Project
-from driftledger.reports.chains import chains_by_model
 from driftledger.reports.charts import drawn, figures_of, matrix, series_of
 from driftledger.reports.correlation import Correlation, correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
@@ -46,8 +45,6 @@ def write_report(project: Project) -> str | None:
         for name, _, data in (figure for some in figures.values() for figure in some):
             write_bytes(folder / name, data)
     chains = [score for score in scores if score.benchmark == "genception"]
-    drawn = chains_by_model([] if missing_folders(project, chains) else chains, project.root)
-    write_bytes(paths.reports / "chains.png", drawn)
     write_site(paths.site, project, parts, correlated, figures)
     missing = missing_folders(project, scores)
     if not missing:
