@@ -24,7 +24,8 @@ def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec: Ben
         assert metric.needs, metric.key
         module, _, function = metric.function.rpartition(".")
         assert callable(getattr(import_module(module), function)), metric.key
-    shown = {*spec.at_a_glance, *spec.across, *spec.dvc_metrics, *spec.drawn_groups.values()}
+    layout = spec.layout
+    shown = {*layout.glance, *layout.across, *layout.for_dvc, *layout.bars, *layout.group_bars.values()}
     assert shown <= {metric.key for metric in spec.metrics}
 
 

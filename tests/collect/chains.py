@@ -42,14 +42,12 @@ def chain(model: Model, generator: Generator, image: ImageFile, number: int, len
     return said
 
 
-def run_protocols(
-    protocols: Iterable[Steps[R]], store: CallStore, most_calls: int, workers: Workers | None = None
-) -> list[R]:
+def run_protocols(protocols: Iterable[Steps[R]], store: CallStore, workers: Workers | None = None) -> list[R]:
     with Collector(store, workers) as collector, Progress("test", total=0) as progress:
-        return collector.run(protocols, progress, most_calls)
+        return collector.run(protocols, progress)
 
 
 def run(model: Model, generator: Generator, images: list[ImageFile], folder: Path) -> list[list[str]]:
     with CallStore(folder) as store:
         protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
-        return run_protocols(protocols, store, most_calls=6)
+        return run_protocols(protocols, store)

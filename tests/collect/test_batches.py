@@ -169,7 +169,7 @@ def run(model: Model, generator: Generator, folder: Path, name: str) -> list[lis
     images = [ImageFile(path, sha256_file(path)) for path in paths]
     with CallStore(folder / name) as store:
         protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
-        return run_protocols(protocols, store, most_calls=4)
+        return run_protocols(protocols, store)
 
 
 def test_with_room_for_both_each_is_loaded_once(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_what_raises_fails_alone(hurt: list[Ask], tmp_path: Path, capsys: pytest
         return (yield call)
 
     with CallStore(tmp_path / "store") as store:
-        results = run_protocols([single(call) for call in hurt], store, 1)
+        results = run_protocols([single(call) for call in hurt], store)
         stored = found(store, [call.key.digest for call in hurt])
     assert [result.outcome for result in results] == [Outcome.OK, Outcome.FAILED, Outcome.OK, Outcome.OK]
     assert results[1].error == "IndexError: index 7 is out of bounds for axis 0"

@@ -67,7 +67,7 @@ def collect(base_url: str, folder: Path) -> list[list[Result]]:
     with CallStore(folder / "store") as store:
         generator = SizeGenerator(batch_size=2)
         protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
-        return run_protocols(protocols, store, 4)
+        return run_protocols(protocols, store)
 
 
 def says(request: dict[str, object]) -> ChatAnswer:

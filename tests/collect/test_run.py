@@ -151,8 +151,8 @@ def test_neighbours_that_come_to_one_call_at_different_steps(images: list[ImageF
         return ""
 
     with CallStore(tmp_path / "store") as store:
-        run_protocols([asks("first")], store, 2)
-        run_protocols([asks("first", "same"), asks("same", "last")], store, 2)
+        run_protocols([asks("first")], store)
+        run_protocols([asks("first", "same"), asks("same", "last")], store)
         assert store.count() == 3
 
 
@@ -169,8 +169,7 @@ def seconds_of(*models: FarModel, images: list[ImageFile], folder: Path) -> floa
         with CallStore(folder) as store:
             collector = Collector(store)
             runs = (
-                collector.drive([once(model, images[0], n) for n in range(40)], Progress("test", 0), 1)
-                for model in models
+                collector.drive([once(model, images[0], n) for n in range(40)], Progress("test", 0)) for model in models
             )
             await asyncio.gather(*runs)
             await collector.aclose()
@@ -205,7 +204,7 @@ def test_one_collector_serves_several_threads(images: list[ImageFile], tmp_path:
 
         def job(model: Model) -> list[list[str]]:
             steps = (chain(model, SizeGenerator(batch_size=4), image, n) for n, image in enumerate(images))
-            return collector.run(steps, Progress("test", 0), 6)
+            return collector.run(steps, Progress("test", 0))
 
         jobs = [partial(job, model) for model in (FarModel(), OtherModel(), EchoModel(batch_size=3), FarModel())]
         assert collector.side_by_side(jobs) == [EXPECTED] * 4
@@ -218,7 +217,7 @@ def test_a_job_that_fails_leaves_the_others_going(images: list[ImageFile], tmp_p
     with CallStore(tmp_path / "store") as store, Collector(store) as collector:
 
         def job(model: Model) -> object:
-            return collector.run([once(model, each, 0) for each in images], Progress("test", 0), 1)
+            return collector.run([once(model, each, 0) for each in images], Progress("test", 0))
 
         with pytest.raises(ServiceError, match="set FAR_KEY"):
             collector.side_by_side([partial(job, broken), partial(job, going)])
@@ -297,13 +296,13 @@ def test_a_shard_may_spend_its_part_of_what_is_left(images: list[ImageFile], tmp
     run(model, SizeGenerator(), images[:1], tmp_path / "main")  # 3 of 10
     with (
         CallStore(tmp_path / "main", writes=False) as main,
-        CallStore(tmp_path / "shard", others=[main]) as store,
+        CallStore(tmp_path / "shard", behind=main) as store,
         Collector(store, shards=3) as collector,
         pytest.raises(BudgetError, match="max_calls = 2"),
     ):
-        collector.run([once(model, each, n) for n, each in enumerate(images)], Progress("test", 0), 1)
+        collector.run([once(model, each, n) for n, each in enumerate(images)], Progress("test", 0))
     with CallStore(tmp_path / "shard", writes=False) as store:
-        assert store.own_spent(model.fingerprint).attempts == 2
+        assert store.spent(model.fingerprint).attempts == 2
 
 
 def test_a_full_disk_stops_new_calls(images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ def test_every_parameter_of_a_stage_is_there(resolved: Resolved) -> None:
         for part in key.split("."):
             found = found[part]
         assert found
-    assert len(noted["collect"]["blind"]) == 9
+    assert len(noted["collect"]["blind"]) == 6
     assert len(noted["score"]["blind"]) == 6
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from driftledger.components import checkpoints as module
-from driftledger.components.checkpoints import hashed_anew, remembered_sha256
+from driftledger.components.checkpoints import forget_sha256, remembered_sha256
 from driftledger.components.transformers import Transformers
 from driftledger.core.errors import ConfigError
 from driftledger.data.hub import find_source
@@ -124,7 +124,7 @@ def test_a_check_believes_no_memory_and_a_broken_one_stops_nothing(folder: Path,
     with closing(sqlite3.connect(database)) as memory, memory:
         memory.execute("UPDATE files SET sha256 = 'forged'")
     assert remembered_sha256(file) == "forged"
-    with hashed_anew():
-        assert remembered_sha256(file) == honest
+    forget_sha256()
+    assert remembered_sha256(file) == honest
     database.write_bytes(b"no database")
     assert remembered_sha256(file) == honest

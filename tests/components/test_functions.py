@@ -38,7 +38,7 @@ def lengths(texts: list[str]) -> Any:
     return np.array([[len(text), 1] for text in texts])
 
 
-Both = driftledger.encoder(lambda images: [[image.width] for image in images], texts=lengths, name="Both", version="3")
+Both = driftledger.encoder(lambda images: [[image.width] for image in images], texts=lengths, version="3")
 
 
 @driftledger.dataset

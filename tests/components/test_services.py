@@ -261,6 +261,11 @@ def line(limits: Limits, calls: int = 0, cost: float = 0.0) -> ServiceClient:
     return ServiceClient(limits, PRICES, Meter(limits, "far model", calls, cost))
 
 
+async def ask(one: ServiceClient, attempt: Callable[[], Awaitable[Reply]], expected: Usage) -> Answered[Reply]:
+    async with one.slot():
+        return await one.call(attempt, expected)
+
+
 def scripted(*events: Reply | Exception | float) -> Callable[[], Awaitable[Reply]]:
     """Attempts that give these in turn; a number is a time to take before the next."""
     script = list(events)
@@ -280,19 +285,19 @@ def scripted(*events: Reply | Exception | float) -> Callable[[], Awaitable[Reply
 
 def call(limits: Limits, *events: Reply | Exception | float) -> Answered[Reply]:
     async def once() -> Answered[Reply]:
-        return await line(limits).call(scripted(*events), EXPECTED)
+        return await ask(line(limits), scripted(*events), EXPECTED)
 
     return run(once())
 
 
 def test_every_attempt_is_counted_and_the_last_reason_is_kept() -> None:
     answered = call(Limits(), TransientError("500"), TransientError("half an answer", billed=True), FINE)
-    assert (answered.answer, answered.bill.attempts) == (FINE, 3)
-    assert answered.bill.cost == pytest.approx(MOST + PRICES.cost(Usage(200, 100)))
+    assert (answered.answer, answered.attempts) == (FINE, 3)
+    assert answered.cost == pytest.approx(MOST + PRICES.cost(Usage(200, 100)))
     answered = call(Limits(attempts=3), *[TransientError(f"50{number}") for number in range(3)])
-    assert (answered.answer, answered.error, answered.bill.attempts) == (None, "502 (3 attempts)", 3)
+    assert (answered.answer, answered.error, answered.attempts) == (None, "502 (3 attempts)", 3)
     slow = call(Limits(timeout=0.01, attempts=2), 5.0, 5.0)
-    assert (slow.error, slow.bill.cost) == ("no answer within 0.01 s (2 attempts)", pytest.approx(2 * MOST))
+    assert (slow.error, slow.cost) == ("no answer within 0.01 s (2 attempts)", pytest.approx(2 * MOST))
 
 
 def test_the_first_retry_follows_at_once_and_the_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +312,7 @@ def test_the_first_retry_follows_at_once_and_the_others_wait(monkeypatch: pytest
                 raise TransientError("503")
             return FINE
 
-        await line(Limits()).call(attempt, EXPECTED)
+        await ask(line(Limits()), attempt, EXPECTED)
         return begun
 
     assert run(moments()) == pytest.approx([0, 0, 40, 80])
@@ -316,9 +321,9 @@ def test_the_first_retry_follows_at_once_and_the_others_wait(monkeypatch: pytest
 def test_a_break_that_a_service_asks_for_is_kept_by_all_but_not_past_the_deadline() -> None:
     async def two() -> tuple[float, float]:
         one = line(Limits())
-        first = asyncio.create_task(one.call(scripted(TransientError("429", retry_after=20), FINE), EXPECTED))
+        first = asyncio.create_task(ask(one, scripted(TransientError("429", retry_after=20), FINE), EXPECTED))
         await asyncio.sleep(1)
-        await one.call(scripted(FINE), EXPECTED)
+        await ask(one, scripted(FINE), EXPECTED)
         second_over = time.monotonic() - STARTED
         await first
         return second_over, time.monotonic() - STARTED
@@ -336,9 +341,9 @@ def test_once_a_service_refuses_for_good_nobody_asks_or_waits_any_longer() -> No
     async def many() -> float:
         one = line(Limits(concurrency=3))
         calls = [
-            one.call(scripted(1.0, TransientError("429", retry_after=600)), EXPECTED),
-            one.call(scripted(3.0, ServiceError("the key is not valid")), EXPECTED),
-            *(one.call(scripted(2.0, FINE), EXPECTED) for _ in range(5)),
+            ask(one, scripted(1.0, TransientError("429", retry_after=600)), EXPECTED),
+            ask(one, scripted(3.0, ServiceError("the key is not valid")), EXPECTED),
+            *(ask(one, scripted(2.0, FINE), EXPECTED) for _ in range(5)),
         ]
         results = await asyncio.gather(*calls, return_exceptions=True)
         assert sum(isinstance(result, ServiceError) for result in results) == 6
@@ -358,14 +363,14 @@ def test_once_a_service_refuses_for_good_nobody_asks_or_waits_any_longer() -> No
     ],
 )
 def test_tokens_that_a_service_does_not_count_cost_what_was_expected(used: Usage | None, cost: float) -> None:
-    assert call(Limits(), Reply("fine", usage=used)).bill.cost == pytest.approx(cost)
+    assert call(Limits(), Reply("fine", usage=used)).cost == pytest.approx(cost)
 
 
 def test_a_call_that_is_dropped_on_its_way_counts_as_paid_and_one_before_it_as_none() -> None:
     async def dropped(limits: Limits) -> tuple[int, float]:
         meter = Meter(limits, "far model")
         one = ServiceClient(limits, PRICES, meter)
-        tasks = [asyncio.create_task(one.call(scripted(100.0, FINE), EXPECTED)) for _ in range(2)]
+        tasks = [asyncio.create_task(ask(one, scripted(100.0, FINE), EXPECTED)) for _ in range(2)]
         await asyncio.sleep(1)
         for task in tasks:
             task.cancel()
@@ -380,16 +385,16 @@ def test_budgets_hold_over_runs_and_at_their_dearest() -> None:
     async def calls() -> None:
         one = line(Limits(max_calls=5), calls=2)
         for _ in range(3):
-            await one.call(scripted(FINE), EXPECTED)
+            await ask(one, scripted(FINE), EXPECTED)
         with pytest.raises(BudgetError, match=r"far model: limits.max_calls = 5 is used up"):
-            await one.call(scripted(FINE), EXPECTED)
+            await ask(one, scripted(FINE), EXPECTED)
 
     async def costs() -> tuple[int, float]:
         """Each call may cost 0.003 and costs 0.0004: two at once fit into 0.006, and later ones one after the other."""
         limits = Limits(max_cost=0.006, concurrency=16)
         meter = Meter(limits, "far model")
         one = ServiceClient(limits, PRICES, meter)
-        tasks = (one.call(scripted(0.01, FINE), EXPECTED) for _ in range(16))
+        tasks = (ask(one, scripted(0.01, FINE), EXPECTED) for _ in range(16))
         results = await asyncio.gather(*tasks, return_exceptions=True)
         refused = [result for result in results if isinstance(result, BudgetError)]
         assert "limits.max_cost = 0.006" in str(refused[0])
@@ -397,7 +402,7 @@ def test_budgets_hold_over_runs_and_at_their_dearest() -> None:
         made = 2
         with suppress(BudgetError):
             while True:
-                await one.call(scripted(FINE), EXPECTED)
+                await ask(one, scripted(FINE), EXPECTED)
                 made += 1
         return made, meter.cost
 
@@ -420,7 +425,7 @@ def test_no_more_calls_at_once_than_allowed() -> None:
 
     async def many() -> float:
         one = line(Limits(concurrency=3))
-        await asyncio.gather(*(one.call(attempt, EXPECTED) for _ in range(12)))
+        await asyncio.gather(*(ask(one, attempt, EXPECTED) for _ in range(12)))
         return time.monotonic() - STARTED
 
     assert run(many()) == pytest.approx(4)
@@ -449,7 +454,7 @@ def test_requests_and_tokens_in_any_minute(
                 found.append(time.monotonic() - STARTED)
                 return reply
 
-            await one.call(attempt, Usage(tokens, 0))
+            await ask(one, attempt, Usage(tokens, 0))
         return found
 
     assert run(starts()) == pytest.approx(moments)

@@ -7,13 +7,13 @@ from typing import ClassVar
 import yaml
 from PIL import Image
 
-from driftledger.components.base import UnifiedModel
+from driftledger.components.base import Generator, Model
 from driftledger.core.types import Conversation, Generated, Outcome, Reply
 from driftledger.project.project import Project
 from tests.support.params import default_params
 
 
-class Mirror(UnifiedModel):
+class Mirror(Model, Generator):
     """Tells the mean grey of an image, coarsely, and draws an image of the grey that it is told."""
 
     provider: ClassVar[str] = "tests.components.test_unified:Mirror"

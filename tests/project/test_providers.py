@@ -67,14 +67,14 @@ def test_a_class_of_ones_own_is_named_by_its_place(tmp_path: Path) -> None:
 
 def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(tmp_path: Path) -> None:
     text = ENCODER + "\ndef sizes(images):\n    return [image.size for image in images]\n"
-    text += '\nBySize = driftledger.encoder(images=sizes, name="BySize")\n'
+    text += "\nBySize = driftledger.encoder(images=sizes)\nOther = driftledger.encoder(images=sizes)\n"
     write_module(tmp_path, "own_functions", text)
-    names = ("hues", "BySize")
+    names = ("hues", "BySize", "Other")
     found = [project(tmp_path, "encoders", f"own_functions:{name}").settings.encoder("mine") for name in names]
     assert [each.provider for each in found] == [f"own_functions:{name}" for name in names]
-    assert [each.frechet_name for each in found] == ["frechet_hues", "frechet_by_size"]
-    assert len({each.fingerprint for each in found}) == 2
-    assert [(each.sees, each.reads) for each in found] == [(True, False)] * 2
+    assert [each.frechet_name for each in found] == ["frechet_hues", "frechet_by_size", "frechet_other"]
+    assert len({each.fingerprint for each in found}) == 3
+    assert [(each.sees, each.reads) for each in found] == [(True, False)] * 3
 
 
 def test_what_the_page_shows_can_be_copied(tmp_path: Path) -> None:
@@ -133,11 +133,11 @@ LACKING = {
         "models",
         "import not_installed_here",
         "Whole",
-        "imports not_installed_here, which",
+        "own_lacking cannot be imported: there is no module 'not_installed_here' in ",
     ),
     "what is raised": ("models", "1 / 0", "Whole", "cannot be imported (ZeroDivisionError: division by zero in "),
     "an exit": ("models", "raise SystemExit(3)", "Whole", "cannot be imported (SystemExit: 3 in "),
-    "no Python": ("models", "def f(:", "Whole", "cannot be imported (SyntaxError: invalid syntax in "),
+    "no Python": ("models", "def f(:", "Whole", "cannot be imported (SyntaxError: invalid syntax ("),
 }
 
 
@@ -225,5 +225,5 @@ def test_two_distributions_of_one_name_are_told_apart_by_people(
         install(tmp_path / name, f"own-{name}", "1", {"generators": {"plain_colour": f"own_{name}:Plain"}})
         monkeypatch.syspath_prepend(tmp_path / name)
     sentence = said(tmp_path, "generators", "plain_colour")
-    assert "'plain_colour' is offered by own-one and own-two; uninstall one, or name it by its place" in sentence
+    assert "'plain_colour' is own_one:Plain and own_two:Plain; uninstall one, or name it by its place" in sentence
     assert project(tmp_path, "generators", "painter").settings.generator("mine").provider == "painter"

@@ -328,7 +328,7 @@ def test_several_mistakes_are_counted(load: Callable[[Change], Settings]) -> Non
         (b"\ttab: 1", "is not YAML"),
         (
             b"run: {}\nmodels: {a: {url: http://x}}",
-            "'http://x' in line 2 has a colon inside braces; put it into quotes",
+            "'http://x' has a colon inside braces; put it into quotes, line 2",
         ),
         (b"run: {seed: 1}\ntracking: {}\nrun: {}", "'run' stands twice, in lines 1 and 3"),
         (b"\xff\xfe\x00", "is not YAML"),

@@ -11,13 +11,13 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from driftledger.benchmarks.base import Matrix
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.reports.charts import (
     COLOURS,
     GREY,
     Drawing,
+    Matrix,
     colour_of,
     drawn,
     figures_of,

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from PIL import Image
 
-from driftledger.benchmarks.base import DATASET, ROLES, SECTIONS, Benchmark, Stage, base_role, kind_of
+from driftledger.benchmarks.base import DATASET, ROLES, SECTIONS, Benchmark, Stage, kind_of
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Row, Score
@@ -112,7 +112,7 @@ def genception_score(**changes: Any) -> Score:
 def varied(score: Score, **changes: Any) -> Score:
     """The same score with other components, by their roles, or with other inputs: ``data_digest``, ``records``,
     ``settings``, or a key of the protocol."""
-    cards = {name: each for name, each in changes.items() if base_role(name) in ROLES}
+    cards = {name: each for name, each in changes.items() if name in ROLES}
     inputs = {name: each for name, each in changes.items() if name in ("data_digest", "records", "settings")}
     asked = {name: each for name, each in changes.items() if name not in (*cards, *inputs)}
     protocol = score.inputs.protocol | asked

@@ -9,12 +9,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from driftledger.core.registry import files_in_wheel
 from driftledger_demo.datasets.photos import manifest
 from tests.conftest import REPOSITORY
 
@@ -57,7 +57,7 @@ def photograph(folder: Path, count: int, size: tuple[int, int] | None = None) ->
     folder.mkdir(parents=True)
     for photo in manifest().photos[:count]:
         library = manifest().libraries[photo.package].distribution
-        (file,) = files_in_wheel(library, f"{photo.package}/{photo.file}")
+        file = Path(str(metadata.distribution(library).locate_file(f"{photo.package}/{photo.file}")))
         if size is None:
             shutil.copy(file, folder / f"{photo.id}{file.suffix}")
         else:

@@ -63,7 +63,7 @@ def gen_score(model: str = "seer", gc: float = 0.7, generator: ComponentCard | N
     values = {f"{name}_at_{step}": gc for step in range(1, t + 1) for name in ("gc", "similarity")}
     curves = {name: [{"step": step, "value": gc} for step in range(1, t + 1)] for name in ("gc", "similarity")}
     components = {"model": card(model), "generator": generator or card("brush"), "encoder": card("eye")}
-    components["witness.rival"] = card("rival")
+    components["example_model"] = card("rival")
     return score("genception", keys, values, curves=curves, components=components)
 
 

@@ -9,7 +9,7 @@ without it.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -61,8 +61,7 @@ ROLES: Mapping[str, Kind] = {
     "example_model": "model",
     "writer": "model",
 }
-"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``. One
-that several play is ``<role>.<name>``."""
+"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``."""
 
 SECTIONS = {"model": "models", "generator": "generators", "encoder": "encoders", "judge": "models"}
 """Kind → the section of ``params.yaml`` and of the catalogue that its entries stand in."""
@@ -80,18 +79,9 @@ NEEDED_FOR: Mapping[str, frozenset[Input]] = {
 """Role → the inputs of a number that it had a part in."""
 
 
-def base_role(role: str) -> str:
-    """The role as the tables have it.
-
-    >>> base_role("judge.rubric")
-    'judge'
-    """
-    return role.partition(".")[0]
-
-
 def kind_of(role: str) -> Kind:
     """The kind of component that plays a role."""
-    return ROLES[base_role(role)]
+    return ROLES[role]
 
 
 _PLACES = {"{t}": "[0-9]+", "{frechet}": "fid|frechet_[a-z0-9_]+"}
@@ -392,18 +382,35 @@ class Scatter(NamedTuple):
     note: str
 
 
-class Matrix(NamedTuple):
-    """A figure with a shaded number in each cell."""
+@dataclass(frozen=True)
+class Layout:
+    """How the report shows scores. Metrics are named by their keys in the table."""
 
-    name: str
-    title: str
-    rows: Sequence[str]
-    columns: Sequence[str]
-    values: Sequence[Sequence[float | None]]
-    note: str
-    most: float = 100.0
-    """The value with the darkest shade."""
-    digits: int = 0
+    glance: tuple[str, ...] = ()
+    """Those that the leaderboard shows at a glance; the first of the table where none is named."""
+    across: tuple[str, ...] = ()
+    """Those with a table each that sets all data and components side by side; those at a glance where none is named."""
+    for_dvc: tuple[str, ...] = ()
+    """Those that ``dvc metrics`` shows, beside those of all other benchmarks: few, so that a row fits a terminal. Those
+    at a glance where none is named."""
+    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Title of a table with a row per model → head of a column → its number, as in
+    :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each metric that no
+    table names. Empty: one table with a column per metric."""
+    left_out: tuple[str, ...] = ()
+    """Those that these tables leave out."""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """Kind of groups with a table per metric, a row per group and a column per model → what is added to the title of
+    the first: where the paper has it."""
+    means_of_groups: str = ""
+    """Kind of groups that average those of ``groups``, whose members are in ``details["groups"]``; their means and
+    ranks are rows of the same tables."""
+    bars: tuple[str, ...] = ()
+    """Those whose bars stand in one figure; the first headline where none is named."""
+    group_bars: Mapping[str, str] = field(default_factory=dict)
+    """Kind of groups → the metric that a figure shows for each group."""
+    lines: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Curve, beside those of families over t → title of its figure, and what its steps are."""
 
 
 class Benchmark(ABC):
@@ -427,37 +434,7 @@ class Benchmark(ABC):
     scoring: ClassVar[type[Scoring]]
     """What ``inputs.settings`` holds: all that the scoring depends on, but coverage, which may only refuse."""
     unfair: ClassVar[tuple[Rule, ...]] = ()
-    at_a_glance: ClassVar[tuple[str, ...]] = ()
-    """Keys of the metrics that the leaderboard shows at a glance; the first of the table where none is named."""
-    published_groups: ClassVar[Mapping[str, str]] = {}
-    """Kind of groups → what is added to the title of the first table of them: where the paper has it."""
-    across: ClassVar[tuple[str, ...]] = ()
-    """Keys of the metrics of which a table each sets all data and components side by side, where there are several;
-    those at a glance where none is named."""
-    dvc_metrics: ClassVar[tuple[str, ...]] = ()
-    """Keys of the metrics that ``dvc metrics`` shows, in a column each beside those of all other benchmarks: few, so
-    that a row fits a terminal. Those at a glance where none is named."""
-    pictures: ClassVar[tuple[str, ...]] = ()
-    """Names of the pictures that :meth:`picture` draws into ``reports/``."""
-    drawn_groups: ClassVar[Mapping[str, str]] = {}
-    """Kind of groups → the metric that a figure shows as shades for each group, by its key in the table."""
-    drawn_scores: ClassVar[tuple[str, ...]] = ()
-    """Keys of the metrics whose bars stand in one figure; the first headline where none is named."""
-    drawn_curves: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    """Curve, beside those of families over t → title of its figure, and what its steps are."""
-    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {}
-    """Title of a table with a row per model → head of a column → its number, as in
-    :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each metric that no
-    table names. Empty: one table with a column per metric."""
-    not_shown: ClassVar[tuple[str, ...]] = ()
-    """Keys of metrics that these tables leave out."""
-    every_step: ClassVar[tuple[str, ...]] = ()
-    """Keys of families over t that have a column and a table of groups for each t, rather than for T alone."""
-    tabled_groups: ClassVar[tuple[str, ...]] = ()
-    """Kinds of groups with a table per metric: a row per group, a column per model."""
-    means_of_groups: ClassVar[str] = ""
-    """Kind of groups that average those of ``tabled_groups``, whose members are in ``details["groups"]``; their means
-    and ranks are rows of the same tables."""
+    layout: ClassVar[Layout] = Layout()
     beside: ClassVar[tuple[str, ...]] = ()
     """Settings that name files of the user's which go into the score beside the records: ``ratings``."""
 
@@ -548,13 +525,8 @@ class Benchmark(ABC):
 
     @property
     def glanced(self) -> tuple[str, ...]:
-        """:attr:`at_a_glance`, or what stands for them."""
-        return self.at_a_glance or (self.metrics[0].key,)
-
-    @property
-    def for_dvc(self) -> tuple[str, ...]:
-        """:attr:`dvc_metrics`, or what stands for them."""
-        return self.dvc_metrics or self.glanced
+        """The keys of the metrics that the leaderboard shows at a glance."""
+        return self.layout.glance or (self.metrics[0].key,)
 
     def tracked(self, score: Score) -> Iterator["Tracked"]:
         """What MLflow shows of a score, in the order of the table: the rows that have a name for it, or the headlines
@@ -582,7 +554,7 @@ class Benchmark(ABC):
         """
         shown: dict[str, float] = {}
         for metric in self.metrics:
-            if metric.key in self.for_dvc and (keys := self.members(metric, score)):
+            if metric.key in (self.layout.for_dvc or self.glanced) and (keys := self.members(metric, score)):
                 if "_at_{t}" in metric.key:
                     shown[metric.key.replace("_at_{t}", "")] = score.metrics[keys[-1]]
                     shown["iterations"] = int((metric.match(keys[-1]) or {})["t"])
@@ -610,10 +582,6 @@ class Benchmark(ABC):
         """The value of a metric by which models are ranked; None where it must not be compared, or is not there."""
         return score.metrics.get(key)
 
-    def picture(self, name: str, scores: Sequence[Score], root: Path) -> bytes:
-        """One of :attr:`pictures`, as a PNG; without scores a picture that says so, since DVC wants a file."""
-        raise NotImplementedError(f"{self.name} draws no {name}")
-
     def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
         """Further tables of scores on the same data, the best first; the report makes those of :attr:`shown` and
         :attr:`tabled_groups`."""
@@ -623,7 +591,7 @@ class Benchmark(ABC):
         """Lines below the first table of these scores."""
         return iter(())
 
-    def figures(self, scores: Sequence[Score]) -> Iterator[Scatter | Matrix]:
+    def figures(self, scores: Sequence[Score]) -> Iterator[Scatter]:
         """Further figures of scores on the same data, beside bars and lines."""
         return iter(())
 

@@ -5,21 +5,12 @@ by this module, so that no table ranks what ``compare`` refuses.
 """
 
 from fractions import Fraction
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
+
+from driftledger.benchmarks.score import Score
 
 MOST_APART = 0.05
 """How far the shares that are in the denominators may lie apart."""
-
-
-class Counts(Protocol):
-    """As much of a score as this is about."""
-
-    @property
-    def scored(self) -> int: ...
-    @property
-    def counted(self) -> int: ...
-    @property
-    def total(self) -> int: ...
 
 
 class Difference(NamedTuple):
@@ -37,7 +28,7 @@ class Difference(NamedTuple):
         return f"{self.what} differs ({self.a} and {self.b}): {self.why}" if self.a else f"{self.what}: {self.why}"
 
 
-def difference(a: Counts, b: Counts) -> Difference | None:
+def difference(a: Score, b: Score) -> Difference | None:
     """The difference in how much is in the denominators; None where there is none."""
     if share(a) == share(b):
         return None
@@ -45,27 +36,27 @@ def difference(a: Counts, b: Counts) -> Difference | None:
     return Difference(word(a, b), _told(a), _told(b), why)
 
 
-def far_apart(a: Counts, b: Counts) -> bool:
+def far_apart(a: Score, b: Score) -> bool:
     """Whether so much more is left out of one than of the other that they must not be ranked."""
     # as fractions: 0.95 - 0.9 is above 0.05 as floats
     return abs(share(a) - share(b)) * 100 > round(MOST_APART * 100)
 
 
-def how_many(score: Counts) -> str:
+def how_many(score: Score) -> str:
     """For people: ``59/100``, and how many are counted where that is not the same."""
     counted = "" if score.counted == score.scored else f" ({score.counted} counted)"
     return f"{score.scored}/{score.total}{counted}"
 
 
-def share(score: Counts) -> Fraction:
+def share(score: Score) -> Fraction:
     """The share that is counted, exactly."""
     return Fraction(score.counted, score.total)
 
 
-def _told(score: Counts) -> str:
+def _told(score: Score) -> str:
     return f"{score.counted}/{score.total}, {float(share(score)):.1%}"
 
 
-def word(*scores: Counts) -> str:
+def word(*scores: Score) -> str:
     """What :func:`share` is called for these scores."""
     return "coverage" if all(score.counted == score.scored for score in scores) else "what is counted"

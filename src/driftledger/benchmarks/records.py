@@ -8,10 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from driftledger.collect.call import Call, Result, count_versions, version
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import canonical_json
-from driftledger.core.files import Record, read_jsonl
+from driftledger.core.files import Record
 from driftledger.core.strict import Id, Name, RelativePath
-from driftledger.core.text import csv_table
 from driftledger.core.types import ImageFile, Outcome, PromptUsage
 
 RECORDS, CARD = "records.jsonl", "components.json"
@@ -153,27 +151,6 @@ def served_versions(records: Iterable[CollectedRecord]) -> dict[str, dict[str, i
         if each.role != "generator" or each.image is not None:
             calls.setdefault(each.role, {})[each.key] = version(each.served_model, each.system_fingerprint)
     return count_versions({role: versions.values() for role, versions in calls.items()})
-
-
-def records_csv(folder: Path) -> bytes:
-    """Return the records of a folder as a table: a column for each field that some record has, lists as JSON."""
-    rows = [_cells(record) for record in read_jsonl(folder / RECORDS, CollectedRecord)]
-    head = [*dict.fromkeys(key for row in rows for key, value in row.items() if value not in (None, [], {}))]
-    cells = [[row.get(field) for field in head] for row in rows]
-    texts = [[canonical_json(cell) if isinstance(cell, list | dict) else cell for cell in row] for row in cells]
-    return csv_table(head, texts)
-
-
-def _cells(record: CollectedRecord) -> dict[str, Any]:
-    cells: dict[str, Any] = {"unit": record.unit, "step": record.step, "repeat": record.repeat}
-    cells |= {"outcome": str(record.outcome), **record.extra}
-    seen: dict[str, int] = {}
-    for each in record.results:
-        seen[each.role] = seen.get(each.role, 0) + 1
-        name = each.role if seen[each.role] == 1 else f"{each.role} {seen[each.role]}"
-        values = each.model_dump(mode="json", exclude={"role", "key"}, exclude_defaults=True)
-        cells |= {f"{name}: {field}": value for field, value in values.items()}
-    return cells
 
 
 class CollectedCard(Record):

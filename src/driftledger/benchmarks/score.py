@@ -176,9 +176,7 @@ class Row(Record):
 def marks_of(components: Mapping[str, ComponentCard]) -> list[str]:
     """What the components of a score say of themselves, the model's as it stands and any other's with its role."""
     marked = ((role, card.mark) for role, card in components.items() if card.mark is not None)
-    return [
-        mark if role == "model" else f"the {role.replace('_', ' ').replace('.', ' ')}: {mark}" for role, mark in marked
-    ]
+    return [mark if role == "model" else f"the {role.replace('_', ' ')}: {mark}" for role, mark in marked]
 
 
 def interval_of(metrics: dict[str, float], key: str) -> Interval | None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Generator as PythonGenerator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model
@@ -23,41 +23,11 @@ class CallKey:
     input: Any
     images: tuple[str, ...]
     seed: int | None
-    component: Mapping[str, Any] = field(compare=False)
-    """The component's spec, kept so that ``calls why`` can say what differs between two fingerprints."""
-
-    @classmethod
-    def of_conversation(
-        cls, fingerprint: str, role: str, conversation: Conversation, component: Mapping[str, Any]
-    ) -> "CallKey":
-        """The key of asking a model."""
-        turns, images = rendered(conversation)
-        limit = conversation.max_tokens
-        asked = turns if limit is None else {"turns": turns, "max_tokens": limit}
-        return cls(fingerprint, role, asked, images, None, component)
-
-    @classmethod
-    def of_prompt(cls, fingerprint: str, prompt: str, seed: int, component: Mapping[str, Any]) -> "CallKey":
-        """The key of having a generator draw."""
-        return cls(fingerprint, "generate", prompt, (), seed, component)
 
     @property
     def digest(self) -> str:
         """Hex SHA-256 over (component fingerprint, role, rendered input, hash of each input image, seed)."""
         return sha256_of([self.fingerprint, self.role, self.input, list(self.images), self.seed])
-
-
-def rendered(conversation: Conversation) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """A conversation as part of a key: its turns with hashes in place of images, and the hashes by themselves."""
-    parts = [part for turn in conversation.turns for part in turn.parts]
-    turns = [
-        {
-            "role": turn.role,
-            "parts": [{"text": part} if isinstance(part, str) else {"image": part.sha256} for part in turn.parts],
-        }
-        for turn in conversation.turns
-    ]
-    return turns, tuple(part.sha256 for part in parts if isinstance(part, ImageFile))
 
 
 class Context(NamedTuple):
@@ -139,9 +109,14 @@ class Ask:
 
     @property
     def key(self) -> CallKey:
-        component = self.component
-        key = CallKey.of_conversation(component.fingerprint, self.role, self.conversation, component.spec)
-        return key if self.repeat is None else replace(key, seed=self.repeat)
+        turns, images = list[dict[str, Any]](), list[str]()
+        for turn in self.conversation.turns:
+            parts = [{"text": part} if isinstance(part, str) else {"image": part.sha256} for part in turn.parts]
+            images += [part.sha256 for part in turn.parts if isinstance(part, ImageFile)]
+            turns.append({"role": turn.role, "parts": parts})
+        limit = self.conversation.max_tokens
+        asked = turns if limit is None else {"turns": turns, "max_tokens": limit}
+        return CallKey(self.component.fingerprint, self.role, asked, tuple(images), self.repeat)
 
 
 @dataclass(frozen=True)
@@ -155,7 +130,7 @@ class Draw:
 
     @property
     def key(self) -> CallKey:
-        return CallKey.of_prompt(self.component.fingerprint, self.prompt, self.seed, self.component.spec)
+        return CallKey(self.component.fingerprint, "generate", self.prompt, (), self.seed)
 
 
 Call: TypeAlias = Ask | Draw

@@ -27,7 +27,6 @@ from driftledger.collect.plan import expected_of
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.components.service import (
-    Admission,
     Answered,
     Meter,
     RemoteComponent,
@@ -108,14 +107,12 @@ class Collector:
         self,
         protocols: Iterable[Steps[R]],
         progress: Progress,
-        most_calls: int,
         positions: Sequence[int] | None = None,
     ) -> list[R]:
         """Run every unit's protocol to its end and return what each returned, in order. Any thread may call this.
 
         Args:
             protocols: a generator per unit that has not been started.
-            most_calls: how many calls one protocol makes at most, for the progress bar.
             positions: of these units among all that are planned, where other machines have the others; in order.
 
         Raises:
@@ -124,7 +121,7 @@ class Collector:
         """
         if self._is_closing:  # another thread was interrupted
             raise StoppedError("interrupted")
-        return self._wait_for(self.drive(protocols, progress, most_calls, positions))
+        return self._wait_for(self.drive(protocols, progress, positions))
 
     def side_by_side(self, jobs: Sequence[Callable[[], R]]) -> list[R]:
         """Do each job, which calls :meth:`run`, in a thread of its own; when one fails, the others go on.
@@ -150,12 +147,11 @@ class Collector:
         self,
         protocols: Iterable[Steps[R]],
         progress: Progress,
-        most_calls: int,
         positions: Sequence[int] | None = None,
     ) -> list[R]:
         """As :meth:`run`, inside the event loop."""
         units = list(protocols)
-        run = _Run(progress, most_calls, range(len(units)) if positions is None else positions)
+        run = _Run(progress, range(len(units)) if positions is None else positions)
         self._runs.append(run)
         try:
             driven = (self._unit(run, *each) for each in zip(run.positions, units, strict=True))
@@ -196,7 +192,6 @@ class Collector:
                     call = next(protocol) if result is None else protocol.send(result)
                 except StopIteration as stop:
                     run.batches.move(position, ENDED)
-                    run.progress.skip(run.most_calls - step)
                     value: R = stop.value
                     return value
                 run.batches.move(position, step)
@@ -295,7 +290,7 @@ class Collector:
                     raise run.stopped
                 asked = (call.conversation,) if isinstance(call, Ask) else (call.prompt, call.seed)
                 expected = expected_of(call.component, asked[0]) or Usage()
-                answered = await client.call_in_slot(partial(attempt, *asked), expected)
+                answered = await client.call(partial(attempt, *asked), expected)
                 made = await asyncio.to_thread(finished, call, _answer(call, answered))
                 [result] = await self._put([made])
             self._count(run, call.component, [made])
@@ -338,9 +333,8 @@ class Collector:
 class _Run:
     """Units that are driven together, from one call of :meth:`Collector.run`."""
 
-    def __init__(self, progress: Progress, most_calls: int, positions: Sequence[int]) -> None:
+    def __init__(self, progress: Progress, positions: Sequence[int]) -> None:
         self.progress = progress
-        self.most_calls = most_calls
         self.positions = positions
         self.batches = Batches(positions)
         self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]  # it is made in one
@@ -362,31 +356,29 @@ class _Budget(Meter):
     def __init__(self, collector: Collector, component: RemoteComponent, shards: int) -> None:
         spent, limits = collector.store.spent(component.fingerprint), component.limits
         self._is_limited = limits.max_calls is not None or limits.max_cost is not None
-        if shards > 1:
-            own = collector.store.own_spent(component.fingerprint)
-            calls, cost = spent.attempts - own.attempts, spent.cost - own.cost
-            most_calls = None if limits.max_calls is None else max(limits.max_calls - calls, 0) // shards
-            most_cost = None if limits.max_cost is None else max(limits.max_cost - cost, 0.0) / shards
-            spent, limits = own, limits.model_copy(update={"max_calls": most_calls, "max_cost": most_cost})
+        if collector.store.behind is not None:
+            before = collector.store.behind.spent(component.fingerprint)
+            most_calls = None if limits.max_calls is None else max(limits.max_calls - before.attempts, 0) // shards
+            most_cost = None if limits.max_cost is None else max(limits.max_cost - before.cost, 0.0) / shards
+            limits = limits.model_copy(update={"max_calls": most_calls, "max_cost": most_cost})
         super().__init__(limits, component.title, spent.attempts, spent.cost)
         self._collector = collector
         self._component = component
 
-    async def admit(self, most: float) -> Admission:
-        admission = await super().admit(most)
+    async def admit(self, most: float) -> None:
+        await super().admit(most)
         await self._collector.note_spent(self._component, Spent(1, most), at_once=self._is_limited)
-        return admission
 
-    async def settle(self, admission: Admission, cost: float | None) -> None:
-        await super().settle(admission, cost)
-        more = Spent(-1 if cost is None else 0, (cost or 0.0) - admission.most)
+    async def settle(self, most: float, cost: float | None) -> None:
+        await super().settle(most, cost)
+        more = Spent(-1 if cost is None else 0, (cost or 0.0) - most)
         await self._collector.note_spent(self._component, more, at_once=False)
 
 
 def _answer(call: Call, answered: Answered[Reply] | Answered[Generated]) -> Answer:
     has_prices = isinstance(call.component, RemoteComponent) and call.component.prices is not None
     given = answered.answer or failed(call, answered.error)
-    return Answer(given, answered.bill.seconds, cost=answered.bill.cost if has_prices else None)
+    return Answer(given, answered.seconds, cost=answered.cost if has_prices else None)
 
 
 def _pass_on(waiting: asyncio.Future[Result], done: asyncio.Future[Result]) -> None:

@@ -7,14 +7,16 @@ asks, so that what several stages ask of a sample is asked once.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from driftledger.collect.call import NotStoredError, Planned, walk
-from driftledger.collect.store import DATABASE, CallStore
+from driftledger.collect.run import Collector
+from driftledger.collect.store import DATABASE
 from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError
+from driftledger.core.terminal import Progress
 
 R = TypeVar("R")
 
@@ -71,27 +73,23 @@ def stores_in(folder: Path) -> list[Path]:
 
 
 def part_of(
-    planned: Sequence[Planned[R]],
-    shard: Shard,
-    block: int,
-    store: CallStore,
-    make: "Callable[[Sequence[Planned[R]], Sequence[int]], list[R]]",
+    planned: Sequence[Planned[R]], shard: Shard, block: int, collector: Collector, progress: Progress
 ) -> list[R]:
     """Drive the units of one shard; look up what the other shards have made.
 
     Args:
         block: of :func:`block_of`.
-        make: makes the calls of units, given all that are planned and their positions.
 
     Raises:
-        NotStoredError: units of other shards are not in ``store`` and the stores that it looks into.
+        NotStoredError: units of other shards are in no store that the collector looks into.
     """
     own = [position for position in range(len(planned)) if shard.has(position, block)]
-    returned = dict(zip(own, make(planned, own), strict=True))
+    made = collector.run((planned[position].steps() for position in own), progress, own)
+    returned: dict[int, Any] = dict(zip(own, made, strict=True))
     for position, each in enumerate(planned):
         if position not in returned:
-            walked = walk(each.steps(), store.answer)
+            walked = walk(each.steps(), collector.store.answer)
             if walked.pending is not None:
                 raise NotStoredError
-            returned[position] = walked.returned  # type: ignore[assignment]  # it came to its end
+            returned[position] = walked.returned
     return [returned[position] for position in range(len(planned))]

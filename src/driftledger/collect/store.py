@@ -34,7 +34,7 @@ VERSION = 4
 _SCHEMA = (
     """CREATE TABLE calls (
         key TEXT PRIMARY KEY,
-        component TEXT,             -- fingerprint
+        component TEXT,             -- fingerprint; NULL, as role and asked, for a result that only a record tells of
         role TEXT,
         asked TEXT,                 -- canonical JSON: input, images, seed
         dataset TEXT NOT NULL, sample TEXT NOT NULL, t INTEGER NOT NULL,  -- context, not part of the key
@@ -43,7 +43,6 @@ _SCHEMA = (
         seconds REAL NOT NULL, input_tokens INTEGER, output_tokens INTEGER, cost REAL
     )""",
     "CREATE INDEX calls_by_sample ON calls (sample, role, t)",
-    "CREATE TABLE components (fingerprint TEXT PRIMARY KEY, spec TEXT NOT NULL)",
     """CREATE TABLE spent (           -- attempts at services, failed ones included, by the store that made them
         component TEXT, store TEXT, attempts INTEGER NOT NULL, cost REAL NOT NULL, PRIMARY KEY (component, store)
     )""",
@@ -55,21 +54,21 @@ class CallStore:
     """Finished calls in ``folder``. A context manager."""
 
     def __init__(
-        self, folder: Path, *, writes: bool = True, wait: bool = True, others: Sequence["CallStore"] = ()
+        self, folder: Path, *, writes: bool = True, wait: bool = True, behind: "CallStore | None" = None
     ) -> None:
         """Open the store, or create it.
 
         Args:
             writes: take the lock. Without it, the store can only be read, and need not exist.
             wait: wait while another process holds the lock.
-            others: stores in which calls are looked up that this one lacks.
+            behind: another store, in which calls are looked up that this one lacks.
 
         Raises:
             StoreError: another process holds the lock and ``wait`` is false, the store is of another version, or it
                 cannot be opened.
         """
         self.folder = folder
-        self._others = others
+        self.behind = behind
         self._writing = Lock()
         self._lock: BaseFileLock | None = None
         try:
@@ -138,30 +137,19 @@ class CallStore:
             image = whole_image(self.folder, row[1]) if row[1] else None
             if row[1] is None or image is not None:
                 return Result.from_row(json.loads(row[0]), image)
-        return next((result for other in self._others if (result := other.find(digest)) is not None), None)
+        return self.behind.find(digest) if self.behind else None
 
     def answer(self, call: Call) -> Result | None:
         """The stored result of a call; errors as in :meth:`find`."""
         return self.find(call.key.digest)
 
     def spent(self, component: str) -> Spent:
-        """What has been spent on the component with this fingerprint, over all stores that were merged into this one
-        and :attr:`others`; errors as in :meth:`find`."""
-        query = "SELECT store, attempts, cost FROM spent WHERE component = ?"
-        rows: dict[str, tuple[int, float]] = {}  # by store, since a merged store may also be among the others
-        for store in (self, *self._others):
-            with store._reading():
-                for name, attempts, cost in store._db.execute(query, (component,)):
-                    before = rows.get(name, (0, 0.0))
-                    rows[name] = max(before[0], attempts), max(before[1], cost)
-        return Spent(sum(attempts for attempts, _ in rows.values()), sum(cost for _, cost in rows.values()))
-
-    def own_spent(self, component: str) -> Spent:
-        """What processes that wrote to this store have spent on a component; errors as in :meth:`find`."""
-        query = "SELECT attempts, cost FROM spent WHERE component = ? AND store = ?"
+        """What has been spent on the component with this fingerprint, over all stores that were merged into this one;
+        errors as in :meth:`find`."""
         with self._reading():
-            row = self._db.execute(query, (component, self._name)).fetchone()
-        return Spent(*row) if row else Spent()
+            query = "SELECT sum(attempts), sum(cost) FROM spent WHERE component = ?"
+            [(attempts, cost)] = self._db.execute(query, (component,))
+        return Spent(attempts or 0, cost or 0.0)
 
     def put(self, finished: Iterable[Finished], spent: Mapping[str, Spent] | None = None) -> list[Result]:
         """Store results in one transaction, and return them with their images as files. Failures pass through.
@@ -182,8 +170,6 @@ class CallStore:
                 if result.outcome is not Outcome.FAILED:
                     key = item.key
                     asked = canonical_json({"input": key.input, "images": list(key.images), "seed": key.seed})
-                    spec = canonical_json(dict(key.component))
-                    self._db.execute("INSERT OR IGNORE INTO components VALUES (?, ?)", (key.fingerprint, spec))
                     self._insert((key.digest, key.fingerprint, key.role, asked), item.context, result, item.cost)
             for component, (attempts, cost) in (spent or {}).items():
                 self._db.execute(
@@ -266,7 +252,6 @@ class CallStore:
     def _merge_rows(self) -> "Merged":
         both = self._db.execute("SELECT a.result, b.result FROM calls a JOIN other.calls b USING (key)")
         other = sum(_answer(ours) != _answer(theirs) for ours, theirs in both if ours != theirs)
-        self._db.execute("INSERT OR IGNORE INTO components SELECT * FROM other.components")
         self._db.execute(
             "INSERT INTO spent SELECT * FROM other.spent WHERE true ON CONFLICT DO UPDATE "
             "SET attempts = max(attempts, excluded.attempts), cost = max(cost, excluded.cost)"

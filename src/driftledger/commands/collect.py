@@ -21,7 +21,7 @@ from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
 from driftledger.benchmarks.collecting import Collecting, write_collected
 from driftledger.benchmarks.records import CARD
 from driftledger.benchmarks.registry import benchmark_names
-from driftledger.collect.call import Context, NotStoredError, Planned
+from driftledger.collect.call import Context, NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector
 from driftledger.collect.shards import Shard, block_of, part_of, stores_in
@@ -267,14 +267,16 @@ def collect_shard(
     folder, left_out = part.store(into), 0
     with (
         project.store(writes=False) as known,
-        CallStore(folder, wait=project.waits, others=[known]) as store,
+        CallStore(folder, wait=project.waits, behind=known) as store,
         collector_of(project.settings, store, shards=part.of) as collector,
     ):
         before = store.count()
         for number, task in enumerate(tasks):
             if not task.is_made():
                 try:
-                    _ask_part(part, block, store, collector, task.collecting())
+                    asked = task.collecting()
+                    with Progress(f"{asked.title} · {part}", total=asked.calls // part.of) as progress:
+                        asked.run(lambda planned, bar=progress: part_of(planned, part, block, collector, bar))
                 except NotStoredError:
                     left_out += 1
             for role, name in task.asks - {each for later in tasks[number + 1 :] for each in later.asks}:
@@ -284,18 +286,6 @@ def collect_shard(
     rest = f"; {left_out} stages need what other shards make" if left_out else ""
     merging = f"'driftledger merge {shlex.quote(str(into))}'"
     return f"shard {part}: {made}{rest}; when all shards have ended, {merging} and 'driftledger run' go on"
-
-
-def _ask_part(shard: Shard, block: int, store: CallStore, collector: Collector, collecting: Collecting) -> None:
-    def made(planned: Sequence[Planned[R]], positions: Sequence[int]) -> list[R]:
-        own = set(positions)
-        progress.skip(sum(len(each.calls) for position, each in enumerate(planned) if position not in own))
-        most_calls = max((len(each.calls) for each in planned), default=0)
-        steps = (planned[position].steps() for position in positions)
-        return collector.run(steps, progress, most_calls, positions=positions)
-
-    with Progress(f"{collecting.title} · {shard}", total=collecting.calls) as progress:
-        collecting.run(lambda planned: part_of(planned, shard, block, store, made))
 
 
 def merge(project: Project, paths: Sequence[Path]) -> str:

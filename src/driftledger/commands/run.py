@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from configparser import ConfigParser
 from contextlib import nullcontext, suppress
+from datetime import timedelta
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -24,7 +25,7 @@ from driftledger.commands.collect import tasks_of
 from driftledger.commands.stages import SHOWS_THE_END, data, show_closing
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import INPUTS
-from driftledger.core.terminal import clock, console, line
+from driftledger.core.terminal import console, line
 from driftledger.core.text import for_line
 from driftledger.project.project import Project
 from driftledger.project.resolve import resolve
@@ -86,7 +87,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         work = [name for name in ran if name not in ALWAYS]
         count = f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran" if work else "nothing had to be done"
         where = log.relative_to(project.root)
-        _tell(f"{count}, in {clock(time.monotonic() - began)}; DVC's text is in {where}")
+        _tell(f"{count}, in {timedelta(seconds=round(time.monotonic() - began))}; DVC's text is in {where}")
         show_closing(project)
     return code
 

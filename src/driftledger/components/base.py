@@ -157,19 +157,6 @@ class Generator(Component):
         """Draw one RGB image per prompt; equal prompts with equal seeds give equal images."""
 
 
-class UnifiedModel(Model, Generator):
-    """A model that describes and draws: one set of weights, one specification, one fingerprint.
-
-    Derive from it and write ``respond`` and ``generate``. Its entry stands in ``models`` and in ``generators`` with the
-    same settings, and then is one component: loaded once, and known in every record by the same fingerprint. Whichever
-    role it plays, what the other role's calls depend on is part of its identity; so a setting that only shapes drawing
-    makes another describer, too.
-    """
-
-    kind: ClassVar[Kind] = "model"
-    """Whose workers its entry names; the role in a record says what it did."""
-
-
 def frechet_name_of(provider: str) -> str:
     """What the Fréchet distance on the features of a provider's class is called.
 

@@ -2,12 +2,10 @@
 
 import gc
 import os
-import re
 import sqlite3
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -17,12 +15,7 @@ from pydantic import Field
 
 from driftledger.components.base import Component, Operational, library_versions
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.errors import (
-    ConfigError,
-    DriftledgerError,
-    OutOfMemoryError,
-    first_few,
-)
+from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError, first_few
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.data.hub import Source, find_source
@@ -38,7 +31,6 @@ ADAPTER = "adapter_config.json"
 """Where a folder has one and peft is installed, transformers loads the base that it names, from anywhere and at any
 commit, or changes the weights beside it."""
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
 """What explains a checkpoint and is no part of it."""
 
@@ -52,40 +44,35 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in found if path.is_file())
 
 
-_anew = ContextVar("anew", default=False)
-
-
-@contextmanager
-def hashed_anew() -> Iterator[None]:
-    """While it lasts, no remembered hash of a file is believed: a check goes by the bytes alone."""
-    before = _anew.set(True)
-    try:
-        yield
-    finally:
-        _anew.reset(before)
-
-
 def remembered_sha256(file: Path) -> str:
     """Hex SHA-256 of a file's bytes; read again if its size, its inode, or the time it was written has changed.
 
     What is remembered lies in the user's cache folder, so that weights are read once and not at every stage. Where that
-    cannot be read or written, and within :func:`hashed_anew`, the file is read each time.
+    cannot be read or written, the file is read each time.
     """
     path = file.resolve()
     state = path.stat()
     seen = (str(path), f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}")
-    folder = user_cache_path("driftledger")
-    if not _anew.get():
-        with suppress(OSError, sqlite3.Error):
-            folder.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(folder / "sha256.db", timeout=60, isolation_level=None)) as memory:
-                memory.execute("CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, state TEXT, sha256 TEXT)")
-                row = memory.execute("SELECT sha256 FROM files WHERE path = ? AND state = ?", seen).fetchone()
-                digest = str(row[0]) if row else sha256_file(path)
-                if not row:
-                    memory.execute("REPLACE INTO files VALUES (?, ?, ?)", (*seen, digest))
-                return digest
+    with suppress(OSError, sqlite3.Error):
+        _remembered().parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(_remembered(), timeout=60, isolation_level=None)) as memory:
+            memory.execute("CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, state TEXT, sha256 TEXT)")
+            row = memory.execute("SELECT sha256 FROM files WHERE path = ? AND state = ?", seen).fetchone()
+            digest = str(row[0]) if row else sha256_file(path)
+            if not row:
+                memory.execute("REPLACE INTO files VALUES (?, ?, ?)", (*seen, digest))
+            return digest
     return sha256_file(path)
+
+
+def forget_sha256() -> None:
+    """Forget what is remembered: a check goes by the bytes alone."""
+    with suppress(OSError):
+        _remembered().unlink(missing_ok=True)
+
+
+def _remembered() -> Path:
+    return user_cache_path("driftledger") / "sha256.db"
 
 
 class CheckpointComponent(Component):

@@ -18,10 +18,10 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 import numpy as np
 from PIL import Image
 
-from driftledger.components.base import Component, Encoder, Generator, Model
+from driftledger.components.base import Component, Encoder, Generator, Model, frechet_name_of
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.registry import LONGEST, Provided, import_place
+from driftledger.core.registry import LONGEST, Provided, import_place, place_of
 from driftledger.core.types import Conversation, Float32, Generated, ImageFile, PromptUsage, Reply
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
 
@@ -34,6 +34,11 @@ class _OfFunctions(Provided, ABC):
     functions: ClassVar[dict[str, Callable[..., Any]]]
     number: ClassVar[int]
     """Tells it from all others that this process made."""
+
+    @classmethod
+    def is_named(cls, name: str) -> None:
+        cls.__name__ = cls.__qualname__ = name
+        cls.provider = place_of(cls)
 
     def call(self, name: str, *given: Any) -> Any:
         """What one of the functions makes of something, with the settings that it takes."""
@@ -85,6 +90,12 @@ class FunctionGenerator(_Component, Generator):
 
 class FunctionEncoder(_Component, Encoder):
     """An encoder whose towers functions are."""
+
+    @classmethod
+    def is_named(cls, name: str) -> None:
+        super().is_named(name)
+        if "images" in cls.functions:
+            cls.frechet_name = frechet_name_of(cls.provider)
 
     def features(self, tower: str, given: Sequence[Any]) -> Float32:
         features = np.asarray(self.call(tower, [*given]), dtype=np.float32)
@@ -156,11 +167,7 @@ def generator(fn: Callable[..., Image.Image | Generated], *, version: str = "1")
 
 
 def encoder(
-    images: Callable[..., Any] | None = None,
-    texts: Callable[..., Any] | None = None,
-    *,
-    name: str | None = None,
-    version: str = "1",
+    images: Callable[..., Any] | None = None, texts: Callable[..., Any] | None = None, *, version: str = "1"
 ) -> type[FunctionEncoder]:
     """An encoder of a function that takes a list of images, one that takes a list of texts, or both.
 
@@ -172,7 +179,6 @@ def encoder(
            [10.,  1.]], dtype=float32)
 
     Args:
-        name: what it is called in its module, where that is not the name of its first function.
         version: as in :func:`model`.
 
     Raises:
@@ -189,7 +195,7 @@ def encoder(
         members["read_texts"] = lambda self, texts: [
             PromptUsage(len(text.split()), len(text.split())) for text in texts
         ]
-    return _made(FunctionEncoder, functions, members, name)
+    return _made(FunctionEncoder, functions, members)
 
 
 def dataset(fn: Callable[..., Iterable[Any]]) -> type[FunctionDataset]:
@@ -207,9 +213,7 @@ def dataset(fn: Callable[..., Iterable[Any]]) -> type[FunctionDataset]:
     return _made(FunctionDataset, {"dataset": fn}, {})
 
 
-def _made(
-    base: type[Made], functions: dict[str, Callable[..., Any]], members: dict[str, Any], name: str | None = None
-) -> type[Made]:
+def _made(base: type[Made], functions: dict[str, Callable[..., Any]], members: dict[str, Any]) -> type[Made]:
     """A class whose work the functions do, with a field for each of their keyword-only arguments."""
     if not all(callable(fn) for fn in functions.values()) or not functions:
         raise ConfigError(f"{base.__name__} is made of functions; give one")
@@ -223,13 +227,13 @@ def _made(
         raise ConfigError(f"{first.__qualname__}: a setting cannot be called {taken[0]!r}; rename the argument")
     space = {
         "__module__": first.__module__,
-        "__qualname__": name or first.__qualname__[:LONGEST],
+        "__qualname__": first.__qualname__[:LONGEST],
         "__doc__": first.__doc__,
         "__annotations__": {setting: hints.get(setting, Any) for setting in settings},
         **{setting: default for setting, default in settings.items() if default is not Parameter.empty},
         **members,
     }
-    made: type[Made] = type(base)(name or first.__name__, (base,), space)  # type: ignore[misc]
+    made: type[Made] = type(base)(first.__name__, (base,), space)  # type: ignore[misc]
     made.functions, made.number = functions, next(_NUMBERS)
     return made
 

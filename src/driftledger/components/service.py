@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
@@ -77,35 +77,16 @@ class TransientError(Exception):
 
 
 @dataclass
-class Bill:
-    """What one call took, its failed attempts included; ``seconds`` is of the last attempt."""
+class Answered(Generic[R]):
+    """What a call gave and what it took, its failed attempts included."""
 
+    answer: R | None = None
+    """None after the last attempt has failed, for the reason in ``error``."""
+    error: str | None = None
     attempts: int = 0
     seconds: float = 0.0
+    """Of the last attempt."""
     cost: float = 0.0
-
-
-@dataclass(frozen=True)
-class Answered(Generic[R]):
-    """What a call gave: an answer, or after the last attempt the reason why there is none."""
-
-    answer: R | None
-    error: str | None
-    bill: Bill
-
-
-class Admission(NamedTuple):
-    """An attempt that a budget has room for, and ``most`` that it may cost."""
-
-    most: float
-
-
-class Budget(Protocol):
-    """Attempts and costs of one component against its limits; :class:`Meter` is one."""
-
-    async def admit(self, most: float) -> Admission: ...
-
-    async def settle(self, admission: Admission, cost: float | None) -> None: ...
 
 
 class Meter:
@@ -118,7 +99,7 @@ class Meter:
         self._title = title
         self._reserved = 0.0
 
-    async def admit(self, most: float) -> Admission:
+    async def admit(self, most: float) -> None:
         """Count an attempt that costs ``most`` at its dearest, beside those under way at their dearest.
 
         Raises:
@@ -135,11 +116,10 @@ class Meter:
             raise BudgetError(f"{self._title}: {why}; finished calls are stored: raise it in params.yaml and run again")
         self.calls += 1
         self._reserved += most
-        return Admission(most)
 
-    async def settle(self, admission: Admission, cost: float | None) -> None:
-        """Count what an attempt has cost; None: it was not made after all."""
-        self._reserved -= admission.most
+    async def settle(self, most: float, cost: float | None) -> None:
+        """Count what an admitted attempt has cost; None: it was not made after all."""
+        self._reserved -= most
         self.calls -= cost is None
         self.cost += cost or 0.0
 
@@ -147,7 +127,7 @@ class Meter:
 class ServiceClient:
     """The calls to one service in one run: paced, timed, retried and paid for; used inside one event loop."""
 
-    def __init__(self, limits: Limits, prices: Prices | None, budget: Budget) -> None:
+    def __init__(self, limits: Limits, prices: Prices | None, budget: Meter) -> None:
         self._limits = limits
         self._prices = prices or Prices()
         self._budget = budget
@@ -169,11 +149,6 @@ class ServiceClient:
         return self._slots
 
     async def call(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
-        """Make one call in a slot of its own; otherwise as :meth:`call_in_slot`."""
-        async with self.slot():
-            return await self.call_in_slot(attempt, expected)
-
-    async def call_in_slot(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
         """Make one call, inside a :meth:`slot`, with as many attempts as it takes and the limits allow.
 
         Before a :class:`TransientError` is tried again, it waits as long as the service asks for, and nobody else
@@ -184,10 +159,10 @@ class ServiceClient:
             BudgetError: an attempt does not fit into the budget.
             ServiceError: as ``attempt`` raises it, or the service asks to wait longer than a call may take at all.
         """
-        bill = Bill()
+        answered: Answered[R] = Answered()
 
         async def once() -> R:  # tenacity awaits what it can see to be a coroutine function
-            return await self._attempt(attempt, expected, bill)
+            return await self._attempt(attempt, expected, answered)
 
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(TransientError),
@@ -197,9 +172,10 @@ class ServiceClient:
             reraise=True,
         )
         try:
-            return Answered(await retrying(once), None, bill)
+            answered.answer = await retrying(once)
         except TransientError as error:
-            return Answered(None, f"{error} ({bill.attempts} attempts)", bill)
+            answered.error = f"{error} ({answered.attempts} attempts)"
+        return answered
 
     def _pause(self, state: RetryCallState) -> float:
         """Seconds until the next attempt."""
@@ -220,16 +196,16 @@ class ServiceClient:
             async with asyncio.timeout(seconds):
                 await self._is_refused.wait()
 
-    async def _attempt(self, attempt: Callable[[], Awaitable[R]], expected: Usage, bill: Bill) -> R:
+    async def _attempt(self, attempt: Callable[[], Awaitable[R]], expected: Usage, answered: Answered[R]) -> R:
         most = self._prices.cost(expected)
         self._go_on()
-        admission = await self._budget.admit(most)
+        await self._budget.admit(most)
         cost: float | None = None  # until the attempt has begun
         try:
             started = await self._start((expected.input_tokens or 0) + (expected.output_tokens or 0))
             self._go_on()
             cost = 0.0
-            bill.attempts += 1
+            answered.attempts += 1
             before = time.perf_counter()
             try:
                 async with asyncio.timeout(self._limits.timeout):
@@ -240,7 +216,7 @@ class ServiceClient:
                 cost = most  # the service may go on with the work
                 raise
             finally:
-                bill.seconds = time.perf_counter() - before
+                answered.seconds = time.perf_counter() - before
             used = answer.usage or expected
             tokens_in = expected.input_tokens if used.input_tokens is None else used.input_tokens
             tokens_out = expected.output_tokens if used.output_tokens is None else used.output_tokens
@@ -256,8 +232,8 @@ class ServiceClient:
             self.refuse(error)
             raise
         finally:
-            bill.cost += cost or 0.0
-            await self._budget.settle(admission, cost)
+            answered.cost += cost or 0.0
+            await self._budget.settle(most, cost)
 
     def _go_on(self) -> None:
         if self._refused is not None:
@@ -318,8 +294,8 @@ class RemoteComponent(Component):
         not retry and does not sleep.
         """
 
-    def line(self, budget: Budget | None = None) -> ServiceClient:
-        """A line to the service; without a budget that others share, one that begins with this line."""
+    def line(self, budget: Meter | None = None) -> ServiceClient:
+        """A line to the service; without a budget of earlier runs, one that begins with this line."""
         return ServiceClient(self.limits, self.prices, budget or Meter(self.limits, self.title))
 
     @abstractmethod
@@ -332,7 +308,12 @@ class RemoteComponent(Component):
         async def answers() -> list[Answered[Any]]:
             line = self.line()
             async with self.connect() as once:
-                return await asyncio.gather(*(line.call(partial(once, *given), most) for given, most in calls))
+
+                async def answer(given: tuple[Any, ...], most: Usage) -> Answered[Any]:
+                    async with line.slot():
+                        return await line.call(partial(once, *given), most)
+
+                return await asyncio.gather(*(answer(*each) for each in calls))
 
         return [each.answer or self.nothing(Outcome.FAILED, each.error) for each in asyncio.run(answers())]
 

@@ -87,8 +87,7 @@ def main_checkout(root: Path) -> Path:
     """Return the folder of the main checkout that ``root`` belongs to; of a bare repository, that repository.
 
     ``git worktree add`` makes further checkouts, and ``dvc exp run --temp`` runs in copies below ``.dvc/tmp``; each
-    would begin with an empty store and pay for every call again. Files alone are read, without starting Git. Whoever
-    made a checkout could have written anything into it, so a pointer is followed only if its target points back.
+    would begin with an empty store and pay for every call again. Files alone are read, without starting Git.
     """
     here = root.resolve()
     for elsewhere in (_copied_from, _worktree_of):
@@ -112,23 +111,11 @@ def _copied_from(top: Path) -> Path | None:
 
 
 def _worktree_of(top: Path) -> Path | None:
-    """Return the main checkout of a further one, whose repository lists it under ``worktrees``."""
-    pointer = top / ".git"
-    entry = None if pointer.is_symlink() else _pointed(pointer, "gitdir: ")
-    if entry is None or entry.parent.name != "worktrees" or _pointed(entry / "gitdir") != pointer:
+    """Return the main checkout of a further one, whose ``.git`` is a file that names its place in the repository."""
+    if not (top / ".git").is_file():
         return None
-    repository = entry.parent.parent
+    entry = top / os.fsdecode((top / ".git").read_bytes()).removeprefix("gitdir: ").strip("\r\n")
+    if entry.parent.name != "worktrees" or not entry.is_dir():
+        return None
+    repository = entry.parent.parent.resolve()
     return repository.parent if repository.name == ".git" else repository
-
-
-def _pointed(file: Path, word: str = "") -> Path | None:
-    """Return where a file of Git's points to, after a word."""
-    if not file.is_file():
-        return None
-    with file.open("rb") as opened:
-        text = os.fsdecode(opened.read(4096))
-    path = text.removeprefix(word).strip("\r\n")
-    if not text.startswith(word) or not path or "\0" in path:
-        return None
-    target = file.parent / path
-    return target.parent.resolve() / target.name

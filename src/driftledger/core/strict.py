@@ -5,8 +5,6 @@ Prose, which is only shown, is :data:`Words`.
 """
 
 import re
-from collections.abc import Iterable
-from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
@@ -62,7 +60,6 @@ def is_relative_path(text: str) -> bool:
     return max(len(part.encode()) for part in parts) <= 255 and len(text.encode()) <= 4096
 
 
-@lru_cache(2**14)  # the rows of all tables name the same samples and questions
 def _checked_id(text: str) -> str:
     if not is_id(text):
         raise ValueError(f"it is no id ({ID_RULE})")
@@ -84,13 +81,3 @@ Md5 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}(\.dir)?$")]
 """DVC's name for a file in its cache, or a folder."""
 Words = Annotated[str, StringConstraints(max_length=1_000_000)]
 """Shown to people, and never joined to a path."""
-
-
-def twin(names: Iterable[str]) -> str | None:
-    """Return the first name that occurs twice, capitals aside: some disks keep one file for both."""
-    seen = set[str]()
-    for name in names:
-        if name.casefold() in seen:
-            return name
-        seen.add(name.casefold())
-    return None

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 from tqdm import tqdm
 
-from driftledger.core.text import as_many, figure, for_line  # noqa: F401  # the first two: removed at the end
+from driftledger.core.text import for_line
 
 HEAD, QUIET, GOOD, BAD, DOUBT = "bold", "dim", "green", "red", "yellow"
 """Styles."""
@@ -83,17 +83,6 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Table:
     return made
 
 
-def clock(seconds: float) -> str:
-    """Minutes and seconds, and hours where there are some.
-
-    >>> clock(130), clock(3661)
-    ('2:10', '1:01:01')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 class _WholeLines:
     """A stream that makes what tqdm draws over itself into one line after the other."""
 
@@ -109,7 +98,7 @@ class _WholeLines:
 
 
 class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs only
-    """tqdm over component calls, and how many of them each component has made; for no calls nothing.
+    """tqdm over the calls that are made at most, and how many each component has made; for no calls nothing.
 
     In a file or a log it prints whole lines, at most one in ten seconds.
     """
@@ -128,10 +117,6 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
             ascii=not watched,
             disable=not total,
         )
-
-    def skip(self, calls: int) -> None:
-        """Take calls off the total that will not be made after all."""
-        self.total = (self.total or 0) - calls
 
     def count(self, name: str, calls: int, cost: float = 0.0) -> None:
         """Add to the calls that a component has made, and to what they have cost."""

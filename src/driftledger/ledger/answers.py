@@ -9,7 +9,7 @@ import yaml
 from rich.console import Group
 from rich.table import Table
 
-from driftledger.benchmarks.base import NEEDED_FOR, ROLES, base_role
+from driftledger.benchmarks.base import NEEDED_FOR, ROLES
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.terminal import HEAD, facts, line, lines, table
@@ -60,7 +60,7 @@ def _number_data(number: Number) -> dict[str, Any]:
     cards = {
         role: card.model_dump(mode="json", by_alias=True)
         for role, card in score.components.items()
-        if metric is None or metric.needs & NEEDED_FOR[base_role(role)]
+        if metric is None or metric.needs & NEEDED_FOR[role]
     }
     found |= {"settings": score.inputs.settings, "protocol": score.inputs.protocol, "components": cards}
     found |= {"served": score.served, "scored": how_many(score), "flags": score.flags}
@@ -109,7 +109,7 @@ def _of_run(target: RunTarget, number: Number | None) -> tuple[str, list[tuple[s
     by_role: dict[str, dict[str, None]] = {}
     for each in lineages:
         for role, card in each.score.components.items():
-            base, served = base_role(role), ", ".join(each.score.served.get(role, ()))
+            base, served = role, ", ".join(each.score.served.get(role, ()))
             if role in _OF_RUNS if number is None else not number.metric or NEEDED_FOR[base] & number.metric.needs:
                 version = f"{card.name}@{card.fingerprint[:SHORT]}" + (f" (served as {served})" if served else "")
                 by_role.setdefault(ROLES[base] if number is None else base, {})[version] = None

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from driftledger.benchmarks.base import ROLES, SCORES, Metric, base_role
+from driftledger.benchmarks.base import ROLES, SCORES, Metric
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark, find_score
 from driftledger.benchmarks.score import HIGH, LOW, SCORE, STD, Interval, Score, base_key, interval_of
@@ -423,7 +423,7 @@ def _row(path: str, md5: str, score: Score, first: Commit | None, last: Commit |
         "value": value,
         "digest": score.inputs.data_digest,
         "versions": [
-            {"role": ROLES.get(base_role(part), part), "part": part, **card.model_dump(mode="json", include=shown)}
+            {"role": ROLES.get(part, part), "part": part, **card.model_dump(mode="json", include=shown)}
             for part, card in score.components.items()
         ],
         "served": {role: sorted(some) for role, some in score.served.items()},
@@ -441,7 +441,7 @@ def _made_with(score: Score, kind: str) -> list[tuple[str, str]]:
     """Name of each component or dataset of a kind, and as JSON all that its version may be called."""
     if kind == "dataset":
         return [(score.on, canonical_json([score.inputs.data_digest]))]
-    cards = [(role, card) for role, card in score.components.items() if ROLES.get(base_role(role)) == kind]
+    cards = [(role, card) for role, card in score.components.items() if ROLES.get(role) == kind]
     versions = [[card.fingerprint, card.identity, card.settings, [*score.served.get(role, ())]] for role, card in cards]
     return [(card.name, canonical_json(each)) for (_, card), each in zip(cards, versions, strict=True)]
 

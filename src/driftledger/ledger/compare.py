@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from rich.console import Group, RenderableType
 
-from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule, base_role
+from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule
 from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
@@ -219,7 +219,7 @@ def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
     for side, evidence in (("A", a), ("B", b)):
         for role, card in evidence.components.items():
             if card.mark is not None:
-                yield f"{side}'s {base_role(role).replace('_', ' ')} {card.name}: {card.mark}"
+                yield f"{side}'s {role.replace('_', ' ')} {card.name}: {card.mark}"
 
 
 def differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> list[Differing]:

@@ -56,8 +56,7 @@ def ask(collecting: Collecting, store: CallStore, collector: Collector | None = 
             if note is not None and note not in told:
                 told.add(note)
                 print(note, file=sys.stderr, flush=True)
-        most_calls = max((len(each.calls) for each in planned), default=0)
-        return own.run((each.steps() for each in planned), progress, most_calls)
+        return own.run((each.steps() for each in planned), progress)
 
     with (
         nullcontext(collector) if collector else Collector(store) as own,

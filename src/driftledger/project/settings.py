@@ -294,7 +294,8 @@ def read_yaml(path: Path) -> Any:
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+        said = " ".join(str(error).split()).replace(' in "<unicode string>"', "")
+        raise ConfigError(f"{path} is not YAML: {said}") from None
 
 
 def parse_settings(raw: Any, where: str, own_code: Path | None = None) -> Settings:

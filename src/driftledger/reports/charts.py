@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from driftledger.benchmarks.base import Matrix, Metric, Scatter
+from driftledger.benchmarks.base import Metric, Scatter
 from driftledger.benchmarks.score import HIGH, LOW, Score, base_key
 from driftledger.core.text import for_line
 from driftledger.reports.scores import Block
@@ -46,6 +46,20 @@ _STYLE: Any = {
     **{"xtick.color": MUTED, "ytick.color": MUTED, "text.color": INK, "axes.titlesize": 9, "axes.titleweight": "bold"},
     **{"grid.color": GRID, "axes.axisbelow": True, "legend.frameon": False},
 }
+
+
+class Matrix(NamedTuple):
+    """A figure with a shaded number in each cell."""
+
+    name: str
+    title: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Sequence[Sequence[float | None]]
+    note: str
+    most: float = 100.0
+    """The value with the darkest shade."""
+    digits: int = 0
 
 
 class Series(NamedTuple):
@@ -103,25 +117,22 @@ def figures_of(block: Block, series: Mapping[str, Series]) -> Iterator[Drawing]:
     """All figures of a block: bars of headlines, lines over steps, shades by group, those of the benchmark alone."""
     spec, scores = block.spec, block.scores
     first = [key for score in scores for key in spec.headlines(score)][:1]
-    drawn = [key for metric in spec.metrics if metric.key in spec.drawn_scores for key in spec.keys_of(metric, scores)]
+    drawn = [key for metric in spec.metrics if metric.key in spec.layout.bars for key in spec.keys_of(metric, scores)]
     panels = {title_of(metric, key): key for key in drawn or first if (metric := spec.metric(key))}
     if panels:
         yield _bars(block, series, panels)
     curves = [curve for score in scores for curve, points in score.curves.items() if points]
     for curve in dict.fromkeys(map(base_key, curves)):
         metric = spec.metric(f"{curve}_at_1")
-        if curve in spec.drawn_curves:
-            yield _lines(block, series, curve, *spec.drawn_curves[curve])
+        if curve in spec.layout.lines:
+            yield _lines(block, series, curve, *spec.layout.lines[curve])
         elif metric is not None and "{t}" in metric.key:
             title = metric.title.format(**{**(metric.match(f"{curve}_at_1") or {}), "t": "t"})
             yield _lines(block, series, curve, title + direction(metric), "iteration t")
-    for kind, family in spec.drawn_groups.items():
+    for kind, family in spec.layout.group_bars.items():
         yield from _groups(block, kind, next(metric for metric in spec.metrics if metric.key == family))
     for plain in spec.figures(block.order()):
-        if isinstance(plain, Matrix):
-            title, note = f"{spec.title}: {plain.title}", _about(block, plain.note, controls=False)
-            yield matrix(plain._replace(title=title, note=note))
-        elif any({plain.x, plain.y} <= score.metrics.keys() for score in scores):
+        if any({plain.x, plain.y} <= score.metrics.keys() for score in scores):
             yield _scatter(block, series, plain)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftledger.benchmarks.base import NOTHING, Matrix, Table
+from driftledger.benchmarks.base import NOTHING, Table
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.text import csv_text, for_csv
 from driftledger.data.leaderboards import (
@@ -24,7 +24,7 @@ from driftledger.metrics.agreement import FEWEST, fisher_interval, pearson
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.project import Project
-from driftledger.reports.charts import short
+from driftledger.reports.charts import Matrix, short
 from driftledger.reports.scores import Block
 
 MOST = 24

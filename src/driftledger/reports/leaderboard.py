@@ -200,7 +200,7 @@ def side_by_side(part: Part, *, headlines: bool = False) -> Table | None:
     columns = [
         column._replace(head=f"{column.head} on {column.blocks[0].on}")
         for metric in spec.metrics
-        if (metric.headline or metric.compared if headlines else metric.key in (spec.across or spec.glanced))
+        if (metric.headline or metric.compared if headlines else metric.key in (spec.layout.across or spec.glanced))
         for column in _columns(spec, part.blocks, metric)
     ]
     title = f"{spec.title} on all data, through all components; each column has its own ranks; in brackets {BRACKETS}"

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from driftledger.benchmarks.base import SCORES as SCORES_FOLDER
-from driftledger.benchmarks.registry import benchmark, benchmarks
+from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SPREAD, Score, base_key
 from driftledger.core.canonical import pretty_json
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.text import for_markdown
 from driftledger.project.project import Project
+from driftledger.reports.chains import chains_by_model
 from driftledger.reports.charts import drawn, figures_of, matrix, series_of
 from driftledger.reports.correlation import Correlation, correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
@@ -45,11 +46,9 @@ def write_report(project: Project) -> str | None:
     with new_folder(paths.figures) as folder:
         for name, _, data in (figure for some in figures.values() for figure in some):
             write_bytes(folder / name, data)
-    for spec in benchmarks():
-        own = [score for score in scores if score.benchmark == spec.name]
-        shown = [] if missing_folders(project, own) else own
-        for name in spec.pictures:
-            write_bytes(paths.reports / name, spec.picture(name, shown, project.root))
+    chains = [score for score in scores if score.benchmark == "genception"]
+    drawn = chains_by_model([] if missing_folders(project, chains) else chains, project.root)
+    write_bytes(paths.reports / "chains.png", drawn)
     write_site(paths.site, project, parts, correlated, figures)
     missing = missing_folders(project, scores)
     if not missing:

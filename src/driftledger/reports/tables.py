@@ -85,15 +85,15 @@ def tables_of(block: Block) -> list[Table]:
 def _model_tables(block: Block) -> Iterator[Table]:
     """A row per model: the tables that the specification names, or one with every metric."""
     spec, scores, families = block.spec, block.order(), {metric.key: metric for metric in block.spec.metrics}
-    shown = spec.shown or {f"{spec.title}; in brackets the interval": {key: key for key in families}}
+    shown = spec.layout.tables or {f"{spec.title}; in brackets the interval": {key: key for key in families}}
     named = {number.rpartition("/")[2] for columns in shown.values() for number in columns.values()}
     first = spec.shown_key(spec.metrics[0], scores)
     for place, (title, columns) in enumerate(shown.items(), 1):
-        further = {key: key for key in families if place == 1 and key not in {*named, *spec.not_shown}}
+        further = {key: key for key in families if place == 1 and key not in {*named, *spec.layout.left_out}}
         head, cells = [""], list[dict[str, Cell]]()
         for name, number in {**columns, **further}.items():
             members = [spec.members(families[number], s) if number in families else [number] for s in scores]
-            if "{t}" in number and number not in spec.every_step:
+            if "{t}" in number and number != spec.metrics[0].key:
                 members = [keys[-1:] for keys in members]
             for key in dict.fromkeys(key for keys in members for key in keys):
                 metric = block.metric(key)
@@ -111,15 +111,14 @@ def _model_tables(block: Block) -> Iterator[Table]:
 def _group_tables(block: Block) -> Iterator[Table]:
     """A table per kind of groups and metric."""
     spec = block.spec
-    for kind in spec.tabled_groups:
-        published = spec.published_groups.get(kind, "")
+    for kind, published in spec.layout.groups.items():
         in_groups = {key for score in block.scores for of in score.groups.get(kind, {}).values() for key in of}
         for metric in spec.metrics:
             keys = sorted(key for key in in_groups if spec.metric(key) is metric and base_key(key) == key)
             keys.sort(key=lambda key: -int((metric.match(key) or {}).get("t", 0)))
-            for key in keys[:1] if "{t}" in metric.key and metric.key not in spec.every_step else keys:
+            for key in keys[:1] if "{t}" in metric.key and metric is not spec.metrics[0] else keys:
                 title = f"{title_of(metric, key)} by {kind}{published}{misplaced(block, key)}"
-                detail, published = not (spec.means_of_groups and metric.headline and key == keys[0]), ""
+                detail, published = not (spec.layout.means_of_groups and metric.headline and key == keys[0]), ""
                 letters = {model: f" ({place.letters})" for model, place in block.places(key).items() if place.letters}
                 columns = [(block, s, f"{name_cell(s)}{letters.get(s.model, '')}") for s in block.order()]
                 note = f"Letters beside names are by {metric.named(key)} as a whole; models that share one cannot be "
@@ -135,7 +134,7 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
     """
     spec, scores = columns[0][0].spec, [score for _, score, _ in columns]
     blocks = {id(block): block for block, *_ in columns}
-    nested: dict[str, list[str]] = scores[0].details["groups"] if spec.means_of_groups else {}
+    nested: dict[str, list[str]] = scores[0].details["groups"] if spec.layout.means_of_groups else {}
     names = dict.fromkeys(name for score in scores for name in score.groups.get(kind, {}))
     others = [name for name in names if not any(name in members for members in nested.values())]
     rows: list[Cells] = []
@@ -152,7 +151,7 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
     for group, members in nested.items():
         for name in members:
             add(name, f"{kind}/{name}/{key}")
-        add_mean(group, f"{spec.means_of_groups}/{group}/{key}")
+        add_mean(group, f"{spec.layout.means_of_groups}/{group}/{key}")
     for name in sorted(others) if nested else others:
         add(name, f"{kind}/{name}/{key}")
     if nested:
@@ -163,7 +162,7 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
 
 def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Table]:
     """Groups of the first metric under several generators, each ranked by itself, as in GenCeption's Table 4."""
-    if not spec.means_of_groups:
+    if not spec.layout.means_of_groups:
         return
     alike = [key for key in spec.scores.keys if key not in ("model", "generator")]
     for on, some in grouped(blocks, lambda block: tuple(block.scores[0].keys[key] for key in alike)).items():
@@ -171,7 +170,10 @@ def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Tabl
         models = list(dict.fromkeys(score.model for _, score, _ in columns))
         columns.sort(key=lambda column: models.index(column[1].model))
         if len({score.keys["generator"] for _, score, _ in columns}) > 1:
-            key, kind = spec.keys_of(spec.metrics[0], [score for _, score, _ in columns])[-1], spec.tabled_groups[0]
+            key, kind = (
+                spec.keys_of(spec.metrics[0], [score for _, score, _ in columns])[-1],
+                next(iter(spec.layout.groups)),
+            )
             where = f"by {kind} under several generators on {' · '.join(on)}"
             title = f"{spec.metrics[0].named(key)} {where}, each ranked by itself, as in Table 4"
             notes = [f"{block.title} has no ranks: {block.apart}." for block in some if block.apart]
@@ -185,7 +187,7 @@ def _controls_table(block: Block) -> Iterator[Table]:
     controls = sorted((score for score in block.scores if score.is_control), key=lambda score: score.model)
     for metric in spec.metrics:
         key = spec.shown_key(metric, block.scores)
-        is_wanted = metric.headline or metric.compared or metric.key in spec.across
+        is_wanted = metric.headline or metric.compared or metric.key in spec.layout.across
         if key is None or not is_wanted or metric.higher_is_better is None:
             continue
         values, tested, sign = block.values(key), block.tested(key), 1 if metric.is_higher else -1

@@ -3,11 +3,9 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftledger.benchmarks.base import Kind, Tracked, base_role, kind_of
-from driftledger.benchmarks.records import records_csv
+from driftledger.benchmarks.base import Kind, Tracked, kind_of
 from driftledger.benchmarks.score import Row, Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
@@ -84,7 +82,7 @@ def cards_of(evidence: Evidence) -> dict[str, list[ComponentCard]]:
     cards: dict[str, dict[str, ComponentCard]] = {role: {} for role in _ROLES}
     for lineage in evidence.lineages:
         for role, card in lineage.score.components.items():
-            if base_role(role) not in ("witness", "example_encoder", "example_model"):
+            if role not in ("example_encoder", "example_model"):
                 cards.setdefault(role, {})[card.fingerprint] = card
     return {role: list(some.values()) for role, some in cards.items() if some}
 
@@ -174,7 +172,7 @@ def tags_of(evidence: Evidence) -> dict[str, str]:
     return {key: clip(value, _MAX_TAG) for key, value in tags.items()}
 
 
-def artifacts_of(root: Path, evidence: Evidence, rows: Mapping[str, Sequence[Row]]) -> dict[str, bytes]:
+def artifacts_of(evidence: Evidence, rows: Mapping[str, Sequence[Row]]) -> dict[str, bytes]:
     """Path → bytes of the run's files.
 
     Args:
@@ -182,16 +180,11 @@ def artifacts_of(root: Path, evidence: Evidence, rows: Mapping[str, Sequence[Row
     """
     scores = {each.place: each.score for each in evidence.lineages}
     prompts = {place: _texts(score) for place, score in scores.items()}
-    files = {
+    return {
         "scores.json": _json({place: score.model_dump(mode="json") for place, score in scores.items()}),
         "rows.csv": rows_csv(evidence.lineages, rows).encode(),
         "prompts.json": _json({place: some for place, some in prompts.items() if some}),
     }
-    for lineage in first_of_records(evidence.lineages):
-        folders = lineage.places(root)
-        for stage in lineage.spec.collects:
-            files[f"{lineage.place}/{stage.name}.csv"] = records_csv(folders[stage.name])
-    return files
 
 
 def rows_csv(lineages: Sequence[Lineage], rows: Mapping[str, Sequence[Row]]) -> str:

@@ -163,7 +163,7 @@ class _Push:
             client.log_batch(run_id, metrics[start : start + _METRICS_PER_CALL])
         rows = {each.place: self._rows_of(each.rows_path) for each in evidence.lineages}
         with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
-            for path, content in artifacts_of(self._root, evidence, rows).items():
+            for path, content in artifacts_of(evidence, rows).items():
                 file = Path(folder, path)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content)

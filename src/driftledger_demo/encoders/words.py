@@ -7,17 +7,23 @@ another folder than the wheel's and would download it.
 
 from collections.abc import Sequence
 from functools import cached_property
+from importlib import metadata
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from driftledger.components.base import Encoder, library_versions
-from driftledger.core.registry import files_in_wheel, hashes
+from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Float32, Float64, PromptUsage
 
-_WHEEL = "wordllama"
 _WEIGHTS = "wordllama/weights/l2_supercat_256.safetensors"
 _TOKENIZER = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
+
+
+def in_wheel(file: str) -> Path:
+    """Where a file of wordllama's wheel is."""
+    return Path(str(metadata.distribution("wordllama").locate_file(file)))
 
 
 class Words(Encoder):
@@ -27,8 +33,8 @@ class Words(Encoder):
     version: ClassVar[str] = "1"
 
     def identity(self) -> dict[str, Any]:
-        files = files_in_wheel(_WHEEL, _WEIGHTS, _TOKENIZER)
-        return {"weights": hashes(files), "licence": "MIT"} | library_versions("tokenizers")
+        weights = {path.name: sha256_file(path) for path in map(in_wheel, (_WEIGHTS, _TOKENIZER))}
+        return {"weights": weights, "licence": "MIT"} | library_versions("tokenizers")
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         """n×256; all zero for a text without a token.
@@ -60,13 +66,13 @@ class Words(Encoder):
     def _embeddings(self) -> Any:
         from safetensors.numpy import load_file
 
-        return load_file(*files_in_wheel(_WHEEL, _WEIGHTS))["embedding.weight"]
+        return load_file(in_wheel(_WEIGHTS))["embedding.weight"]
 
     @cached_property
     def _tokenizer(self) -> Any:
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(*map(str, files_in_wheel(_WHEEL, _TOKENIZER)))
+        tokenizer = Tokenizer.from_file(str(in_wheel(_TOKENIZER)))
         tokenizer.no_padding()
         tokenizer.no_truncation()
         tokenizer.encode_special_tokens = True

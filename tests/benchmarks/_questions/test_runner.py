@@ -8,7 +8,7 @@ import pytest
 from driftledger.benchmarks._questions.collect import rendered
 from driftledger.benchmarks._questions.records import is_readable, permutation
 from driftledger.benchmarks.mme.spec import MME as MME_SPEC
-from driftledger.benchmarks.records import RECORDS, records_csv
+from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
@@ -128,11 +128,3 @@ def test_an_answer_that_was_cut_is_read_only_if_it_is_finished(tmp_path: Path) -
     assert cut.collect().score().score.outcomes == {"unparsed": 6}
     final = Says(text="The answer is B. The", outcome=Outcome.TRUNCATED)
     assert exam(tmp_path / "sap", "mm_sap", SAP, final).collect().score().score.outcomes == {"ok": 30}
-
-
-def test_the_answers_are_an_inert_table(tmp_path: Path) -> None:
-    judged = exam(tmp_path, "mm_vet", VET, Says(text="=cmd() \x1b[31m it is red"), Grades()).collect()
-    head, *rows = records_csv(judged.answers).decode().splitlines()
-    assert {"unit", "model: text", "judge: text", "outcome"} <= {*head.split(",")}
-    assert all("'=cmd() \\x1b[31m it is red" in row for row in rows if not row.startswith("calibration"))
-    assert rows

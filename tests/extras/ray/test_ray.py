@@ -65,7 +65,7 @@ def run(
 ) -> list[list[dict[str, object]]]:
     with CallStore(folder) as store:
         protocols = [chain(model, generator, image, number) for number, image in enumerate(shown)]
-        results = run_protocols(protocols, store, most_calls=4, workers=workers)
+        results = run_protocols(protocols, store, workers=workers)
     return [[result.to_row() for result in each] for each in results]
 
 

@@ -10,7 +10,6 @@ from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
 from driftledger.core.grouping import grouped
-from driftledger.core.types import Outcome
 from driftledger.data.records import read_samples
 
 if TYPE_CHECKING:
@@ -18,51 +17,43 @@ if TYPE_CHECKING:
 
 
 def traces(
-    folder: Path, dataset: Path, spec: "Benchmark", score: Score, rows: Sequence[Row], name: str, drawing: str
+    spec: "Benchmark", folders: Mapping[str, Path], score: Score, rows: Sequence[Row], name: str, drawing: str
 ) -> Iterator[Trace]:
     """Yield the chains of these rows, those of one sample one after the other.
 
     Args:
-        folder: with the chains that the score is of; ``dataset`` is the folder of their samples.
         name: what is done with each sample; ``drawing`` is what drawing is called.
     """
-    files = {sample.id: sample.image.path for sample in read_samples(dataset)}
+    [stage] = spec.collects
+    folder = folders[stage.name]
+    files = {sample.id: sample.image.path for sample in read_samples(folders["dataset"])}
     prompt = ChainRequest.model_validate(score.inputs.protocol).describe_prompt
-    records = grouped(spec.collects[0].records(folder), lambda record: record.unit)
+    records = grouped(stage.records(folder), lambda record: record.unit)
     values = values_of(spec, score)
 
     def drawn(record: CollectedRecord) -> Mapping[str, Shown]:
         return {} if record.image is None else {"image": Shot(folder / str(record.image.image))}
 
     def steps(row: Row, record: CollectedRecord) -> Iterator[Step]:
-        t, repeat, original = record.step, record.repeat, files[row.unit]
+        t, repeat = record.step, record.repeat
         similarity = row.alone(repeat).values.get("similarity", [])
-        described, end = record.text is not None, of_repeat(repeat)
-        shown = original if t == 1 else folder / image_path(record.unit, t - 1, repeat)
-        column, again = f"t = {t}", f"repeat {repeat}" if repeat else ""
-        yield Step(
-            f"describe {t}{end}",
-            "model",
-            {"prompt": prompt, "image": Shot(shown)},
-            {"description": record.text},
-            Outcome.OK if described else record.outcome,
-            None if described else record.error,
-            column,
-            again=again,
-        )
-        if described:
-            compared = {f"s({t})": value for value in similarity[t - 1 : t] if value is not None}
-            failed = record.image is None
+        shown = files[row.unit] if t == 1 else folder / image_path(record.unit, t - 1, repeat)
+        for each in record.results:
+            asked: Mapping[str, Shown] = {"prompt": prompt, "image": Shot(shown)}
+            gave: Mapping[str, Shown] = {"description": each.text}
+            if each.role == "generator":
+                asked = {"description": record.text, "seed": record.extra["seed"]}
+                gave = {**drawn(record), **{f"s({t})": s for s in similarity[t - 1 : t] if s is not None}}
             yield Step(
-                f"{drawing} {t}{end}",
-                "generator",
-                {"description": record.text, "seed": record.extra["seed"]},
-                {**drawn(record), **compared},
-                record.outcome if failed else Outcome.OK,
-                record.error if failed else None,
-                column,
-                mark="" if failed else largest_loss(similarity).get(t, ""),
-                again=again,
+                f"{drawing if each.role == 'generator' else 'describe'} {t}{of_repeat(repeat)}",
+                each.role,
+                asked,
+                gave,
+                each.outcome,
+                each.error,
+                f"t = {t}",
+                mark=largest_loss(similarity).get(t, "") if each.image is not None else "",
+                again=f"repeat {repeat}" if repeat else "",
             )
 
     for row in rows:

@@ -24,6 +24,7 @@ from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
     RECORDS_OF,
     Input,
+    Layout,
     Metric,
     Rule,
     Stage,
@@ -118,16 +119,17 @@ class Fidelity(ChainBenchmark):
     )
     settings: ClassVar[type[FidelitySettings]] = FidelitySettings
     scoring: ClassVar[type[FidelityScoring]] = FidelityScoring
-    at_a_glance: ClassVar[tuple[str, ...]] = ("ssim", "clip_s")
-    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "as in the paper's Tables 1 and 2; in brackets the interval": {
-            name: name for name in ("clip_s", "ssim", "fid", "frechet_{name}", "clip_s_i", "image_similarity", "human")
-        }
-    }
-    drawn_scores: ClassVar[tuple[str, ...]] = (
-        *("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}", "human"),
+    layout: ClassVar[Layout] = Layout(
+        glance=("ssim", "clip_s"),
+        across=("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}"),
+        tables={
+            "as in the paper's Tables 1 and 2; in brackets the interval": {
+                name: name
+                for name in ("clip_s", "ssim", "fid", "frechet_{name}", "clip_s_i", "image_similarity", "human")
+            }
+        },
+        bars=(*("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}", "human"),),
     )
-    across: ClassVar[tuple[str, ...]] = ("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}")
     beside: ClassVar[tuple[str, ...]] = ("ratings",)
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
@@ -177,4 +179,4 @@ class Fidelity(ChainBenchmark):
             yield f"Human ratings and raters: {told}."
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(folders["redraw"], folders["dataset"], self, score, rows, "redrawing", "redraw")
+        return traces(self, folders, score, rows, "redrawing", "redraw")

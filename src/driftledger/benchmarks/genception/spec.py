@@ -14,6 +14,7 @@ from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
     RECORDS_OF,
     Input,
+    Layout,
     Metric,
     Rule,
     Stage,
@@ -21,7 +22,6 @@ from driftledger.benchmarks.base import (
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
-from driftledger.benchmarks.genception.artifacts import chains_by_model
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.genception.tables import people, rank_over_groups
 from driftledger.benchmarks.score import Row, Score
@@ -135,12 +135,12 @@ class GenCeption(ChainBenchmark):
     )
     settings: ClassVar[type[GenCeptionSettings]] = GenCeptionSettings
     scoring: ClassVar[type[GenCeptionScoring]] = GenCeptionScoring
-    pictures: ClassVar[tuple[str, ...]] = ("chains.png",)
-    drawn_groups: ClassVar[Mapping[str, str]] = {"category": "gc_at_{t}"}
-    dvc_metrics: ClassVar[tuple[str, ...]] = ("gc_at_{t}", "similarity_at_{t}")
-    every_step: ClassVar[tuple[str, ...]] = ("gc_at_{t}",)
-    tabled_groups: ClassVar[tuple[str, ...]] = ("category",)
-    means_of_groups: ClassVar[str] = "group"
+    layout: ClassVar[Layout] = Layout(
+        for_dvc=("gc_at_{t}", "similarity_at_{t}"),
+        means_of_groups="group",
+        group_bars={"category": "gc_at_{t}"},
+        groups={"category": ""},
+    )
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
         LONGER,
@@ -198,7 +198,4 @@ class GenCeption(ChainBenchmark):
         return [row for row in rows if row.group in members]
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(folders["chain"], folders["dataset"], self, score, rows, "chain", "generate")
-
-    def picture(self, name: str, scores: Sequence[Score], root: Path) -> bytes:
-        return chains_by_model(self, scores, root)
+        return traces(self, folders, score, rows, "chain", "generate")

@@ -12,7 +12,7 @@ from driftledger.benchmarks._questions.parsing import choice
 from driftledger.benchmarks._questions.parsing.said import Parsed
 from driftledger.benchmarks._questions.records import answer_of
 from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
-from driftledger.benchmarks.base import Metric, Rule, Scatter, Stage
+from driftledger.benchmarks.base import Layout, Metric, Rule, Scatter, Stage
 from driftledger.benchmarks.mm_sap.questions import SIZES, MMSAPQuestions
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring, MMSAPSettings
 from driftledger.benchmarks.records import CollectedRecord
@@ -110,36 +110,37 @@ class MMSAP(QuestionBenchmark):
         *QuestionBenchmark.unfair,
         Rule("count_free_refusals", "refusals in free text count in one of them only"),
     )
-    dvc_metrics: ClassVar[tuple[str, ...]] = ("score", "answer_rate", "answer_accuracy")
-    drawn_groups: ClassVar[Mapping[str, str]] = {"subset": "score", "subtask": "score"}
-    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "self-awareness score, as in the paper's Table 1": {
-            "basic": "subset/basic/score",
-            "know": "subset/know/score",
-            "beyond": "subset/beyond/score",
-            "total": "score",
-            "known knowns": "known_knowns",
-            "known unknowns": "known_unknowns",
+    layout: ClassVar[Layout] = Layout(
+        for_dvc=("score", "answer_rate", "answer_accuracy"),
+        tables={
+            "self-awareness score, as in the paper's Table 1": {
+                "basic": "subset/basic/score",
+                "know": "subset/know/score",
+                "beyond": "subset/beyond/score",
+                "total": "score",
+                "known knowns": "known_knowns",
+                "known unknowns": "known_unknowns",
+            },
+            "answer rate and answer accuracy, as in Table 2": {
+                "basic: rate": "subset/basic/answer_rate",
+                "accuracy": "subset/basic/answer_accuracy",
+                "know: rate": "subset/know/answer_rate",
+                "accuracy ": "subset/know/answer_accuracy",
+                "beyond: rate (lower is better)": "subset/beyond/answer_rate",
+                "refused in free text": "free_refusals",
+            },
+            "known knowns against known unknowns, as in Figure 5": {
+                "known knowns": "known_knowns",
+                "known unknowns": "known_unknowns",
+                "self-awareness score": "score",
+            },
         },
-        "answer rate and answer accuracy, as in Table 2": {
-            "basic: rate": "subset/basic/answer_rate",
-            "accuracy": "subset/basic/answer_accuracy",
-            "know: rate": "subset/know/answer_rate",
-            "accuracy ": "subset/know/answer_accuracy",
-            "beyond: rate (lower is better)": "subset/beyond/answer_rate",
-            "refused in free text": "free_refusals",
-        },
-        "known knowns against known unknowns, as in Figure 5": {
-            "known knowns": "known_knowns",
-            "known unknowns": "known_unknowns",
-            "self-awareness score": "score",
-        },
-    }
-    tabled_groups: ClassVar[tuple[str, ...]] = ("subtask",)
-    published_groups: ClassVar[Mapping[str, str]] = {"subtask": ", as in the paper's Figure 4"}
-    not_shown: ClassVar[tuple[str, ...]] = (
-        *("score_unread_wrong", "score_unread_left_out"),
-        *("score_with_free_refusals", "score_without_free_refusals"),
+        left_out=(
+            *("score_unread_wrong", "score_unread_left_out"),
+            *("score_with_free_refusals", "score_without_free_refusals"),
+        ),
+        group_bars={"subset": "score", "subtask": "score"},
+        groups={"subtask": ", as in the paper's Figure 4"},
     )
 
     def parsed(self, question: QuestionEntry, record: CollectedRecord) -> Parsed[int]:

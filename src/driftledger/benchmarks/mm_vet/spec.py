@@ -3,7 +3,7 @@
 Yu et al., "MM-Vet: Evaluating Large Multimodal Models for Integrated Capabilities".
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,7 +17,7 @@ from driftledger.benchmarks._questions.spec import (
     both_ways,
     flow,
 )
-from driftledger.benchmarks.base import Metric, Rule, Stage
+from driftledger.benchmarks.base import Layout, Metric, Rule, Stage
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.mm_vet.grades import graded
 from driftledger.benchmarks.mm_vet.questions import CAPABILITIES, MMVetQuestions
@@ -69,14 +69,17 @@ class MMVet(QuestionBenchmark):
         Rule("grade_again", "another second prompt brings other grades where the first brought none"),
         UNREAD_COUNTS,
     )
-    drawn_groups: ClassVar[Mapping[str, str]] = {"capability": "grade"}
-    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "grade by capability, as in the paper's Table 2": {name: f"capability/{name}/grade" for name in CAPABILITIES}
-        | {"total": "total"}
-    }
-    tabled_groups: ClassVar[tuple[str, ...]] = ("combination",)
-    published_groups: ClassVar[Mapping[str, str]] = {"combination": ", as in the paper's Table 3"}
-    not_shown: ClassVar[tuple[str, ...]] = ("total_unread_wrong", "total_unread_left_out")
+    layout: ClassVar[Layout] = Layout(
+        tables={
+            "grade by capability, as in the paper's Table 2": {
+                name: f"capability/{name}/grade" for name in CAPABILITIES
+            }
+            | {"total": "total"}
+        },
+        left_out=("total_unread_wrong", "total_unread_left_out"),
+        group_bars={"capability": "grade"},
+        groups={"combination": ", as in the paper's Table 3"},
+    )
 
     def steps(self, collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
         from driftledger.benchmarks.mm_vet.judging import steps

@@ -3,7 +3,6 @@
 Fu et al., "MME: A Comprehensive Evaluation Benchmark for Multimodal Large Language Models".
 """
 
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,7 +10,7 @@ from driftledger.benchmarks._questions.parsing import yes_no
 from driftledger.benchmarks._questions.parsing.said import Parsed
 from driftledger.benchmarks._questions.records import answer_of
 from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
-from driftledger.benchmarks.base import Metric, Stage
+from driftledger.benchmarks.base import Layout, Metric, Stage
 from driftledger.benchmarks.mme.questions import MMEQuestions
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.core.types import Outcome
@@ -80,15 +79,17 @@ class MME(QuestionBenchmark):
             higher_is_better=None,
         ),
     )
-    drawn_groups: ClassVar[Mapping[str, str]] = {"category": "score"}
-    tabled_groups: ClassVar[tuple[str, ...]] = ("category", "group")
+    layout: ClassVar[Layout] = Layout(
+        tables={
+            "score (0 to 200), accuracy and accuracy+": {
+                name: name for name in ("score", "accuracy", "accuracy_plus", "refused")
+            }
+        },
+        left_out=("score_sum", "score_unread_wrong", "score_unread_left_out"),
+        group_bars={"category": "score"},
+        groups={"category": "", "group": ""},
+    )
     parser: ClassVar[str] = yes_no.VERSION
-    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "score (0 to 200), accuracy and accuracy+": {
-            name: name for name in ("score", "accuracy", "accuracy_plus", "refused")
-        }
-    }
-    not_shown: ClassVar[tuple[str, ...]] = ("score_sum", "score_unread_wrong", "score_unread_left_out")
 
     def parsed(self, question: QuestionEntry, record: CollectedRecord) -> Parsed[bool]:
         """Read whether an answer says yes."""

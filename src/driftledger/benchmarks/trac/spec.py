@@ -17,6 +17,7 @@ from driftledger.benchmarks.base import (
     Benchmark,
     Cells,
     Input,
+    Layout,
     Metric,
     Origin,
     Rule,
@@ -142,20 +143,24 @@ class Trac(Benchmark):
         Rule("text_encoder", "values seen through different encoders are on different scales", Input.TEXT_ENCODER),
     )
 
-    across: ClassVar[tuple[str, ...]] = ("top1", "class_mean", "vote_best")
-    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "share of descriptions whose nearest one is of their class, as in the paper's Figure 3 and Table 5; in "
-        "brackets the interval": {name: name for name in ("top1", "class_mean", "vote_best", "vote_best_k", "chance")},
-        "descriptions that name a class, and top-1 among those that name their own and those that do not": {
-            name: name
-            for name in ("leak_rate", "other_rate", "words", "top1_naming", "top1_not_naming", "top1_without_leaks")
+    layout: ClassVar[Layout] = Layout(
+        across=("top1", "class_mean", "vote_best"),
+        tables={
+            "share of descriptions whose nearest one is of their class, as in the paper's Figure 3 and Table 5; in "
+            "brackets the interval": {
+                name: name for name in ("top1", "class_mean", "vote_best", "vote_best_k", "chance")
+            },
+            "descriptions that name a class, and top-1 among those that name their own and those that do not": {
+                name: name
+                for name in ("leak_rate", "other_rate", "words", "top1_naming", "top1_not_naming", "top1_without_leaks")
+            },
         },
-    }
-    drawn_curves: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "vote": ("vote of the k nearest, %", "k"),
-        "by_length/top1": ("top-1 by length, %", "longest description, in tokens (0: no limit)"),
-        "by_shots/top1": ("top-1 by examples, %", "in-context examples"),
-    }
+        lines={
+            "vote": ("vote of the k nearest, %", "k"),
+            "by_length/top1": ("top-1 by length, %", "longest description, in tokens (0: no limit)"),
+            "by_shots/top1": ("top-1 by examples, %", "in-context examples"),
+        },
+    )
 
     def facts(self, score: Score) -> dict[str, Any]:
         """Those of the headline: its length, and how its examples were chosen and by whom they were described."""

@@ -46,18 +46,9 @@ def _stored(name: str, dataset: DatasetProvider, folder: Path) -> Iterator[Sampl
         image, notes = decode(item.read(), f"{name}: {item.name}", dataset.max_pixels)
         png, file = png_bytes(image), f"images/{item.id}.png"
         (folder / file).write_bytes(png)
-        yield SampleEntry(
-            id=item.id,
-            file=file,
-            category=item.category,
-            label=item.label,
-            split=item.split,
-            sha256=sha256_bytes(png),
-            width=image.width,
-            height=image.height,
-            source=item.source,
-            notes=list(notes),
-        )
+        copied = {field: getattr(item, field) for field in ("id", "category", "label", "split", "source")}
+        size = {"width": image.width, "height": image.height}
+        yield SampleEntry(**copied, **size, file=file, sha256=sha256_bytes(png), notes=[*notes])
 
 
 def _with_twins(entries: list[SampleEntry], leaks: dict[str, str]) -> Iterator[SampleEntry]:

@@ -30,34 +30,38 @@ def build(name: str, provider: QuestionProvider, rules: QuestionRules, target: P
         DataError: a question or an image cannot be used, or there are not as many as expected; nothing is written.
     """
     with new_folder(target) as folder:
-        entries = _checked(name, provider, rules, _Images(folder, getattr(provider, "max_pixels", MAX_PIXELS)))
+        images = _Images(folder, getattr(provider, "max_pixels", MAX_PIXELS))
+        entries, problems, ids = list[QuestionEntry](), list[str](), dict[str, str]()
+        by_image: dict[str, list[QuestionFacts]] = {}
+        for question in provider.questions(rules):
+            by_image.setdefault(question.image_id, []).append(QuestionFacts(question.name, question.category))
+            problem = None if question.question.strip() else "has an empty question (write one, or remove it)"
+            if problem := problem or rules.problem(question):
+                problems.append(f"{question.name} {problem}")
+            elif problem := id_problem(question.id, question.name, ids):
+                problems.append(problem)
+            try:
+                file, sha256, notes = images.put(question)
+            except DataError as error:
+                problems.append(str(error))
+            if not problems:
+                copied = {field: getattr(question, field) for field in _COPIED}
+                answer, refusal = rules.answer(question), rules.refusal(question)
+                entries.append(
+                    QuestionEntry(
+                        **copied, image=file, image_sha256=sha256, answer=answer, refusal=refusal, notes=[*notes]
+                    )
+                )
+        if not by_image:
+            raise DataError(f"question set {name!r} has no questions; check where its settings point")
+        if problems := problems or list(rules.problems_of_images(by_image.values())):
+            raise DataError(f"question set {name!r}: {first_few(problems)}")
         write_jsonl(folder / QUESTIONS, entries)
         write_json(folder / CARD, _card(name, provider, entries))
 
 
-def _checked(name: str, provider: QuestionProvider, rules: QuestionRules, images: "_Images") -> list[QuestionEntry]:
-    """Check all questions, and store the images of those before the first problem."""
-    entries, problems = list[QuestionEntry](), list[str]()
-    ids: dict[str, str] = {}
-    by_image: dict[str, list[QuestionFacts]] = {}
-    for question in provider.questions(rules):
-        by_image.setdefault(question.image_id, []).append(QuestionFacts(question.name, question.category))
-        problem = None if question.question.strip() else "has an empty question (write one, or remove it)"
-        if problem := problem or rules.problem(question):
-            problems.append(f"{question.name} {problem}")
-        elif problem := id_problem(question.id, question.name, ids):
-            problems.append(problem)
-        try:
-            image = images.put(question.read(), question)
-            if not problems:
-                entries.append(_entry(rules, question, *image))
-        except DataError as error:
-            problems.append(str(error))
-    if not by_image:
-        raise DataError(f"question set {name!r} has no questions; check where its settings point")
-    if problems := problems or list(rules.problems_of_images(by_image.values())):
-        raise DataError(f"question set {name!r}: {first_few(problems)}")
-    return entries
+_COPIED = ("id", "image_id", "question", "options", "subset", "subtask", "capabilities", "category", "source")
+"""Fields of a question that are stored as their source has them."""
 
 
 class _Images:
@@ -70,8 +74,9 @@ class _Images:
         self._by_id: dict[str, tuple[str, str]] = {}
         (folder / "images").mkdir()
 
-    def put(self, data: bytes, question: SourceQuestion) -> tuple[str, str, tuple[str, ...]]:
-        """Store an image file, and return its name, its SHA-256 and what was repaired."""
+    def put(self, question: SourceQuestion) -> tuple[str, str, tuple[str, ...]]:
+        """Store a question's image, and return its name, its SHA-256 and what was repaired."""
+        data = question.read()
         source = sha256_bytes(data)
         if source not in self._by_source:
             image, notes = decode(data, question.name, self._max_pixels)
@@ -87,27 +92,6 @@ class _Images:
             shared = f"the image_id {question.image_id!r:.80} of {first}"
             raise DataError(f"{question.name} has {shared}, and another image (correct one)")
         return stored
-
-
-def _entry(
-    rules: QuestionRules, question: SourceQuestion, file: str, sha256: str, notes: tuple[str, ...]
-) -> QuestionEntry:
-    return QuestionEntry(
-        id=question.id,
-        image=file,
-        image_sha256=sha256,
-        image_id=question.image_id,
-        question=question.question,
-        options=list(question.options),
-        answer=rules.answer(question),
-        refusal=rules.refusal(question),
-        subset=question.subset,
-        subtask=question.subtask,
-        capabilities=list(question.capabilities),
-        category=question.category,
-        source=question.source,
-        notes=list(notes),
-    )
 
 
 def _card(name: str, provider: QuestionProvider, entries: list[QuestionEntry]) -> QuestionSetCard:

@@ -1,11 +1,13 @@
 """A dataset of the Hugging Face hub, or a local folder in one of its formats, as a question set."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import ClassVar
 
+from driftledger.core.canonical import sha256_bytes
 from driftledger.data.hub import HubTable, cell_text
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
-from driftledger.data.question_sets.table import ColumnQuestions, Picture, RowReader
+from driftledger.data.question_sets.table import ColumnQuestions, Picture, RowReader, required
 
 
 class HuggingFaceQuestions(HubTable, ColumnQuestions):
@@ -22,6 +24,7 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
         for number, cells in enumerate(rows.select(range(min(total, self.limit or total)))):
             place, held = f"row {number} of {self.split}", cells[image] or {}
             # Images are told apart by their bytes, because a path of the hub's is one on this machine.
-            picture = Picture.of(self.image_bytes(held, place), self.file_name(held.get("path")), place)
+            data = self.image_bytes(held, place)
+            picture = Picture(sha256_bytes(data), partial(required, data, place), self.file_name(held.get("path")))
             names = {name: cell_text(cells, rows.features, place, name) for name in classes}
             yield reader.question(number, place, cells | names, picture)

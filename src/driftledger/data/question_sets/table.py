@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.strict import Strict
 from driftledger.data.datasets.base import (
@@ -94,16 +93,12 @@ class Picture(NamedTuple):
     read: Callable[[], bytes]
     file: str | None = None
 
-    @classmethod
-    def of(cls, data: bytes | None, file: str | None, place: str) -> "Picture":
-        """An image whose bytes stand in the table; reading it raises DataError where there are none."""
 
-        def read() -> bytes:
-            if not data:
-                raise DataError(f"{place} has no image (add one, or remove the question)")
-            return data
-
-        return cls(sha256_bytes(data or b""), read, file)
+def required(data: bytes, place: str) -> bytes:
+    """An image's bytes; a DataError where a row has none."""
+    if not data:
+        raise DataError(f"{place} has no image (add one, or remove the question)")
+    return data
 
 
 class RowReader:
@@ -272,6 +267,6 @@ class QuestionTable(ColumnQuestions):
 def _picture(cell: Any, folder: Path, place: str) -> Picture:
     path = as_text(cell, f"{place} in image") or ""
     if not path.strip():
-        return Picture.of(None, None, place)
+        return Picture("", partial(required, b"", place))
     name = printable(PurePosixPath(path).as_posix())
     return Picture(name, lambda: read_file(inside(folder, path, place), f"{place}: {path!r:.200}"), name)

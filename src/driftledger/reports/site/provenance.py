@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from driftledger.benchmarks.base import COVERAGE, NEEDED_FOR, ROLES, Origin, base_role
+from driftledger.benchmarks.base import COVERAGE, NEEDED_FOR, ROLES, Origin
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, STD, Score, base_key
 from driftledger.benchmarks.selection import is_of
@@ -42,7 +42,7 @@ def score_view(
     """
     spec, file = benchmark(score.benchmark), f"{benchmark(score.benchmark).scores.at(score.keys)}/{SCORE}"
     run = next(("/".join(each) for each in combinations if is_of(score.keys, each)), None)
-    roles = sorted(score.components, key=lambda role: list(ROLES).index(base_role(role)))
+    roles = sorted(score.components, key=lambda role: list(ROLES).index(role))
     values, numbers = {**score.metrics, COVERAGE.key: score.coverage}, []
     for metric in (*spec.metrics, COVERAGE):
         for key in [key for key in values if base_key(key) == key and spec.metric(key) is metric]:
@@ -58,7 +58,7 @@ def score_view(
                     "value": repr(float(values[key])),
                     "interval": interval(values, key, metric.digits),
                     "deviation": f"{values[key + STD]:.{metric.digits}f}" if key + STD in values else "",
-                    "roles": [role for role in roles if NEEDED_FOR[base_role(role)] & metric.needs],
+                    "roles": [role for role in roles if NEEDED_FOR[role] & metric.needs],
                     "command": f"driftledger audit {shlex.quote(f'{run or file}:{place}')}",
                 }
             )

@@ -6,7 +6,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 from driftledger.benchmarks._chains.records import image_path
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.core.files import read_jsonl
 from driftledger.core.images import png_bytes
@@ -19,10 +19,11 @@ TILE, MARGIN, LINE = 150, 8, 18
 _CAPTION = 22  # characters that fit under a tile
 
 
-def chains_by_model(spec: Benchmark, scores: Sequence[Score], root: Path) -> bytes:
+def chains_by_model(scores: Sequence[Score], root: Path) -> bytes:
     """Draw the first dataset's first sample as a PNG: a row per model, with one generator and one encoder."""
     if not scores:
         return draw_rows("There are no chains to show.", [])
+    spec = benchmark("genception")
     first = {key: name for key, name in scores[0].keys.items() if key != "model"}
     dataset = root / spec.data.at(first)
     sample = read_jsonl(dataset / "samples.jsonl", SampleEntry)[0]
