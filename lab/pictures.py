@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 from socket import socket
+from time import sleep
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -125,6 +126,8 @@ def mlflow() -> Iterator[list[str]]:
         try:
             if not said[1]:
                 raise ConfigError("MLflow has no scores to show; run 'make run' first")
+            while ui.poll() is None and socket().connect_ex(("127.0.0.1", port)):
+                sleep(0.1)
             yield said
         finally:
             ui.terminate()

@@ -93,8 +93,8 @@ def init(
     """Make a folder a project, in your Git repository or a new one."""
     from driftledger.commands import start
 
-    told = start.init(folder, images=images, preset=preset or ("minimal" if minimal else None), force=force)
-    typer.echo(for_terminal("\n".join(told)))
+    lines = start.init(folder, images=images, preset=preset or ("minimal" if minimal else None), force=force)
+    typer.echo(for_terminal("\n".join(lines)))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -174,9 +174,9 @@ def upgrade(
     """
     from driftledger.commands import start
 
-    told = start.upgrade(context.obj, check=check)
-    typer.echo("".join(f"{for_terminal(each)}\n" for each in told), nl=False)
-    raise typer.Exit(1 if check and told else 0)
+    lines = start.upgrade(context.obj, check=check)
+    typer.echo("".join(f"{for_terminal(each)}\n" for each in lines), nl=False)
+    raise typer.Exit(1 if check and lines else 0)
 
 
 @app.command(rich_help_panel=EVALUATE)

@@ -144,8 +144,8 @@ class Chains:
         for line in self.lines:
             texts.append(f"  {for_line(line.title)} · {for_line(line.through)}{_values(line.trace.values, ': ')}")
             for title, gave, trouble in line.iterations():
-                said = as_many([trouble or str(gave.get("description") or "nothing was said")], _LINE)
-                texts.append(f"    {title}{_values(gave, ', ')}: {said}")
+                text = as_many([trouble or str(gave.get("description") or "nothing was said")], _LINE)
+                texts.append(f"    {title}{_values(gave, ', ')}: {text}")
         return "\n".join(texts)
 
     def _repr_html_(self) -> str:
@@ -210,9 +210,8 @@ class OpenedProject:
 
     @property
     def runs(self) -> "pd.DataFrame":
-        """A row per selected combination: ``model``, ``generator``, ``encoder``, how many of its ``scores`` exist and
-        how many are ``selected``, whether it is ``published`` as it is now, and the start of its ``fingerprint``, empty
-        where its scores are not complete."""
+        """A row per selected combination: its names, how many ``scores`` it has and how many are ``selected``, whether
+        it is ``published`` as it is now, and the start of its ``fingerprint``, empty where scores are missing."""
         import pandas as pd
 
         published, rows = {each.fingerprint for each in read_published(self.path)}, []
@@ -231,9 +230,8 @@ class OpenedProject:
         """The selected scores that exist: a row per score and metric, with the columns of :data:`SCORES`.
 
         ``metric`` is the key in the score file and ``title`` what people call it; ``low`` and ``high`` are the ends of
-        the interval, NaN where there is none; ``unit`` is empty or ``%``; ``higher_is_better`` is None where neither
-        is; ``headline`` marks the metrics that a benchmark is known by; ``coverage`` is the share of units that are
-        scored. For a table as in a paper, ``scores(benchmark).pivot(index="model", columns="title", values="value")``.
+        the interval, NaN where there is none. For a table as in a paper,
+        ``scores(benchmark).pivot(index="model", columns="title", values="value")``.
 
         Raises:
             ConfigError: there is no such benchmark.
@@ -255,10 +253,8 @@ class OpenedProject:
     def rows(self, benchmark: str, **of: str) -> "pd.DataFrame":
         """What each sample, question or pair is worth: a row for each of them, ``unit``, in each score of a benchmark.
 
-        ``on``, ``model``, ``generator``, ``encoder`` or ``description`` narrow the scores down. The columns are what
-        the score is of, the unit's ``group``, ``cluster`` and ``outcome``, its values, and whatever else is known of
-        it. A value over several steps, orders or gradings has a numbered column for each, ``similarity_1`` for
-        instance; NaN is where nothing could be had. Errors as in :meth:`scores`.
+        ``on``, ``model``, ``generator``, ``encoder`` or ``description`` narrow the scores down. A value over several
+        steps, orders or gradings has a numbered column for each, ``similarity_1``. Errors as in :meth:`scores`.
         """
         import pandas as pd
 
@@ -309,8 +305,8 @@ class OpenedProject:
         Raises:
             LedgerError: there is no such run, or both have nothing in common.
         """
-        known = Sources(self._project)
-        compared = compare(find_run(known, a), find_run(known, b), known.contents, anyway=anyway)
+        sources = Sources(self._project)
+        compared = compare(find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway)
         return Compared(as_table(compared), json.loads(json.dumps(compared.to_dict())), compared)
 
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Mapping[str, str]]]:
@@ -480,13 +476,13 @@ def evaluate(
     elif name_of(name) != name:
         raise ConfigError(f"name is {name!r:.100}; use a-z 0-9 _ and begin with a letter")
     keys = {"dataset": name}
-    for given, made in ((model, describer), (generator, drawer), (encoder, looker)):
-        keys[made.kind] = given if isinstance(given, str) else name_of(made.provider.rpartition(":")[2])
+    for given, component in ((model, describer), (generator, drawer), (encoder, looker)):
+        keys[component.kind] = given if isinstance(given, str) else name_of(component.provider.rpartition(":")[2])
     if not looker.sees:
         raise ConfigError(f"the encoder {keys['encoder']} has no image tower; name one that sees images")
     kept = TemporaryDirectory(prefix="driftledger-")
     folders = {"dataset": Path(kept.name) / name, "chain": Path(kept.name) / "chains"}
-    asked = StageInputs(
+    inputs = StageInputs(
         keys={key: keys[key] for key in ("dataset", "model", "generator")},
         section=section,
         seed=seed,
@@ -498,7 +494,7 @@ def evaluate(
     )
     try:
         _build_images(images, folders["dataset"])
-        collecting = spec.collecting(asked)
+        collecting = spec.collecting(inputs)
         with CallStore(Path(kept.name) / "calls") as store:
             collected = ask(collecting, store)
         write_collected(folders["chain"], collecting, collected)
@@ -551,19 +547,19 @@ def _component(role: str, given: "str | Component | type[Component]") -> Compone
     Raises:
         ConfigError: it is unknown, of another kind, or its settings are wrong.
     """
-    made: object = given
+    component: object = given
     try:
         if isinstance(given, str):
-            known = catalogue(f"{role}s")
-            if given not in known:
-                raise ConfigError(unknown_name(role, given, known))
-            entry = cast(CatalogueEntry, known[given])
-            made = provider_class(f"{role}s", entry.provider).model_validate(entry.settings())
+            entries = catalogue(f"{role}s")
+            if given not in entries:
+                raise ConfigError(unknown_name(role, given, entries))
+            entry = cast(CatalogueEntry, entries[given])
+            component = provider_class(f"{role}s", entry.provider).model_validate(entry.settings())
         elif isinstance(given, type):
-            made = given()
+            component = given()
     except ValidationError as error:
         raise ConfigError(explain(error, role)) from None
-    if not isinstance(made, Component) or made.kind != role:
-        what = made.provider if isinstance(made, Component) else type(made).__name__
+    if not isinstance(component, Component) or component.kind != role:
+        what = component.provider if isinstance(component, Component) else type(component).__name__
         raise ConfigError(f"{what} is no {role}; give a {role}'s name in the catalogue, a component or a function")
-    return made
+    return component

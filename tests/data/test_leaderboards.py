@@ -11,7 +11,6 @@ from driftledger.data.leaderboards import (
     leaderboard_digests,
     leaderboard_folders,
     read_leaderboards,
-    read_published,
 )
 from driftledger.metrics.ranks import competition_ranks
 from tests.conftest import REPOSITORY
@@ -100,13 +99,6 @@ def test_ranks_are_those_of_table_2(benchmark: str) -> None:
     assert dict(zip(MODELS, ranks, strict=True)) == printed | changed
 
 
-def test_published_correlations_are_those_of_table_3() -> None:
-    found = {(each.first, each.second): each.pearson for each in read_published([SHIPPED])}
-    assert len(found) == 14
-    assert found["GC@3", "MME"] == 0.52
-    assert found["CrossCheckGPT", "HallusionBench"] == 0.97
-
-
 BAD = {
     "line 2 of mine.csv: model: ": ROW.replace("GPT-4V", " "),
     "line 2 of mine.csv: source: ": 'GPT-4V,MME,126.5,"",2025\n',
@@ -126,9 +118,6 @@ def test_a_bad_row_is_a_sentence_that_names_file_and_line(says: str, tmp_path: P
         read_leaderboards([write(tmp_path / "boards", HEAD + BAD[says])])
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
-    write(tmp_path / "correlations", "first,second,pearson,source,date\nGC@1,MME,1.4,Table 3,2025\n")
-    with pytest.raises(DataError, match=r"line 2 of mine\.csv: pearson: Input should be less than or equal to 1"):
-        read_published([tmp_path])
 
 
 def test_spreadsheets_may_save_it(tmp_path: Path) -> None:
@@ -143,7 +132,7 @@ def test_a_projects_own_files_are_read_beside_those_of_the_package_and_win(tmp_p
     assert shipped == SHIPPED
     before = leaderboard_digests([shipped, own])
     names = {f"{each.name}.csv" for each in read_leaderboards([shipped])}
-    assert set(before) == names | {"correlations/mmeception.csv"}
+    assert set(before) == names
     own.mkdir(parents=True)
     write(own, HEAD + ROW)
     (own / "mm_vet.csv").write_text(HEAD + ROW, encoding="utf-8")

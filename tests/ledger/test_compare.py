@@ -162,7 +162,6 @@ UNFAIR: list[tuple[str, str, dict[str, Any]]] = [
     ("genception", "iterations_by_group", texts(iterations_by_group={"textual": 1})),
     ("genception", "encoder", texts(encoder=LENS)),
     ("genception", "text_encoder", texts(text_encoder=LENS)),
-    ("genception", "writer", texts(writer=LENS)),
     ("trac", "dataset", descriptions(data_digest="e" * 64)),
     ("trac", "prompt", descriptions(prompt="Tell it.")),
     ("trac", "prefix", descriptions(prefix="It has")),

@@ -67,7 +67,7 @@ def test_each_is_known_by_its_place_its_code_and_its_distribution(made: Checkout
 
 def test_own_code_is_run_to_verify_where_the_checkout_is_trusted(made: Checkout) -> None:
     without = made.run("driftledger", "verify", RUN, "--regenerate", "2", check=False).stdout
-    assert "model mine: it is this checkout's own code, which is not run without --trust" in without
+    assert "is this checkout's own code, which is not run without --trust" in without
     done = made.run("driftledger", "verify", RUN, "--regenerate", "2", "--trust", check=False)
     assert "own code" not in done.stdout
     assert done.returncode == 0, done.stdout

@@ -112,7 +112,7 @@ def test_one_preset_undoes_another(tmp_path: Path) -> None:
         (MINE, "sart", "preset 'sart' is unknown; did you mean 'start'"),
         ("a: [", "start", "is not YAML"),
         ("- a\n", "start", "holds no sections; 'driftledger init' writes it"),
-        ("tracking: {}\n", "start", "has no section 'run', which the preset changes; add it"),
+        ("tracking: {}\n", "start", "has no section 'run'; add it"),
         (MINE.replace("7", "-7"), "start", "with the preset start: run.seed"),
         (
             MINE + "genception: {iterations: 5}\n",

@@ -17,7 +17,6 @@ from tests.conftest import shapes_only
 from tests.reports.test_tables import control
 from tests.support.params import default_params
 from tests.support.question_ledgers import question_score
-from tests.support.tables import texts
 
 TABLE_3 = {
     **{("GC@3", "MME"): 0.52, ("GC@3", "HallusionBench"): 0.93, ("GC@1", "GC@3"): 0.99},
@@ -45,14 +44,9 @@ def test_table_3_is_reproduced_from_tables_2_and_4(found: Correlation) -> None:
         assert float(row["low"]) < printed < float(row["high"])
 
 
-def test_people_read_what_was_printed_and_what_is_missing(found: Correlation) -> None:
-    [printed] = [table for table in found.tables if table.name == "mmeception-printed"]
-    rows = texts(printed)
-    assert ["GC@3", "MME", "0.52", "0.5159", "yes"] in rows
-    assert ["CrossCheckGPT", "HallusionBench", "0.97", "–", "–"] in rows
-    assert "no" not in {row[-1] for row in rows}
-    assert printed.notes == ["Of 8 printed correlations the source gives no values of models to recompute."]
+def test_people_read_what_is_missing(found: Correlation) -> None:
     assert "Too few of the 1 models evaluated here are on genception_v1 (none), mm_sap (none)" in found.lead
+    assert {table.name for table in found.tables} == {"genception_v1", "mmeception"}
 
 
 def test_the_matrix_is_symmetric(found: Correlation) -> None:

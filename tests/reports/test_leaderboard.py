@@ -108,7 +108,7 @@ def test_what_is_absent_or_flagged_stands_below(tmp_path: Path) -> None:
     ]
     write_leaderboard(tmp_path / "leaderboard", by_benchmark(some))
     text = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
-    assert "- No CLIP\\-S (all models): eye has no text tower.\n" in text
+    assert "- No CLIP-S (all models): eye has no text tower.\n" in text
     assert "- No human rating (poet): nobody has rated these.\n" in text
     assert "- seer: cut off\n" in text
     assert "Scored: seer 19/20, poet 20/20." in text

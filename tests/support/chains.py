@@ -27,7 +27,6 @@ def chains(
     iterations: int = 3,
     generate_prompt: str = "Draw: {description}",
     card: DatasetCard = CARD,
-    writer: Model | None = None,
     **asked: Any,
 ) -> Collecting:
     """The chain stage over ``samples``, which are the files of one folder."""
@@ -45,12 +44,10 @@ def chains(
         max_tokens=None,
         generate_prompt=generate_prompt,
         seed=7,
-        writer="people" if writer else None,
         **asked,
     )
     keys = {"dataset": "d", "model": "echo", "generator": "size"}
     components: dict[str, tuple[str, Component]] = {"model": ("echo", model), "generator": ("size", generator)}
-    components |= {"writer": ("people", writer)} if writer else {}
     return Collecting(benchmark("genception"), keys, folder, components, request.model_dump(mode="json"))
 
 

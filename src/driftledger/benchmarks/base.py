@@ -59,7 +59,6 @@ ROLES: Mapping[str, Kind] = {
     "judge": "judge",
     "example_encoder": "encoder",
     "example_model": "model",
-    "writer": "model",
 }
 """Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``."""
 
@@ -74,7 +73,6 @@ NEEDED_FOR: Mapping[str, frozenset[Input]] = {
     "judge": frozenset({Input.ANSWERS}),
     "example_encoder": frozenset({Input.DESCRIPTIONS}),
     "example_model": frozenset({Input.DESCRIPTIONS}),
-    "writer": frozenset({Input.DESCRIPTIONS, Input.DRAWN}),
 }
 """Role → the inputs of a number that it had a part in."""
 

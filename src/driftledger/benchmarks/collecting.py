@@ -26,8 +26,6 @@ from driftledger.data.records import DatasetCard, read_samples
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
 
-__all__ = ["Collecting", "FailedCalls", "Planned", "Recorded", "Replay", "RunSteps", "StageInputs", "write_collected"]
-
 R = TypeVar("R")
 
 
@@ -97,15 +95,13 @@ class Collecting:
         """Return what a folder was made from, by its card.
 
         Args:
-            components: role → the recorded version, of those that are here; others can be told apart, and not asked.
+            components: role → the recorded version, of those that are here. Others are known by their fingerprints,
+                and cannot be asked.
         """
-        stand_ins = {
-            role: cast(Component, SimpleNamespace(fingerprint=each.fingerprint, spec={}, **_settings_of(each)))
-            for role, each in card.components.items()
-        }
-        named = {
-            role: (card.components[role].name, component) for role, component in {**stand_ins, **components}.items()
-        }
+        named: dict[str, tuple[str, Component]] = {}
+        for role, each in card.components.items():
+            known = SimpleNamespace(fingerprint=each.fingerprint, spec={"settings": each.settings})
+            named[role] = each.name, components.get(role, cast(Component, known))
         return cls(spec, card.keys, data, named, card.protocol)
 
     def model(self, role: str = "model") -> Model:
@@ -179,10 +175,6 @@ class Collecting:
             components={role: ComponentCard.of(*named) for role, named in self.components.items()},
             protocol=dict(self.protocol),
         )
-
-
-def _settings_of(card: ComponentCard) -> dict[str, Any]:
-    return {"provider": card.provider, "model_dump": lambda: dict(card.settings)}
 
 
 def write_collected(target: Path, collecting: Collecting, records: Sequence[CollectedRecord]) -> None:

@@ -26,7 +26,7 @@ class RecordedResult(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     role: Name
-    """Who was asked: ``model``, ``generator``, ``writer``, ``judge``."""
+    """Who was asked: ``model``, ``generator``, ``judge``, ``example_model``."""
     key: str
     """The digest of the call's key, under which the store keeps its result."""
     outcome: Outcome
@@ -120,8 +120,8 @@ class CollectedRecord(Record):
 
     @property
     def text(self) -> str | None:
-        """What the model said, or who described in its place."""
-        said = self.by("model") or self.by("writer")
+        """What the model said."""
+        said = self.by("model")
         return None if said is None else said.text
 
     @property

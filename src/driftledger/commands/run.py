@@ -13,19 +13,17 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from configparser import ConfigParser
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from rich.live import Live
 
 from driftledger.benchmarks.base import RECORDS_OF
 from driftledger.commands.collect import tasks_of
 from driftledger.commands.stages import SHOWS_THE_END, data, show_closing
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import INPUTS
-from driftledger.core.terminal import console, line
 from driftledger.core.text import for_line
 from driftledger.project.project import Project
 from driftledger.project.resolve import resolve
@@ -135,12 +133,11 @@ def _follow(
     project: Project, command: Sequence[str], environment: Mapping[str, str], *, plain: bool
 ) -> tuple[int, list[str]]:
     """Run DVC with its text in the log; return the exit code, 2 for a mistake, and the stages that ran."""
-    path, shown = project.paths.state / LOG, sys.stderr.isatty() and not plain
+    path = project.paths.state / LOG
     ran, stage, trouble, mistake = list[str](), "", "", False
-    live = Live(console=console(sys.stderr), transient=True, auto_refresh=False)
     process = _start(command, project.root, environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
-        with path.open("wb") as log, live if shown else nullcontext():
+        with path.open("wb") as log:
             for row in process.stdout or ():
                 log.write(row)
                 log.flush()
@@ -151,14 +148,12 @@ def _follow(
                     stage, trouble, mistake = match[2], "", False
                     if match[1] == "Running stage":
                         ran.append(stage)
-                        if not shown and not plain:
+                        if not plain:
                             _tell(f"running {stage}")
                 elif match := _TROUBLE.match(text):  # the last one: a note may stand above a traceback
                     trouble, mistake = match[2], match[1] == "driftledger"
                 elif text.startswith("ERROR: ") and not trouble:
                     trouble = text.removeprefix("ERROR: ")
-                if shown:
-                    live.update(line(f"{stage}: {text}" if ran[-1:] == [stage] else stage), refresh=True)
         code = process.wait()
     finally:
         _end(process)

@@ -17,7 +17,6 @@ from string import Template
 import pygit2
 from rich.table import Table
 
-from driftledger.benchmarks.descriptions import Description
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import write_bytes, write_text
@@ -91,9 +90,9 @@ def init(folder: Path, *, images: Path | None = None, preset: str | None = None,
         _run(sys.executable, "-m", "dvc", "add", "--", path, cwd=root)
     for name, text in texts.items():
         _write(root / name, text)
-    told = f"DVC keeps {path} now; commit {path}.dvc" if is_kept else f"{path}, where it is"
+    keeper = f"DVC keeps {path} now; commit {path}.dvc" if is_kept else f"{path}, where it is"
     sentences = [f"{place} is a project now", *([] if top else ["with a Git repository of its own"])]
-    return [*sentences, *(f"the dataset {name}: {told}" for name in selected), *_next(root)]
+    return [*sentences, *(f"the dataset {name}: {keeper}" for name in selected), *_next(root)]
 
 
 def generated() -> dict[str, str]:
@@ -212,14 +211,11 @@ def models_table(project: Project, section: str) -> Table:
     selected = project.settings.named(section) if has_project else ()
     shown = table("name", "provider", "settings", "")
     for name, entry in entries.items():
-        if isinstance(entry, Description):
-            provider, settings = "", {"prompt": entry.prompt}
-        else:
-            provider, settings = entry.provider, entry.settings()
-        first = [settings[key] for key in ("model", "path", "prompt") if isinstance(settings.get(key), str)]
-        prices = settings.get("prices")
-        words = [*first, *([f"prices {canonical_json(prices)}"] if prices else [])]
-        shown.add_row(*map(line, (name, provider, ", ".join(words), "selected" if name in selected else "")))
+        fields = entry.model_dump(mode="json")
+        words = [fields[key] for key in ("model", "path", "prompt") if isinstance(fields.get(key), str)]
+        words += [f"prices {canonical_json(fields['prices'])}"] if fields.get("prices") else []
+        mark = "selected" if name in selected else ""
+        shown.add_row(*map(line, (name, fields.get("provider", ""), ", ".join(words), mark)))
     return shown
 
 

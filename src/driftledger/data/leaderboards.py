@@ -17,9 +17,6 @@ from driftledger.core.errors import DataError
 from driftledger.core.strict import explain
 from driftledger.data.tables import read_table
 
-PUBLISHED = "correlations"
-"""Folder beside the leaderboards: correlations as they are printed, in a file of a leaderboard's name."""
-
 Text = Annotated[str, Field(min_length=1)]
 Date = Annotated[str, Field(pattern=r"^[0-9]{4}(-(0[1-9]|1[0-2])(-[0-3][0-9])?)?$")]
 """``2024``, ``2024-04`` or ``2024-04-25``."""
@@ -47,30 +44,14 @@ class Leaderboard(NamedTuple):
         return tuple(dict.fromkeys(each.model for each in self.values))
 
 
-class PublishedCorrelation(NamedTuple):
-    """A Pearson correlation between two benchmarks of a leaderboard, as printed."""
-
-    leaderboard: str
-    first: Text
-    second: Text
-    pearson: Annotated[float, Field(ge=-1, le=1)]
-    decimals: int
-    """As many as are printed."""
-    source: Text
-    date: Date
-
-
 def leaderboard_folders(root: Path) -> tuple[Path, Path]:
     """The folders of a project's leaderboards: the package's, and its own, which may be missing."""
     return Path(str(files("driftledger"))) / "catalogue" / "leaderboards", root / "data" / "leaderboards"
 
 
 def leaderboard_digests(folders: Iterable[Path]) -> dict[str, str]:
-    """Hex SHA-256 of every file that is read, by its path below its folder."""
-    folders = tuple(folders)
-    paths = {path.name: path for path in _chosen(folders)}
-    paths |= {f"{PUBLISHED}/{path.name}": path for path in _chosen(folder / PUBLISHED for folder in folders)}
-    return {name: sha256_file(path) for name, path in paths.items()}
+    """Hex SHA-256 of every file that is read, by its name."""
+    return {path.name: sha256_file(path) for path in _chosen(folders)}
 
 
 def read_leaderboards(folders: Iterable[Path]) -> list[Leaderboard]:
@@ -81,16 +62,6 @@ def read_leaderboards(folders: Iterable[Path]) -> list[Leaderboard]:
             benchmark. Names the file and the line.
     """
     return [Leaderboard(path.stem, tuple(_values(path))) for path in _chosen(folders)]
-
-
-def read_published(folders: Iterable[Path]) -> list[PublishedCorrelation]:
-    """Read every printed correlation in folders of leaderboards; errors as in :func:`read_leaderboards`."""
-    correlations = []
-    for path in _chosen(folder / PUBLISHED for folder in folders):
-        for place, cells in _rows(path):
-            printed = {"leaderboard": path.stem, "decimals": len(str(cells.get("pearson")).partition(".")[2])}
-            correlations.append(_checked(PublishedCorrelation, cells | printed, place))
-    return correlations
 
 
 def _chosen(folders: Iterable[Path]) -> list[Path]:

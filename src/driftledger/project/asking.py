@@ -45,16 +45,16 @@ def ask(collecting: Collecting, store: CallStore, collector: Collector | None = 
     Args:
         collector: None: one of its own.
     """
-    told = set[str]()
+    notes = set[str]()
 
     def run(planned: Sequence[Planned[R]]) -> list[R]:
-        asked: dict[str, tuple[Model, list[str]]] = {}
+        subjects_of: dict[str, tuple[Model, list[str]]] = {}
         for component, call in (each for some in planned for each in some.calls):
             if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
-                asked.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
-        for note in (model.check_subjects(subjects) for model, subjects in asked.values()):
-            if note is not None and note not in told:
-                told.add(note)
+                subjects_of.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
+        for note in (model.check_subjects(subjects) for model, subjects in subjects_of.values()):
+            if note is not None and note not in notes:
+                notes.add(note)
                 print(note, file=sys.stderr, flush=True)
         return own.run((each.steps() for each in planned), progress)
 
@@ -71,7 +71,7 @@ def ask(collecting: Collecting, store: CallStore, collector: Collector | None = 
     return collected
 
 
-def refuse_failures(found: FailedCalls, benchmark_name: str, min_coverage: float) -> None:
+def refuse_failures(failures: FailedCalls, benchmark_name: str, min_coverage: float) -> None:
     """Refuse to go on when too much was ended by a failed call, so that there is a next run, which tries it again.
 
     A refusal is an answer and stays; whether enough is left to score is for the scoring half to say.
@@ -79,7 +79,7 @@ def refuse_failures(found: FailedCalls, benchmark_name: str, min_coverage: float
     Raises:
         CoverageError: naming the first few and what went wrong.
     """
-    failed, total, things = found
+    failed, total, things = failures
     if failed and 1 - len(failed) / total < min_coverage:
         raise CoverageError(
             f"{len(failed)} of {total} {things} were ended by a failed call, and {benchmark_name}.min_coverage in "

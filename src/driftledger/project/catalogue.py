@@ -125,11 +125,9 @@ def class_of_record(section: str, provider: str, settings: "Settings | None") ->
     try:
         if is_provider(section, provider):
             return provider_class(section, provider)
-        for name, entry in getattr(settings, section, {}).items():
+        for entry in getattr(settings, section, {}).values():
             if isinstance(entry, CatalogueEntry) and entry.provider == provider and settings is not None:
-                if settings.own_code is None:
-                    return "it is this checkout's own code, which is not run without --trust"
-                return settings.provider_class(section, name)
+                return checked_class(section, provider, settings.own_code)
     except ConfigError as error:
         return for_line(str(error))
     return f"there is no provider {for_line(provider)!r:.80} here"

@@ -52,14 +52,24 @@ def read_preset(root: Path, name: str) -> dict[str, Any]:
 
 
 def apply_preset(root: Path, name: str) -> list[str]:
-    """Lay the preset over ``params.yaml`` and say what it changed, one line each.
+    """Lay the preset over ``params.yaml`` and say what it changed; errors as in :func:`read_preset` and
+    :func:`change_params`."""
+    return change_params(root, read_preset(root, name), f"the preset {name}")
+
+
+def change_params(root: Path, wanted: Mapping[str, Any], what: str) -> list[str]:
+    """Set values of ``params.yaml``, and say what that changed, one line each.
+
+    Args:
+        wanted: section → key → value; the sections of benchmarks that it selects are added.
+        what: sets them, in words.
 
     Raises:
-        ConfigError: no such preset, or the settings would not be valid with it; nothing is written then.
+        ConfigError: the settings would not be valid; nothing is written then.
     """
-    before, text = read_yaml(root / PARAMS), _with_preset(root, name)
+    before, text = read_yaml(root / PARAMS), _changed(root, wanted)
     after = load_yaml(text)
-    parse_settings(after, f"{PARAMS} with the preset {name}", root.absolute())
+    parse_settings(after, f"{PARAMS} with {what}", root.absolute())
     if changed := [str(change) for change in changes(before, after)]:
         write_text(root / PARAMS, text)
     return changed
@@ -67,18 +77,16 @@ def apply_preset(root: Path, name: str) -> list[str]:
 
 def preset_settings(root: Path, name: str) -> Settings:
     """Return the settings as they would be with the preset; nothing is written. Errors as in :func:`apply_preset`."""
-    return parse_settings(load_yaml(_with_preset(root, name)), f"{PARAMS} with the preset {name}", root.absolute())
+    return parse_settings(load_yaml(_changed(root, read_preset(root, name))), f"{PARAMS} with the preset {name}", root)
 
 
-def _with_preset(root: Path, name: str) -> str:
-    """Return the text of ``params.yaml`` with a preset laid over it."""
-    preset = read_preset(root, name)
+def _changed(root: Path, wanted: Mapping[str, Any]) -> str:
     if not isinstance(read_yaml(root / PARAMS), dict):
         raise ConfigError(f"{root / PARAMS} holds no sections; 'driftledger init' writes it")
     content = _yaml().load((root / PARAMS).read_text(encoding="utf-8"))
     if not isinstance(content.get("run"), dict):
-        raise ConfigError(f"{PARAMS} has no section 'run', which the preset changes; add it")
-    _lay_over(content, preset)
+        raise ConfigError(f"{PARAMS} has no section 'run'; add it")
+    _lay_over(content, wanted)
     return _dumped(content)
 
 

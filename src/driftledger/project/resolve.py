@@ -202,8 +202,7 @@ class _Noted:
     """What ``data/resolved.json`` held before, for sources that are not on this machine."""
 
     def __init__(self, noted: Mapping[str, Any]) -> None:
-        entries = noted.get("entries")
-        self._before: Mapping[str, Any] = entries if isinstance(entries, dict) else {}
+        self._before = noted.get("entries", {})
         self.entries: dict[str, dict[str, str]] = {}
         """Key → how each entry was written, and its digest; no stage depends on it."""
         self.missing: dict[str, str] = {}
@@ -213,10 +212,9 @@ class _Noted:
         try:
             current = digest()
         except (MissingSourceError, MissingExtraError) as error:
-            before = self._before.get(key)
-            if not isinstance(before, dict) or before.get("written") != written:
+            before = self._before.get(key, {})
+            if before.get("written") != written:
                 raise
-            self.missing[key] = str(error)
-            current = str(before["digest"])
+            self.missing[key], current = str(error), str(before["digest"])
         self.entries[key] = {"written": written, "digest": current}
         return current

@@ -20,7 +20,7 @@ from driftledger.benchmarks.settings import EntryOf, OfSelected, Section
 from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.components.card import CONTROLS
-from driftledger.core.errors import ConfigError, MissingExtraError, UntrustedCodeError, unknown_name
+from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
 from driftledger.core.files import load_yaml
 from driftledger.core.registry import PROVIDED_SECTIONS, Provided
 from driftledger.core.strict import Name, Strict, explain
@@ -222,33 +222,21 @@ class Settings(Strict):
                 return cast(CatalogueEntry, entry).workers
         return None
 
-    def provider_class(self, section: str, name: str) -> type[Provided]:
-        """Return the class behind an entry, without looking at the entry's settings.
-
-        Raises:
-            ConfigError: there is none, or it lacks something that its section needs.
-            UntrustedCodeError: it is the project's own code, which may not be run.
-        """
-        entry = cast(CatalogueEntry, self.entry(section, name))
-        try:
-            return checked_class(section, entry.provider, self.own_code)
-        except MissingExtraError:
-            raise
-        except ConfigError as error:
-            raise type(error)(f"{PARAMS}: {section}.{name}: {error}") from None
-
     def build(self, section: str, name: str) -> Provided:
         """Make what an entry of a section says.
 
         Raises:
-            ConfigError: there is no such name, or its settings are wrong.
+            ConfigError: there is no such name, its class lacks something, or its settings are wrong.
             UntrustedCodeError: it is the project's own code, which may not be run.
         """
-        settings = cast(CatalogueEntry, self.entry(section, name)).settings()
+        entry, where = cast(CatalogueEntry, self.entry(section, name)), f"{PARAMS}: {section}.{name}"
         try:
-            return self.provider_class(section, name).model_validate(settings)
+            return checked_class(section, entry.provider, self.own_code).model_validate(entry.settings())
         except ValidationError as error:
-            raise ConfigError(explain(error, f"{PARAMS}: {section}.{name}")) from None
+            raise ConfigError(explain(error, where)) from None
+        except ConfigError as error:
+            error.args = (f"{where}: {error}",)
+            raise
 
 
 def marked(name: str, section: Section) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
@@ -363,9 +351,9 @@ def _components(settings: Settings) -> Iterator[str]:
     run = settings.run
     for section in PROVIDED_SECTIONS:
         for name in settings.named(section):
-            made = _built(settings, section, name)
+            component = _built(settings, section, name)
             has_workers = cast(CatalogueEntry, settings.entry(section, name)).workers is not None
-            if has_workers and (section not in WITH_WORKERS or hasattr(made, "limits")):
+            if has_workers and (section not in WITH_WORKERS or hasattr(component, "limits")):
                 yield f"{section}.{name}: workers are for models and generators that are no service; remove them"
     towers = [("image", name, "run.encoders", "name it in run.text_encoders") for name in run.encoders]
     towers += [("text", name, "run.text_encoders", "name it in run.encoders") for name in run.text_encoders]

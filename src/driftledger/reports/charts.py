@@ -34,8 +34,6 @@ _NAME = 26
 """Characters of a name, at most."""
 _LETTER = 0.077
 """Width of a letter in inches."""
-_ACROSS = 3
-"""Panels in a row."""
 _WIDE = 6.6
 """Inches of a figure across."""
 
@@ -83,13 +81,11 @@ class Drawing(NamedTuple):
     name: str
     title: str
     note: str
-    draw: Callable[[Sequence["Axes"]], None]
+    draw: Callable[["Axes"], None]
     size: tuple[float, float]
     """Width and height in inches, without title and note."""
     margins: tuple[float, float, float, float]
-    """Left, right, above and below the panels, in inches."""
-    shape: tuple[int, int] = (1, 1)
-    """Rows and columns of panels."""
+    """Left, right, above and below the axes, in inches."""
 
 
 def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> Mapping[str, Series]:
@@ -118,9 +114,7 @@ def figures_of(block: Block, series: Mapping[str, Series]) -> Iterator[Drawing]:
     spec, scores = block.spec, block.scores
     first = [key for score in scores for key in spec.headlines(score)][:1]
     drawn = [key for metric in spec.metrics if metric.key in spec.layout.bars for key in spec.keys_of(metric, scores)]
-    panels = {title_of(metric, key): key for key in drawn or first if (metric := spec.metric(key))}
-    if panels:
-        yield _bars(block, series, panels)
+    yield from (_bars(block, series, metric, key) for key in drawn or first if (metric := spec.metric(key)))
     curves = [curve for score in scores for curve, points in score.curves.items() if points]
     for curve in dict.fromkeys(map(base_key, curves)):
         metric = spec.metric(f"{curve}_at_1")
@@ -144,45 +138,35 @@ def _about(block: Block, *notes: str, intervals: str = "", controls: bool = True
     return "; ".join([f"On {block.on}", *filter(None, notes), *more]) + "."
 
 
-def _bars(block: Block, series: Mapping[str, Series], panels: Mapping[str, str]) -> Drawing:
-    """A row per model and a panel per number, by its title."""
-    scores, only = block.scores, next(iter(panels.values()))
-    places = block.places(only) if len(panels) == 1 else {}
-    letters = {model: f" ({place.letters})" for model, place in places.items() if place.letters}
+def _bars(block: Block, series: Mapping[str, Series], metric: Metric, key: str) -> Drawing:
+    """A row per model."""
+    scores, cells, intervals = block.scores, cells_of(block, key), [score.interval(key) for score in block.scores]
+    letters = {model: f" ({cell.letters})" for model, cell in cells.items() if cell.letters}
     labels = [short(score.model) + letters.get(score.model, "") for score in scores]
-    intervals = {number: [score.interval(number) for score in scores] for number in panels.values()}
-    columns = min(len(panels), _ACROSS)
 
-    def draw(axes: Sequence["Axes"]) -> None:
-        for place, (axis, (heading, number)) in enumerate(zip(axes, panels.items(), strict=False)):
-            cells = list(cells_of(block, number).values())
-            ends = [0.0, *(cell.value or 0.0 for cell in cells), *(e for pair in intervals[number] for e in pair or ())]
-            low, high = min(ends), max(ends) or 1.0
-            axis.set_xlim(low - 0.02 * (high - low) * (low < 0), high + (0.2 + 0.13 * columns) * (high - low))
-            for row, (score, cell, pair) in enumerate(zip(scores, cells, intervals[number], strict=True)):
-                look = series[score.model]
-                if cell.value is not None:
-                    axis.barh(row, cell.value, 0.55, color=look.fill, edgecolor=look.colour, linewidth=1.2)
-                if pair is not None:
-                    axis.plot(pair, [row, row], color=INK, linewidth=1.2, marker="|", markersize=5)
-                style: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8.5}
-                axis.text(1.0, row, cell.text, transform=axis.get_yaxis_transform(), **style)
-            axis.set_yticks(range(len(scores)), labels if place % columns == 0 else [""] * len(scores))
-            axis.tick_params(axis="y", length=0, labelcolor=INK)
-            axis.set_ylim(len(scores) - 0.4, -0.6)
-            axis.grid(axis="x")
-            if len(panels) > 1:
-                axis.set_title("\n".join(textwrap.wrap(short(heading, 60), 54 // columns)), loc="left")
-        for axis in axes[len(panels) :]:
-            axis.set_axis_off()
+    def draw(axis: "Axes") -> None:
+        values = [cell.value or 0.0 for cell in cells.values()]
+        ends = [0.0, *values, *(end for pair in intervals for end in pair or ())]
+        low, high = min(ends), max(ends) or 1.0
+        axis.set_xlim(low - 0.02 * (high - low) * (low < 0), high + 0.33 * (high - low))
+        for row, (score, pair) in enumerate(zip(scores, intervals, strict=True)):
+            look, cell = series[score.model], cells[score.model]
+            if cell.value is not None:
+                axis.barh(row, cell.value, 0.55, color=look.fill, edgecolor=look.colour, linewidth=1.2)
+            if pair is not None:
+                axis.plot(pair, [row, row], color=INK, linewidth=1.2, marker="|", markersize=5)
+            style: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8.5}
+            axis.text(1.0, row, cell.text, transform=axis.get_yaxis_transform(), **style)
+        axis.set_yticks(range(len(scores)), labels)
+        axis.tick_params(axis="y", length=0, labelcolor=INK)
+        axis.set_ylim(len(scores) - 0.4, -0.6)
+        axis.grid(axis="x")
 
     told = "models that share a letter cannot be told apart" if letters else ""
-    note = _about(block, told, intervals="whiskers" if any(map(any, intervals.values())) else "")
-    title = f"{block.spec.title}: {next(iter(panels)) if len(panels) == 1 else 'at a glance'}"
-    rows, left = math.ceil(len(panels) / columns), 0.2 + _LETTER * max(map(len, labels))
-    above = 0.5 if len(panels) > 1 else 0.05
-    height = (above + 0.3 + 0.26 * len(scores)) * rows
-    return Drawing("scores", title, note, draw, (_WIDE, height), (left, 0.1, above, 0.3), (rows, columns))
+    note = _about(block, told, intervals="whiskers" if any(intervals) else "")
+    size, left = (_WIDE, 0.4 + 0.26 * len(scores)), 0.2 + _LETTER * max(map(len, labels))
+    title = f"{block.spec.title}: {title_of(metric, key)}"
+    return Drawing(f"bars_{key}", title, note, draw, size, (left, 0.1, 0.05, 0.3))
 
 
 def _lines(block: Block, series: Mapping[str, Series], curve: str, title: str, across: str) -> Drawing:
@@ -195,10 +179,9 @@ def _lines(block: Block, series: Mapping[str, Series], curve: str, title: str, a
     bands = {score.model: [steps_of(score, curve + end) for end in (LOW, HIGH)] for score in block.scores}
     order = sorted(points, key=lambda model: -list(points[model].values())[-1])
 
-    def draw(axes: Sequence["Axes"]) -> None:
+    def draw(axis: "Axes") -> None:
         from matplotlib.ticker import MaxNLocator
 
-        axis = axes[0]
         for model in order:
             look, (x, y) = series[model], (list(points[model]), list(points[model].values()))
             style: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "linewidth": 1.6, "markersize": 5}
@@ -229,8 +212,7 @@ def _scatter(block: Block, series: Mapping[str, Series], plain: Scatter) -> Draw
     known = [score for score in block.scores if {plain.x, plain.y} <= score.metrics.keys()]
     x, y = (metric.title for key in (plain.x, plain.y) if (metric := block.spec.metric(key)))
 
-    def draw(axes: Sequence["Axes"]) -> None:
-        axis = axes[0]
+    def draw(axis: "Axes") -> None:
         for label, points in plain.lines.items():
             axis.plot(*zip(*points, strict=True), color=MUTED, linewidth=0.7, linestyle=(0, (1, 3)))
             axis.text(*points[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
@@ -268,10 +250,9 @@ def matrix(plain: Matrix) -> Drawing:
     numbers = [f"{value:.{plain.digits}f}" for row in plain.values for value in row if value is not None]
     cell = max(0.4, 0.1 + 0.07 * max(map(len, numbers), default=0))
 
-    def draw(axes: Sequence["Axes"]) -> None:
+    def draw(axis: "Axes") -> None:
         from matplotlib.colors import LinearSegmentedColormap
 
-        axis = axes[0]
         values = [[math.nan if each is None else each for each in row] for row in plain.values]
         axis.set_facecolor("#f3f4f6")
         shades = LinearSegmentedColormap.from_list("shades", ["#b02a1e", "#ffffff", "#005a8c"])
@@ -308,19 +289,16 @@ def drawn(drawing: Drawing) -> bytes:
     import matplotlib
     from matplotlib.figure import Figure
 
-    (wide, high), (left, right, over, below), (rows, columns) = drawing.size, drawing.margins, drawing.shape
+    (wide, high), (left, right, above, below) = drawing.size, drawing.margins
     title = textwrap.wrap(short(drawing.title, 300), int(wide * 10.5))
     note = textwrap.wrap(short(drawing.note, 1000), int(wide * 14.5))
     whole, y = high + 0.24 * len(title) + 0.17 * len(note) + 0.12, 0.1
-    panel = (high - rows * (over + below)) / rows, (wide - left - right - 0.15 * (columns - 1)) / columns
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # Verdana is named for readers of the file
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # readers' fonts have letters that DejaVu lacks
         figure = Figure((wide, whole))
-        axes = list(figure.subplots(rows, columns, squeeze=False).flat)
-        edges = {"left": left / wide, "right": 1 - right / wide, "top": (high - over) / whole, "bottom": below / whole}
-        figure.subplots_adjust(**edges, hspace=(over + below) / panel[0], wspace=0.15 / panel[1])
-        drawing.draw(axes)
+        place = left / wide, below / whole, (wide - left - right) / wide, (high - above - below) / whole
+        drawing.draw(figure.add_axes(place))
         for line in title:
             figure.text(0.1 / wide, 1 - y / whole, line, fontsize=11.5, weight="bold", va="top")
             y += 0.24

@@ -13,13 +13,7 @@ import numpy as np
 from driftledger.benchmarks.base import NOTHING, Table
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.text import csv_text, for_csv
-from driftledger.data.leaderboards import (
-    Leaderboard,
-    PublishedCorrelation,
-    leaderboard_folders,
-    read_leaderboards,
-    read_published,
-)
+from driftledger.data.leaderboards import Leaderboard, leaderboard_folders, read_leaderboards
 from driftledger.metrics.agreement import FEWEST, fisher_interval, pearson
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.catalogue import CorrelationSettings
@@ -70,8 +64,7 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
         ConfigError: ``correlation`` in ``params.yaml`` names a leaderboard or model that does not exist.
         DataError: a row of a leaderboard is wrong.
     """
-    folders, settings = leaderboard_folders(project.root), project.settings.correlation
-    boards, published = read_leaderboards(folders), read_published(folders)
+    settings, boards = project.settings.correlation, read_leaderboards(leaderboard_folders(project.root))
     columns = [*our_columns(blocks), *outside_columns(boards, settings)]
     pairs = list(correlated(columns, settings.confidence))
     rows = [[*map(for_csv, (a.of, a.key, b.of, b.key)), n, r, *(ends or ("", ""))] for a, b, n, r, ends in pairs]
@@ -84,7 +77,7 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
     )
     return Correlation(
         lead,
-        list(_tables(boards, pairs, published)),
+        list(_tables(boards, pairs)),
         _picture(columns, pairs),
         csv_text(["of_a", "a", "of_b", "b", "models", "pearson", "low", "high"], rows),
     )
@@ -158,28 +151,13 @@ def _matched(evaluated: Sequence[str], boards: Sequence[Leaderboard], columns: S
     return " ".join(lines)
 
 
-def _tables(
-    boards: Sequence[Leaderboard], pairs: Sequence[Pair], published: Sequence[PublishedCorrelation]
-) -> Iterator[Table]:
-    """Our headlines and other benchmarks, our headlines, each leaderboard's own, and what papers printed."""
+def _tables(boards: Sequence[Leaderboard], pairs: Sequence[Pair]) -> Iterator[Table]:
+    """Our headlines and other benchmarks, our headlines, and each leaderboard's own."""
     yield from _pair_table("Our headlines and other benchmarks", [p for p in pairs if p.a.ours != p.b.ours], "out")
     yield from _pair_table("Our headlines among each other", [p for p in pairs if p.a.ours and p.b.ours], "ours")
     for board in boards:
         own = [pair for pair in pairs if pair.a.of == pair.b.of == board.name]
         yield from _pair_table(f"{board.name}: its benchmarks among each other", own, board.name)
-        known = {frozenset((pair.a.key, pair.b.key)): pair.pearson for pair in own}
-        rows = []
-        for each in published if known else ():
-            again = known.get(frozenset((each.first, each.second)))
-            same = NOTHING if again is None else "yes" if round(again, each.decimals) == each.pearson else "no"
-            printed, computed = f"{each.pearson:.{each.decimals}f}", NOTHING if again is None else f"{again:.4f}"
-            rows += [[each.first, each.second, printed, computed, same]] if each.leaderboard == board.name else []
-        if rows:
-            missing = sum(row[3] == NOTHING for row in rows)
-            note = f"Of {missing} printed correlations the source gives no values of models to recompute."
-            title, head = "Pearson's r as printed and recomputed", ["", "", "printed", "recomputed", "equal as printed"]
-            notes = [note] if missing else []
-            yield Table(f"{board.name}: {title}", head, rows, notes, across=True, name=f"{board.name}-printed")
 
 
 def _pair_table(title: str, pairs: Sequence[Pair], name: str) -> Iterator[Table]:

@@ -33,7 +33,9 @@ def glance(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Rende
     if shown is None:
         return Group()
     drawn = table(*shown.head, numbers=shown.head[1:])
-    short = [re.sub(r"\(a control is above (.*) models\)", r"(control above \1)", title) for title in shown.head]
+    short = [
+        re.sub(r"\(a control (is|may be) above (.*) models\)", r"(control \1 above \2)", title) for title in shown.head
+    ]
     for column, title in zip(drawn.columns, short, strict=True):
         column.header, column.vertical = Text("\n").join(map(line, _BREAKS.split(title))), "bottom"
     kinds = by_kind(shown, parts)
@@ -72,14 +74,11 @@ def _cells(row: Cells) -> Iterator[Text]:
 def best_number(scores: Sequence[Score]) -> tuple[Score, str] | None:
     """The score that is first in the overview and the name of its number, as short as its run allows; None without a
     value."""
-    for column in at_a_glance(by_benchmark(scores)):
-        cells = {model: each.value for model, each in column.cells().items() if each.value is not None}
-        known = {model: value for model, value in cells.items() if not column.scores[model].is_control} or cells
-        if known:
-            sign = 1 if column.metric.is_higher else -1
-            best = max(known, key=lambda model: (model not in column.apart, sign * known[model]))
-            score = column.scores[best]
-            others = [each for each in scores if each.model == score.model and column.key in each.metrics]
-            place = "" if len(others) == 1 else f"{place_of(benchmark(score.benchmark), score.keys)}/"
-            return score, f"{place}{column.key}"
+    shown = overview(by_benchmark(scores))
+    cells = [each for row in shown.rows for each in row if isinstance(each, Cell)] if shown else []
+    for origin in [each.of for each in cells if each.of is not None and each.value is not None][:1]:
+        score, key = origin
+        others = [each for each in scores if each.model == score.model and key in each.metrics]
+        place = "" if len(others) == 1 else f"{place_of(benchmark(score.benchmark), score.keys)}/"
+        return score, f"{place}{key}"
     return None

@@ -1,6 +1,6 @@
 """Every benchmark's models side by side: tables as in the papers for people, one row per value for programs."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -9,7 +9,7 @@ from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.core.files import write_text
 from driftledger.core.grouping import grouped
-from driftledger.core.text import csv_text, for_csv, for_markdown
+from driftledger.core.text import csv_text, for_cell, for_csv
 from driftledger.reports.scores import Block, Part, best_first
 from driftledger.reports.tables import (
     cells_of,
@@ -53,6 +53,11 @@ class Section(NamedTuple):
     """The scores; None where several blocks are side by side."""
 
     @property
+    def scores(self) -> Sequence[Score]:
+        """Those of its block."""
+        return self.block.scores if self.block else ()
+
+    @property
     def apart(self) -> str:
         """Why these are not ranked with the section before; empty where they are."""
         return f"Not ranked with those above: {self.block.apart}." if self.block and self.block.apart else ""
@@ -60,22 +65,20 @@ class Section(NamedTuple):
     @property
     def scored(self) -> str:
         """How much of each was scored."""
-        scores = self.block.scores if self.block else ()
-        return f"Scored: {', '.join(f'{score.model} {how_many(score)}' for score in scores)}." if scores else ""
+        told = ", ".join(f"{score.model} {how_many(score)}" for score in self.scores)
+        return f"Scored: {told}." if told else ""
 
-    def absent(self, inert: Callable[[str], str] = str) -> Iterator[str]:
+    def absent(self) -> Iterator[str]:
         """What has no value, and why, with the models that this is true of."""
-        for block in [self.block] if self.block else []:
-            reasons = [((key, why), score.model) for score in block.scores for key, why in sorted(score.absent.items())]
-            for (key, why), models in _with_models(reasons, block.scores):
-                metric = block.spec.metric(key)
-                yield f"No {inert(metric.named(key) if metric else key)} ({models}): {inert(why)}."
+        reasons = [((key, why), score.model) for score in self.scores for key, why in sorted(score.absent.items())]
+        for (key, why), models in _with_models(reasons, self.scores):
+            metric = self.block.spec.metric(key) if self.block else None
+            yield f"No {metric.named(key) if metric else key} ({models}): {why}."
 
-    def flags(self, inert: Callable[[str], str] = str) -> Iterator[str]:
+    def flags(self) -> Iterator[str]:
         """What a reader must know about the numbers, with the models that this is true of."""
-        scores = self.block.scores if self.block else ()
-        flags = [(flag, score.model) for score in scores for flag in score.flags]
-        return (f"{models}: {inert(flag)}" for flag, models in _with_models(flags, scores))
+        flags = [(flag, score.model) for score in self.scores for flag in score.flags]
+        return (f"{models}: {flag}" for flag, models in _with_models(flags, self.scores))
 
 
 def _with_models(pairs: Iterable[tuple[T, str]], scores: Sequence[Score]) -> Iterator[tuple[T, str]]:
@@ -190,28 +193,24 @@ def by_kind(table: Table, parts: Sequence[Part]) -> dict[str, list[Cells]]:
     return {kind: rows for kind, rows in kinds.items() if rows}
 
 
-def side_by_side(part: Part, *, headlines: bool = False) -> Table | None:
-    """A benchmark's metrics on all data and through all components; None without any.
-
-    Args:
-        headlines: show all headlines rather than those that the specification names.
-    """
+def side_by_side(part: Part) -> Table | None:
+    """A benchmark's metrics on all data and through all components; None without any."""
     spec = part.spec
     columns = [
         column._replace(head=f"{column.head} on {column.blocks[0].on}")
         for metric in spec.metrics
-        if (metric.headline or metric.compared if headlines else metric.key in (spec.layout.across or spec.glanced))
+        if metric.key in (spec.layout.across or spec.glanced)
         for column in _columns(spec, part.blocks, metric)
     ]
     title = f"{spec.title} on all data, through all components; each column has its own ranks; in brackets {BRACKETS}"
     return _table(title, columns, spec.name) if columns else None
 
 
-def remarks(parts: Sequence[Part], inert: Callable[[str], str] = str) -> Iterator[str]:
+def remarks(parts: Sequence[Part]) -> Iterator[str]:
     """What components say of themselves, with the models this is true of."""
     scores = [score for part in parts for score in part.scores]
     marked = [(mark, score.model) for score in scores for mark in marks_of(score.components)]
-    yield from (f"{models}: {inert(mark)}" for mark, models in _with_models(marked, scores))
+    return (f"{models}: {mark}" for mark, models in _with_models(marked, scores))
 
 
 def write_leaderboard(target: Path, parts: Sequence[Part], further: Sequence[Section] = ()) -> None:
@@ -222,7 +221,7 @@ def write_leaderboard(target: Path, parts: Sequence[Part], further: Sequence[Sec
     """
     glance, lines = overview(parts), ["# Leaderboard", ""]
     lines += ["## At a glance", *list(markdown(glance))[1:]] if glance else []
-    lines += [line for each in remarks(parts, for_markdown) for line in (f"- {each}", "")]
+    lines += [line for each in remarks(parts) for line in (f"- {for_cell(each)}", "")]
     for section in (*(section for part in parts for section in sections(part)), *further):
         lines += markdown_section(section)
     write_text(target.with_suffix(".md"), "\n".join(lines))
@@ -235,9 +234,9 @@ def markdown_section(section: Section) -> Iterator[str]:
     for is_detail in (False, True):
         yield from (line for table in section.tables if table.detail is is_detail for line in markdown(table))
         if section.block and not is_detail:
-            absent, flags = list(section.absent(for_markdown)), list(section.flags(for_markdown))
-            yield from (*(f"- {line}" for line in absent), *([""] if absent else []), section.scored, "")
-            yield from ("To know about these numbers:", "", *(f"- {line}" for line in flags), "") if flags else ()
+            absent, flags = ([f"- {for_cell(line)}" for line in some] for some in (section.absent(), section.flags()))
+            yield from (*absent, *([""] if absent else []), section.scored, "")
+            yield from ("To know about these numbers:", "", *flags, "") if flags else ()
 
 
 def _csv_rows(part: Part) -> Iterator[tuple[str, ...]]:

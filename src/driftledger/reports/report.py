@@ -5,10 +5,11 @@ from pathlib import Path
 
 from driftledger.benchmarks.base import SCORES as SCORES_FOLDER
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import SPREAD, Score, base_key
+from driftledger.benchmarks.score import Score, base_key
 from driftledger.core.canonical import pretty_json
 from driftledger.core.files import new_folder, write_bytes, write_text
-from driftledger.core.text import for_markdown
+from driftledger.core.grouping import grouped
+from driftledger.core.text import for_cell
 from driftledger.project.project import Project
 from driftledger.reports.chains import chains_by_model
 from driftledger.reports.charts import drawn, figures_of, matrix, series_of
@@ -18,8 +19,6 @@ from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.reports.scores import Part, by_benchmark, rows_beside, selected_scores
 from driftledger.reports.site.build import Figures, write_site
 from driftledger.reports.tables import markdown
-
-Row = dict[str, str | int | float | None]
 
 
 def write_report(project: Project) -> str | None:
@@ -38,7 +37,7 @@ def write_report(project: Project) -> str | None:
     write_text(paths.reports / "correlation.csv", correlated.csv)
     picture = "![Pearson's r between headlines](figures/correlation-pearson.svg)"
     tables = [line for table in correlated.tables for line in markdown(table)]
-    page = ["# Correlation", "", for_markdown(correlated.lead), "", picture, "", *tables]
+    page = ["# Correlation", "", for_cell(correlated.lead), "", picture, "", *tables]
     write_text(paths.reports / "correlation.md", "\n".join(page))
     write_metrics(paths.reports / "metrics", scores)
     write_plots(paths.plots, scores)
@@ -92,21 +91,20 @@ def write_plots(folder: Path, scores: Sequence[Score]) -> None:
     All rows of a file have the same keys, since DVC draws none of them otherwise; a model without a value has null.
     """
     with new_folder(folder) as made:
-        for name in dict.fromkeys(score.benchmark for score in scores):
-            own = [score for score in scores if score.benchmark == name]
+        for name, own in grouped(scores, lambda score: score.benchmark).items():
             keys = [key for key in benchmark(name).scores.keys if key != "model"]
-            named: list[Row] = [{"of": " · ".join(s.keys[key] for key in keys), "model": s.model} for s in own]
+            named = [
+                ({"of": " · ".join(score.keys[key] for key in keys), "model": score.model}, score) for score in own
+            ]
             for curve in dict.fromkeys(base_key(curve) for score in own for curve in score.curves):
-                ends = [end for end in SPREAD if any(curve + end in score.curves for score in own)]
-                rows: list[Row] = []
-                for score, row in zip(own, named, strict=True):
-                    values = {end: {p.step: p.value for p in score.curves.get(curve + end, ())} for end in ends}
-                    for point in score.curves.get(curve, ()):
-                        spread: Row = {end.removeprefix("_"): values[end].get(point.step) for end in ends}
-                        rows.append({**row, "step": point.step, "value": point.value, **spread})
+                rows = [
+                    {**row, "step": point.step, "value": point.value}
+                    for row, score in named
+                    for point in score.curves.get(curve, ())
+                ]
                 write_text(made / name / f"{curve.replace('/', '_')}.json", pretty_json(rows))
             metrics = dict.fromkeys(key for score in own for key in score.metrics if base_key(key) == key)
-            table = [{**row, **{k: s.metrics.get(k) for k in metrics}} for s, row in zip(own, named, strict=True)]
+            table = [{**row, **{key: score.metrics.get(key) for key in metrics}} for row, score in named]
             write_text(made / name / "scores.json", pretty_json(table))
 
 

@@ -73,8 +73,8 @@ class Tested(NamedTuple):
 
     groups: Groups
     """Of the models that are not controls."""
-    controls: Mapping[Pair, int]
-    """Control and model → 1 where the control is shown to be better, -1 where the model is, 0 otherwise."""
+    doubtful: frozenset[str]
+    """Models that are not shown to be better than every control."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Block:
         beside = shown(tests(product(controls, models)), confidence)
         return Tested(
             groups(models, tests(combinations(models, 2)), confidence=confidence, higher_is_better=sign > 0),
-            {pair: -sign * higher for pair, higher in beside.items()},
+            frozenset(model for (_, model), higher in beside.items() if higher != sign),
         )
 
     def _units(self, metric: Metric, score: Score, number: str) -> Units:

@@ -62,24 +62,31 @@ def ranks_in(block: Block, number: str, *, ranked: bool = True) -> dict[str, Cel
 
 
 def misplaced(block: Block, number: str) -> str:
-    """Say in a head above how many models a control has a better value; empty where it is above none."""
-    metric = block.metric(number)
+    """Say in a head how many models a control is above, or may be as far as tests show; empty where it is none."""
+    metric, tested, values = block.metric(number), block.tested(number), block.values(number)
     if metric is None or metric.higher_is_better is None:
         return ""
     sign = 1 if metric.higher_is_better else -1
-    known = {model: sign * round(value, DECIMALS) for model, value in block.values(number).items()}
-    best = max((known[s.model] for s in block.scores if s.is_control and s.model in known), default=None)
-    models = [known[s.model] for s in block.scores if not s.is_control and s.model in known]
-    below = sum(best is not None and value < best for value in models)
+    models, controls = (
+        {
+            s.model: sign * round(values[s.model], DECIMALS)
+            for s in block.scores
+            if s.is_control is kind and s.model in values
+        }
+        for kind in (False, True)
+    )
+    if tested is not None:
+        return f" (a control may be above {len(tested.doubtful)} of {len(models)} models)" if tested.doubtful else ""
+    below = sum(value < max(controls.values(), default=value) for value in models.values())
     return f" (a control is above {below} of {len(models)} models)" if below else ""
 
 
 def tables_of(block: Block) -> list[Table]:
-    """All tables of a block: models side by side, groups, those of the benchmark alone, and how controls do."""
+    """All tables of a block: models side by side, those of the benchmark alone, and groups."""
     spec, order = block.spec, block.order()
     models = list(_model_tables(block))
     models[0] = models[0]._replace(notes=[*models[0].notes, *spec.notes(order)])
-    return list(map(with_coverages, [*models, *spec.tables(order), *_group_tables(block), *_controls_table(block)]))
+    return list(map(with_coverages, [*models, *spec.tables(order), *_group_tables(block)]))
 
 
 def _model_tables(block: Block) -> Iterator[Table]:
@@ -179,39 +186,6 @@ def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Tabl
             notes = [f"{block.title} has no ranks: {block.apart}." for block in some if block.apart]
             table = _group_table(columns, kind, key)
             yield with_coverages(table._replace(title=title, notes=notes, name="-".join(("generators", *on))))
-
-
-def _controls_table(block: Block) -> Iterator[Table]:
-    """Where each metric that models are compared by places the controls: a row per metric, a column per control."""
-    spec, rows = block.spec, list[Cells]()
-    controls = sorted((score for score in block.scores if score.is_control), key=lambda score: score.model)
-    for metric in spec.metrics:
-        key = spec.shown_key(metric, block.scores)
-        is_wanted = metric.headline or metric.compared or metric.key in spec.layout.across
-        if key is None or not is_wanted or metric.higher_is_better is None:
-            continue
-        values, tested, sign = block.values(key), block.tested(key), 1 if metric.is_higher else -1
-        models = [s.model for s in block.order(metric) if not s.is_control and s.model in values]
-        row: list[Cell | str] = []
-        for control in controls:
-            own, sides = values.get(control.model), {"above": list[str](), "near": [], "below": []}
-            for model in models if own is not None else ():
-                by_value = sign * (round(own or 0.0, DECIMALS) - round(values[model], DECIMALS))
-                apart = by_value if tested is None else tested.controls[control.model, model]
-                sides["above" if apart > 0 else "below" if apart < 0 else "near"].append(model)
-            told = {side: "all" if len(of) == len(models) > 1 else ", ".join(of) for side, of in sides.items() if of}
-            more = "; ".join(f"{side} {names}" for side, names in told.items())
-            row.append(cell(own, digits=metric.digits, more=more, of=Origin(control, key)))
-        if models and any(control.model in values for control in controls):
-            by = "" if tested else ", by value"
-            rows.append([f"{metric.named(key)}{direction(metric)}{misplaced(block, key)}{by}", *row])
-    if rows:
-        note = (
-            "Above and below: shown by the differences sample by sample, with Holm's correction over all pairs of a "
-            "control and a model; near: not shown. Where a row says by value, nothing was tested."
-        )
-        title = "where each metric places the controls, which do not look at the image"
-        yield Table(title, ["", *(score.model for score in controls)], rows, [note], name="controls")
 
 
 def with_coverages(table: Table) -> Table:

@@ -1,21 +1,17 @@
 """The components behind runs as versions of registered models, so that MLflow says which version made a score."""
 
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from driftledger.benchmarks.base import Kind
 from driftledger.components.card import ComponentCard
-from driftledger.core.text import for_line
-from driftledger.tracking.content import FINGERPRINT, clip, flat
+from driftledger.tracking.content import FINGERPRINT, flat
 from driftledger.tracking.store import all_pages
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 _SOURCE = "models:/"
-_MAX_DESCRIPTION = 5000
-_MAX_VALUE = 300
 
 
 class Versions:
@@ -47,16 +43,12 @@ class Versions:
         params = {"provider": card.provider, "version": card.version} | flat("", card.settings)
         tags = {FINGERPRINT: card.fingerprint} | flat("identity", card.identity)
         same = f"name = '{card.name}' AND tags.`{FINGERPRINT}` = '{card.fingerprint}'"
-        found = [
-            model
-            for model in client.search_logged_models([self._experiment_id], filter_string=same)
-            if model.model_type == kind
-        ]  # of a push that was cut short before it registered the version
-        model = (
-            found[0]
-            if found
-            else client.create_logged_model(self._experiment_id, card.name, tags=tags, params=params, model_type=kind)
-        )
+        begun = client.search_logged_models([self._experiment_id], filter_string=same)
+        model = next((each for each in begun if each.model_type == kind), None)  # of a push that was cut short
+        if model is None:
+            model = client.create_logged_model(
+                self._experiment_id, card.name, tags=tags, params=params, model_type=kind
+            )
         client.finalize_logged_model(model.model_id, LoggedModelStatus.READY)
         try:
             client.create_registered_model(name, description=f"The {kind} `{card.name}`, a version per fingerprint.")
@@ -67,20 +59,10 @@ class Versions:
             name,
             f"{_SOURCE}{model.model_id}",
             tags=tags,
-            description=_description(kind, card),
+            description=f"Which scores it made: `driftledger audit --{kind} {card.name}@{card.fingerprint[:12]}`",
             model_id=model.model_id,
             await_creation_for=0,
         )
         registered = [{"name": name, "version": int(version.version)}]  # leads from a run's page to the version
         client.set_logged_model_tags(model.model_id, {"mlflow.modelVersions": json.dumps(registered)})
         return str(model.model_id)
-
-
-def _description(kind: Kind, card: ComponentCard) -> str:
-    """What the version is, in Markdown, and how to ask for its scores."""
-    lines = [f"- fingerprint: `{card.fingerprint}`", f"- provider: {for_line(card.provider)}, {card.version}"]
-    lines += [f"- {for_line(card.mark)}"] if card.mark else []
-    made: Mapping[str, str] = flat("", card.settings) | flat("identity", card.identity)
-    lines += [f"- {for_line(key)}: {for_line(clip(value, _MAX_VALUE))}" for key, value in made.items()]
-    asked = f"Which scores it made: `driftledger audit --{kind} {card.name}@{card.fingerprint[:12]}`"
-    return f"{asked}\n\n{clip(chr(10).join(lines), _MAX_DESCRIPTION - len(asked) - 2)}"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from driftledger.benchmarks.base import Kind, Tracked, kind_of
+from driftledger.benchmarks.base import Kind, Metric, Tracked, kind_of
 from driftledger.benchmarks.score import Row, Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
@@ -28,23 +28,30 @@ _ROLES = ("generator", "model", "encoder", "text_encoder", "judge")
 """In the order in which a run lists its components."""
 
 
-class LoggedMetric(NamedTuple):
+class Logged(NamedTuple):
     """A value as MLflow has it, and the score that it is of."""
 
     name: str
-    value: float
-    step: int
+    """``gc_at_5/photos``. A further score of a benchmark on the same data has in front what tells it from the first,
+    since MLflow cuts names off at the end: ``words.trac_accuracy/digits``."""
+    tracked: Tracked
     lineage: Lineage
 
+    @property
+    def metric(self) -> Metric | None:
+        """The row of the benchmark's table."""
+        return self.lineage.spec.metric(self.tracked.key)
 
-class Headline(NamedTuple):
-    """The number that stands for a score."""
+    @property
+    def title(self) -> str:
+        """The number for people, with its benchmark, data and components."""
+        name = self.metric.named(self.tracked.key) if self.metric else self.tracked.key
+        return f"{self.lineage.spec.title} {name} · {self.lineage.place.partition('/')[2]}"
 
-    name: str
-    title: str
-    value: float
-    higher_is_better: bool
-    score: Score
+    @property
+    def is_higher(self) -> bool:
+        """Whether high values are the best."""
+        return self.metric is None or self.metric.is_higher
 
 
 def clip(text: str, limit: int) -> str:
@@ -92,19 +99,15 @@ def components_of(evidence: Evidence) -> dict[tuple[Kind, str], ComponentCard]:
     return {(kind_of(role), card.fingerprint): card for role, cards in cards_of(evidence).items() for card in cards}
 
 
-def tracked_in(evidence: Evidence) -> Iterator[tuple[str, Lineage, Tracked]]:
-    """What the benchmarks' tables track, by MLflow's name for it: ``gc_at_5/photos``.
-
-    A further score of a benchmark on the same data has in front what tells it from the first, since MLflow cuts names
-    off at the end: ``words.trac_accuracy/digits``.
-    """
+def _logged_in(evidence: Evidence) -> Iterator[Logged]:
+    """All that the benchmarks' tables track."""
     firsts: dict[tuple[str, str], Mapping[str, str]] = {}
     for lineage in evidence.lineages:
         keys = lineage.score.keys
         first = firsts.setdefault((lineage.score.benchmark, lineage.on), keys)
         further = [value for key, value in keys.items() if first[key] != value]
         for tracked in lineage.spec.tracked(lineage.score):
-            yield f"{'.'.join([*further, tracked.name])}/{lineage.on}", lineage, tracked
+            yield Logged(f"{'.'.join([*further, tracked.name])}/{lineage.on}", tracked, lineage)
 
 
 def first_of_records(lineages: Sequence[Lineage]) -> list[Lineage]:
@@ -113,26 +116,17 @@ def first_of_records(lineages: Sequence[Lineage]) -> list[Lineage]:
     return list(reversed(firsts.values()))
 
 
-def metrics_of(evidence: Evidence) -> list[LoggedMetric]:
+def metrics_of(evidence: Evidence) -> list[Logged]:
     """What each benchmark's table tracks, under at most :data:`MOST_METRICS` names; everything is in the artifacts."""
-    found = [
-        (tracked.rank, LoggedMetric(name, tracked.value, tracked.step, lineage))
-        for name, lineage, tracked in tracked_in(evidence)
-    ]
-    names = list(dict.fromkeys(metric.name for _, metric in sorted(found, key=lambda each: each[0])))
-    kept = set(names[:MOST_METRICS])
-    return [metric for _, metric in found if metric.name in kept]
+    every = list(_logged_in(evidence))
+    names = dict.fromkeys(each.name for each in sorted(every, key=lambda each: each.tracked.rank))
+    return [each for each in every if each.name in list(names)[:MOST_METRICS]]
 
 
-def headlines_of(evidence: Evidence) -> Iterator[Headline]:
+def headlines_of(evidence: Evidence) -> list[Logged]:
     """Of each score the first number that it tracks."""
-    seen: set[str] = set()
-    for name, lineage, tracked in tracked_in(evidence):
-        metric = lineage.spec.metric(tracked.key)
-        if tracked.rank == 0 and metric and lineage.place not in seen:
-            seen.add(lineage.place)
-            title = f"{lineage.spec.title} {metric.named(tracked.key)} · {lineage.place.partition('/')[2]}"
-            yield Headline(name, title, tracked.value, metric.higher_is_better is not False, lineage.score)
+    known = [each for each in _logged_in(evidence) if each.tracked.rank == 0 and each.metric]
+    return list({each.lineage.place: each for each in reversed(known)}.values())[::-1]
 
 
 def params_of(evidence: Evidence) -> dict[str, str]:
@@ -226,7 +220,8 @@ def _note(evidence: Evidence) -> str:
     """The run's description: the headlines, what made them, and how to ask for more."""
     lines = ["| score | value | scored |", "|---|---|---|"]
     for each in headlines_of(evidence):
-        lines.append(f"| {in_table(each.title)} | {each.value:.4g} | {each.score.scored} of {each.score.total} |")
+        score = each.lineage.score
+        lines.append(f"| {in_table(each.title)} | {each.tracked.value:.4g} | {score.scored} of {score.total} |")
     lines += ["", "| | version | made with |", "|---|---|---|"]
     for role, cards in cards_of(evidence).items():
         for card in cards:

@@ -1,4 +1,4 @@
-"""The way into an MLflow store: quiet, quick to give up, and one sentence when it fails."""
+"""The way into an MLflow store: which one is used, quick to give up, and one sentence without secrets when it fails."""
 
 import gc
 import logging
@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from driftledger.core.errors import ConfigError, LedgerError
-from driftledger.tracking.addresses import VARIABLE, is_server, sqlite_file, tracking_uri, without_credentials
+from driftledger.core.paths import main_checkout
+from driftledger.core.text import shortened
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
     from driftledger.project.settings import Tracking
+
+VARIABLE = "MLFLOW_TRACKING_URI"
+"""Names a store, whatever ``params.yaml`` says."""
 
 ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -39,12 +43,38 @@ _REASONS = {
     "Connection refused": "the connection was refused",
     "timed out": "it did not answer in time",
     "Failed to resolve": "its host is unknown",
-    "Name or service not known": "its host is unknown",
     "readonly database": "it is read-only",
     "database is locked": "another process keeps it locked",
     "disk is full": "the disk is full",
-    "No space left": "the disk is full",
 }
+"""What is in a message of MLflow's → what it means."""
+
+_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^?]*)(\?.*)?")
+
+
+def tracking_uri(tracking: "Tracking") -> str:
+    """The address of the store; a relative SQLite file lies in the main checkout, for all worktrees of a repository."""
+    uri = os.environ.get(VARIABLE) or tracking.uri
+    here, match = Path.cwd(), _SQLITE.fullmatch(uri)
+    if match is None or not match[2] or match[2].startswith((":", "/")) or (main := main_checkout(here)) == here:
+        return uri
+    return f"{match[1]}{main / match[2]}{match[3] or ''}"
+
+
+def sqlite_file(uri: str) -> Path | None:
+    """The file behind ``sqlite:///…``; None for any other address."""
+    match = _SQLITE.fullmatch(uri)
+    return Path(match[2]) if match else None
+
+
+def is_server(uri: str) -> bool:
+    """Whether the address is that of an MLflow server."""
+    return uri.startswith(("http://", "https://"))
+
+
+def without_credentials(text: str) -> str:
+    """The text without ``user:password@`` and queries in the addresses that it holds."""
+    return re.sub(r"\?\S*", "", re.sub(r"//\S*@", "//", text))
 
 
 @contextmanager
@@ -161,32 +191,26 @@ def _check_reachable(uri: str, create: bool) -> None:
     Raises:
         LedgerError: the file is none that can be used, or nothing listens at the address of a database.
     """
+    file, reason = sqlite_file(uri), None
     try:
-        parts = urlsplit(uri)
-        file, port = sqlite_file(uri), parts.port
+        host, port = urlsplit(uri).hostname, urlsplit(uri).port
+        if host and file is None and not is_server(uri):
+            socket.create_connection((host, port or 5432), 10).close()
     except ValueError:
         raise LedgerError(cannot_be_used(uri, "its address cannot be read")) from None
-    if file is None and not is_server(uri) and parts.hostname and "://" in uri:
-        try:
-            socket.create_connection((parts.hostname, port or {"mysql": 3306}.get(parts.scheme[:5], 5432)), 10).close()
-        except OSError as error:
-            raise LedgerError(cannot_be_used(uri, _reason(error, uri))) from None
-    if uri.startswith("sqlite") and (file is None or str(file) in (".", ":memory:") or "\0" in uri):
-        raise LedgerError(cannot_be_used(uri, "it names no file"))
-    if file is None:
+    except OSError as error:
+        raise LedgerError(cannot_be_used(uri, _reason(error, uri))) from None
+    if uri.startswith("sqlite") and (file is None or str(file) in (".", ":memory:")):
+        reason = "it names no file"
+    elif file is None:
         return
-    reason = None
-    if not file.parent.is_dir():
+    elif not file.parent.is_dir():
         reason = f"the folder {file.parent} does not exist"
     elif not file.exists() and not create:
         raise LedgerError(f"the MLflow store {file} does not exist yet; run 'driftledger track' to fill it")
-    elif not file.exists() and not os.access(file.parent, os.W_OK):
-        reason = f"the folder {file.parent} is read-only"
-    elif file.exists() and not file.is_file():
-        reason = "it is not a file"
-    elif file.exists() and not os.access(file, os.R_OK | (os.W_OK if create else 0)):
-        reason = "it is read-only" if os.access(file, os.R_OK) else "it may not be read"
-    elif file.exists() and file.open("rb").read(16) not in (b"", b"SQLite format 3\0"):
+    elif not os.access(file if file.exists() else file.parent, os.R_OK | (os.W_OK if create else 0)):
+        reason = "it is read-only, or may not be read"
+    elif file.exists() and (not file.is_file() or file.open("rb").read(16) not in (b"", b"SQLite format 3\0")):
         reason = "it is not a SQLite database"
     if reason:
         raise LedgerError(cannot_be_used(uri, reason))
@@ -201,5 +225,4 @@ def _reason(error: BaseException, uri: str) -> str:
     for sign, words in _REASONS.items():
         if sign in text:
             return words
-    printable = "".join(letter if letter.isprintable() else " " for letter in text)
-    return re.sub(r"\s+", " ", printable)[:300].strip(" .;")
+    return shortened(text).strip(" .;")

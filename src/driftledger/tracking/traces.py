@@ -3,22 +3,22 @@
 import io
 import mimetypes
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from driftledger.benchmarks.score import Row
-from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, worth_showing
+from driftledger.benchmarks.traces import Shot, Shown, Trace, worth_showing
+from driftledger.core.errors import LedgerError
 from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Lineage
 from driftledger.tracking.store import all_pages
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import LiveSpan
     from mlflow.tracing.attachments import Attachment
 
 SOURCE_RUN = "mlflow.sourceRun"
@@ -26,9 +26,6 @@ SOURCE_RUN = "mlflow.sourceRun"
 
 SIDE, SMALL = 256, 20_000
 """Pixels of the longer side of an attached picture; bytes of a file that is attached as it is."""
-
-_PER_FLUSH = 200
-"""MLflow queues traces, and drops what comes while its queue of 1,000 is full."""
 
 _KINDS = {"model": "CHAT_MODEL", "generator": "TOOL", "judge": "EVALUATOR", "": "PARSER"}
 
@@ -58,26 +55,80 @@ def traces_of(
         yield replace(trace, gave={**trace.gave, **trace.values}, values=scores)
 
 
-def write_traces(
-    client: "MlflowClient", experiment_id: str, run_id: str, traces: Sequence[tuple[Lineage, Trace]]
-) -> bool:
-    """Write the traces of a run, the first as the newest; return whether all of them arrived."""
-    import mlflow
-    from mlflow.entities import AssessmentSource
+class Traces:
+    """The traces of one run, the first as the newest. MLflow queues them."""
 
-    pictures: dict[Path, tuple[Attachment, str]] = {}
-    now, ids = time.time_ns(), list[str]()
-    for number, (lineage, trace) in enumerate(traces, 1):
-        ids.append(_write(experiment_id, run_id, lineage, trace, now - number * 1_000_000, pictures))
-        if number % _PER_FLUSH == 0 or number == len(traces):
-            mlflow.flush_trace_async_logging()
-    if set(trace_ids(client, experiment_id, run_id)) != set(ids):
-        return False
-    source = AssessmentSource("CODE", "driftledger")
-    for trace_id, (_, trace) in zip(ids, traces, strict=True):
-        for title, value in trace.values.items():
-            mlflow.log_feedback(trace_id=trace_id, name=title, value=value, source=source)
-    return True
+    def __init__(self, client: "MlflowClient", experiment_id: str, run_id: str) -> None:
+        self._client, self._experiment_id, self._run_id = client, experiment_id, run_id
+        self._written: dict[str, Trace] = {}
+        self._pictures: dict[Path, tuple[Attachment, str]] = {}
+        """File → its attachment, and the trace that it is attached to: the first one that shows it."""
+        self._now = time.time_ns()
+
+    def __len__(self) -> int:
+        return len(self._written)
+
+    def add(self, lineage: Lineage, trace: Trace) -> None:
+        """Queue one trace, with a span per column of its steps, since each span costs."""
+        import mlflow
+
+        moment = self._now - len(self) * 1_000_000
+        root = mlflow.start_span_no_context(
+            trace.name,
+            "CHAIN",
+            tags={"score": lineage.place, "unit": trace.unit},
+            metadata={SOURCE_RUN: self._run_id},
+            experiment_id=self._experiment_id,
+            start_time_ns=moment,
+        )
+        trace_id = str(root.trace_id)
+        root.set_inputs(self._plain(trace.asked, trace_id))
+        for column, group in groupby(trace.steps, key=lambda step: (step.again, step.column)):
+            steps = list(group)
+            name, asked = " ".join(filter(None, column)) or steps[0].name, self._plain(steps[0].asked, trace_id)
+            span = mlflow.start_span_no_context(name, _KINDS[steps[0].role], root, asked, start_time_ns=moment)
+            gave: dict[str, Any] = {}
+            for step in steps:
+                for key, value in (*step.gave.items(), *([("error", step.error)] if step.error else [])):
+                    gave[f"{step.name}: {key}" if key in gave else key] = self._plain(value, trace_id)
+            worst = next((step.outcome for step in steps if _status(step.outcome) != "OK"), Outcome.OK)
+            span.end(outputs=gave, status=_status(worst), end_time_ns=moment)
+        root.end(outputs=self._plain(trace.gave, trace_id), status=_status(trace.outcome), end_time_ns=moment)
+        self._written[trace_id] = trace
+
+    def complete(self) -> None:
+        """Add the scores, once MLflow has written its queue.
+
+        Raises:
+            LedgerError: not all traces have arrived.
+        """
+        import mlflow
+        from mlflow.entities import AssessmentSource
+
+        if set(trace_ids(self._client, self._experiment_id, self._run_id)) != self._written.keys():
+            raise LedgerError("MLflow did not take all traces of a run; run 'driftledger track' again")
+        source = AssessmentSource("CODE", "driftledger")
+        for trace_id, trace in self._written.items():
+            for title, value in trace.values.items():
+                mlflow.log_feedback(trace_id=trace_id, name=title, value=value, source=source)
+
+    def _plain(self, shown: Shown, trace_id: str) -> Any:
+        """As MLflow takes it."""
+        from mlflow.tracing.attachments import Attachment
+
+        if isinstance(shown, Shot):
+            if shown.file in self._pictures:
+                attachment, owner = self._pictures[shown.file]
+                return attachment.ref(owner)
+            content_type, content = _thumbnail(shown.file)
+            attachment = Attachment(content_type=content_type, content_bytes=content)
+            self._pictures[shown.file] = attachment, trace_id
+            return attachment
+        if isinstance(shown, Mapping):
+            return {key: self._plain(value, trace_id) for key, value in shown.items()}
+        if isinstance(shown, Sequence) and not isinstance(shown, str):
+            return [self._plain(each, trace_id) for each in shown]
+        return shown
 
 
 def delete_traces(client: "MlflowClient", experiment_id: str, run_id: str) -> None:
@@ -95,73 +146,9 @@ def trace_ids(client: "MlflowClient", experiment_id: str, run_id: str) -> list[s
     return [trace.info.trace_id for trace in found]
 
 
-def _write(
-    experiment_id: str,
-    run_id: str,
-    lineage: Lineage,
-    trace: Trace,
-    moment: int,
-    pictures: "dict[Path, tuple[Attachment, str]]",
-) -> str:
-    """Write one trace, and return its id."""
-    import mlflow
-
-    root = mlflow.start_span_no_context(
-        trace.name,
-        "CHAIN",
-        tags={"score": lineage.place, "unit": trace.unit},
-        metadata={SOURCE_RUN: run_id},
-        experiment_id=experiment_id,
-        start_time_ns=moment,
-    )
-    plain = partial(_plain, trace_id=root.trace_id, pictures=pictures)
-    root.set_inputs(plain(trace.asked))
-    for column, steps in groupby(trace.steps, key=lambda step: (step.again, step.column)):
-        _write_column(" ".join(filter(None, column)), list(steps), root, moment, plain)
-    root.end(outputs=plain(trace.gave), status=_status(trace.outcome), end_time_ns=moment)
-    return str(root.trace_id)
-
-
-def _write_column(
-    name: str, steps: Sequence[Step], root: "LiveSpan", moment: int, plain: Callable[[Shown], Any]
-) -> None:
-    """The steps that belong together as one span, since each span costs."""
-    import mlflow
-
-    first = steps[0]
-    span = mlflow.start_span_no_context(
-        name or first.name, _KINDS[first.role], root, plain(first.asked), start_time_ns=moment
-    )
-    gave: dict[str, Any] = {}
-    for step in steps:
-        for key, value in (*step.gave.items(), *([("error", step.error)] if step.error else [])):
-            gave[f"{step.name}: {key}" if key in gave else key] = plain(value)
-    worst = next((step.outcome for step in steps if _status(step.outcome) != "OK"), Outcome.OK)
-    span.end(outputs=gave, status=_status(worst), end_time_ns=moment)
-
-
 def _status(outcome: Outcome) -> str:
     """A refusal is an answer, and no error that a reader must look at."""
     return "OK" if outcome.goes_on or outcome is Outcome.REFUSED else "ERROR"
-
-
-def _plain(shown: Shown, trace_id: str, pictures: "dict[Path, tuple[Attachment, str]]") -> Any:
-    """As MLflow takes it; a picture is attached to the first trace of the run that shows it."""
-    from mlflow.tracing.attachments import Attachment
-
-    if isinstance(shown, Shot):
-        if shown.file in pictures:
-            attachment, owner = pictures[shown.file]
-            return attachment.ref(owner)
-        content_type, content = _thumbnail(shown.file)
-        attachment = Attachment(content_type=content_type, content_bytes=content)
-        pictures[shown.file] = attachment, trace_id
-        return attachment
-    if isinstance(shown, Mapping):
-        return {key: _plain(value, trace_id, pictures) for key, value in shown.items()}
-    if isinstance(shown, Sequence) and not isinstance(shown, str):
-        return [_plain(each, trace_id, pictures) for each in shown]
-    return shown
 
 
 @lru_cache(maxsize=1000)

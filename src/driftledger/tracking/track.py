@@ -1,14 +1,12 @@
 """``driftledger track``: let MLflow show the selected runs; MLflow is a view that can be deleted and made again.
 
-A run is created, filled and set FINISHED last. A run of this machine that is not FINISHED was cut short: it is deleted
-and made again, so nothing is ever completed or repaired.
+A run is created, filled and set FINISHED last. A run that is not FINISHED was cut short: it is deleted and made again,
+so nothing is ever completed or repaired.
 """
 
 import json
 import math
-import platform
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock
 
 from driftledger.benchmarks.score import Row
-from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import read_jsonl
+from driftledger.core.grouping import grouped
 from driftledger.core.paths import Paths
 from driftledger.ledger.lineage import Evidence
 from driftledger.reports.charts import colour_of
@@ -37,7 +35,7 @@ from driftledger.tracking.content import (
     tags_of,
 )
 from driftledger.tracking.store import all_pages, artifact_location, opened
-from driftledger.tracking.traces import delete_traces, traces_of, write_traces
+from driftledger.tracking.traces import Traces, delete_traces, traces_of
 from driftledger.tracking.view import VIEW_TAG, leaderboard
 
 if TYPE_CHECKING:
@@ -46,17 +44,15 @@ if TYPE_CHECKING:
 
     from driftledger.project.settings import Tracking
 
-WRITER = "driftledger.writer"
-"""Tag of a run that is being written: by which machine's checkout. It is removed once the run is FINISHED."""
-
 SUPERSEDED = " (superseded)"
 """Ends the name of a run when a current run has that name."""
 
-_ABANDONED = 24 * 3600 * 1000
-"""Milliseconds after which an unfinished run of another machine is taken for cut short."""
-
 _METRICS_PER_CALL = 900
 """MLflow takes 1,000 metrics, params and tags together."""
+
+_TRACES_AT_ONCE = 200
+"""MLflow queues traces, and drops what comes while its queue of 1,000 is full. Each time that it writes what is queued
+it waits two seconds, so several runs are finished together."""
 
 _NOTE = """\
 A run for each combination of model, generator and encoder. It is made from what DVC's lock holds: delete it, and \
@@ -91,23 +87,26 @@ class _Push:
         self._client, self._root, self._tracking = client, root, tracking
         self._models = list(dict.fromkeys(each.combination.model for each in evidence))
         self._evidence = sorted(evidence, key=_worth)
-        self._writer = sha256_of([platform.node(), str(Paths(root).shared)])[:16]
         self._rows: dict[str, list[Row]] = {}
         experiment = self._experiment()
         self._experiment_id, self._experiment_tags = experiment.experiment_id, experiment.tags
         self._versions = Versions(client, self._experiment_id)
+        self._unfinished: dict[str, Traces] = {}
+        """Id of a run that is written but for its status → its traces."""
 
     def push(self) -> str:
-        """Delete what was cut short and doubles, make what is missing, and mark all runs."""
-        finished, doubles = self._finished()
+        """Delete what was cut short, make what is missing, and mark all runs."""
+        finished = self._finished()
         missing = [each for each in self._evidence if each.fingerprint not in finished]
         for each in missing:
             finished[each.fingerprint] = self._write(each)
+            if sum(map(len, self._unfinished.values())) >= _TRACES_AT_ONCE:
+                self._finish()
+        self._finish()
         self._mark(finished)
         self._describe()
         counts = f"{len(missing)} runs created, {len(self._evidence) - len(missing)} unchanged"
-        more = f", {doubles} doubles removed" if doubles else ""
-        return f"MLflow experiment {self._tracking.experiment!r}: {counts}{more}"
+        return f"MLflow experiment {self._tracking.experiment!r}: {counts}"
 
     def _experiment(self) -> "Experiment":
         name = self._tracking.experiment
@@ -121,35 +120,27 @@ class _Push:
             experiment = self._client.get_experiment(made)
         return experiment
 
-    def _finished(self) -> "tuple[dict[str, Run], int]":
-        """Fingerprint → its finished run, and how many doubles of them were removed: of two clones that push at the
-        same time, each sees no run of the other."""
+    def _finished(self) -> "dict[str, Run]":
+        """Fingerprint → finished run. Others are deleted, as are doubles, which two clones made that saw no run of each
+        other."""
         finished: dict[str, Run] = {}
-        doubles = 0
         order = ["attributes.start_time ASC", "attributes.run_id ASC"]
         ours = f"tags.`{FINGERPRINT}` LIKE '%'"
         for run in all_pages(self._client.search_runs, [self._experiment_id], ours, order_by=order):
-            fingerprint = run.data.tags[FINGERPRINT]
-            if run.info.status != "FINISHED":
-                age = time.time() * 1000 - run.info.start_time
-                if run.data.tags.get(WRITER) == self._writer or age > _ABANDONED:
-                    self._delete(run)
-            elif fingerprint in finished:
-                self._delete(run)
-                doubles += 1
-            else:
-                finished[fingerprint] = run
-        return finished, doubles
-
-    def _delete(self, run: "Run") -> None:
-        delete_traces(self._client, self._experiment_id, run.info.run_id)
-        self._client.delete_run(run.info.run_id)
+            if run.info.status == "FINISHED":
+                kept = finished.setdefault(run.data.tags[FINGERPRINT], run)
+            if run.info.status != "FINISHED" or kept is not run:
+                delete_traces(self._client, self._experiment_id, run.info.run_id)
+                self._client.delete_run(run.info.run_id)
+        return finished
 
     def _write(self, evidence: Evidence) -> "Run":
+        """Write a run but for its status, and queue its traces."""
+        import mlflow
         from mlflow.entities import LoggedModelInput, Param, RunTag
 
         client, tags = self._client, tags_of(evidence)
-        begun = {FINGERPRINT: tags[FINGERPRINT], WRITER: self._writer}
+        begun = {FINGERPRINT: tags[FINGERPRINT]}
         run = client.create_run(self._experiment_id, run_name=evidence.name, tags=begun)
         run_id = run.info.run_id
         models = {key: self._versions.model_id(key[0], card) for key, card in components_of(evidence).items()}
@@ -168,15 +159,25 @@ class _Push:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content)
             client.log_artifacts(run_id, folder)
-        traces = [
-            (lineage, trace)
-            for lineage in first_of_records(evidence.lineages)
-            for trace in traces_of(lineage, self._root, rows[lineage.place], self._tracking.traces)
-        ]
-        if not write_traces(client, self._experiment_id, run_id, traces):
-            raise LedgerError("MLflow did not take all traces of a run; run 'driftledger track' again")
-        client.set_terminated(run_id)
-        return client.get_run(run_id)
+        queued = Traces(client, self._experiment_id, run_id)
+        for lineage in first_of_records(evidence.lineages):
+            for trace in traces_of(lineage, self._root, rows[lineage.place], self._tracking.traces):
+                queued.add(lineage, trace)
+                if len(queued) % _TRACES_AT_ONCE == 0:
+                    mlflow.flush_trace_async_logging()
+        self._unfinished[run_id] = queued
+        return run
+
+    def _finish(self) -> None:
+        """Let the runs that are written be FINISHED once all of their traces have arrived."""
+        import mlflow
+
+        if any(self._unfinished.values()):
+            mlflow.flush_trace_async_logging()
+        for run_id, traces in self._unfinished.items():
+            traces.complete()
+            self._client.set_terminated(run_id)
+        self._unfinished = {}
 
     def _rows_of(self, path: str) -> list[Row]:
         """A score without a generator is in several runs."""
@@ -197,8 +198,6 @@ class _Push:
                 tags["mlflow.runColor"] = colours[current[fingerprint].combination.model].colour
             elif name in names:
                 name += SUPERSEDED
-            if WRITER in run.data.tags:
-                self._client.delete_tag(run.info.run_id, WRITER)
             if name != run.info.run_name:
                 self._client.update_run(run.info.run_id, name=name)
             for key, value in tags.items():
@@ -211,12 +210,11 @@ class _Push:
         headlines = {each.name: each for evidence in self._evidence for each in headlines_of(evidence)}
         if headlines:
             metrics = [metric for evidence in self._evidence for metric in metrics_of(evidence)]
-            curves = dict.fromkeys(metric.name for metric in metrics if metric.step)
+            curves = dict.fromkeys(metric.name for metric in metrics if metric.tracked.step)
             first = sorted(curves, key=lambda name: not name.startswith("similarity/"))
             titles = {name: each.title for name, each in headlines.items()}
             columns = [*titles, *(name for name in dict.fromkeys(m.name for m in metrics) if name not in titles)]
-            higher = next(iter(headlines.values())).higher_is_better
-            tags[VIEW_TAG] = leaderboard(first, titles, columns, higher)
+            tags[VIEW_TAG] = leaderboard(first, titles, columns, next(iter(headlines.values())).is_higher)
         for key, value in tags.items():
             if self._experiment_tags.get(key) != value:
                 self._client.set_experiment_tag(self._experiment_id, key, value)
@@ -224,22 +222,20 @@ class _Push:
 
 def _worth(evidence: Evidence) -> float:
     """Sorts the worst first, by the first headline: MLflow lists the newest runs first."""
-    headline = next(headlines_of(evidence), None)
-    return -math.inf if headline is None else headline.value if headline.higher_is_better else -headline.value
+    values = [each.tracked.value * (1 if each.is_higher else -1) for each in headlines_of(evidence)]
+    return values[0] if values else -math.inf
 
 
 def _datasets(evidence: Evidence) -> list[Any]:
     """A dataset input per name, by the digest of its content; its tags have DVC's digest of the output it lies in."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
-    totals: dict[str, int] = {}
-    for each in evidence.lineages:
-        totals[each.on] = max(each.score.total, totals.get(each.on, 0))
     inputs = []
-    for each in {each.on: each for each in evidence.lineages}.values():
-        source, profile = json.dumps({"uri": each.data.path}), json.dumps({"samples": totals[each.on]})
+    for on, some in grouped(evidence.lineages, lambda each: each.on).items():
+        each, total = some[-1], max(lineage.score.total for lineage in some)
+        source, profile = json.dumps({"uri": each.data.path}), json.dumps({"samples": total})
         tags = {"mlflow.data.context": "evaluation", "dvc.out": each.data.out, "dvc.md5": each.data.md5}
-        dataset = Dataset(each.on, digest_of(each), "local", source, profile=profile)
+        dataset = Dataset(on, digest_of(each), "local", source, profile=profile)
         inputs.append(DatasetInput(dataset, [InputTag(key, value) for key, value in tags.items()]))
     return inputs
 
@@ -249,14 +245,14 @@ def _metrics(evidence: Evidence, timestamp: int, model_id: str) -> list[Any]:
     from mlflow.entities import Metric
 
     metrics = metrics_of(evidence)
-    last = {each.name: each.step for each in metrics}
+    last = {each.name: each for each in metrics}
     return [
         Metric(
             each.name,
-            each.value,
+            each.tracked.value,
             timestamp,
-            each.step,
-            model_id=model_id if each.step == last[each.name] else None,
+            each.tracked.step,
+            model_id=model_id if each is last[each.name] else None,
             dataset_name=each.lineage.on,
             dataset_digest=digest_of(each.lineage),
         )

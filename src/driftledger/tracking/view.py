@@ -12,14 +12,8 @@ VIEW_KEY = sha256_of("Leaderboard")[:20]
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 _MAX_TAG = 5000
 _LINE = {
-    **{
-        "lineSmoothness": 0,
-        "xAxisKey": "step",
-        "yAxisKey": "metric",
-        "xAxisScaleType": "linear",
-        "scaleType": "linear",
-    },
-    **{"range": {}, "selectedXAxisMetricKey": "", "yAxisExpressions": [], "ignoreOutliers": False},
+    **{"lineSmoothness": 0, "xAxisKey": "step", "yAxisKey": "metric", "scaleType": "linear", "range": {}},
+    **{"xAxisScaleType": "linear", "selectedXAxisMetricKey": "", "yAxisExpressions": [], "ignoreOutliers": False},
     **{"useGlobalXaxisKey": True, "useGlobalLineSmoothing": True},
 }
 

@@ -64,7 +64,7 @@ def read_chains(folder: Folder, found: Found) -> list[Chains]:
     every, protocol = values.records(folder), folder.json("components.json")["protocol"]
     repeats = values.whole(protocol.get("repeats", 1), 1, MOST_REPEATS)
     found.put(["metrics"], Chains(folder, every).words)
-    found.served(every, "model", "writer", "generator")
+    found.served(every, "model", "generator")
     return [Chains(folder, [each for each in every if each["repeat"] == n]) for n in range(repeats)]
 
 

@@ -56,7 +56,7 @@ def records(folder: Folder) -> list[Row]:
 
 def _flat(line: Row) -> Row:
     ended = [each["outcome"] for each in line["results"]]
-    said: Row = next((each for each in line["results"] if each["role"] in ("model", "writer")), {})
+    said: Row = next((each for each in line["results"] if each["role"] == "model"), {})
     drawn: Row = next((each for each in line["results"] if each.get("image") is not None), {})
     outcome = next((each for each in ended[::-1] if each != "ok"), "ok")
     results = {"outcome": outcome, "text": said.get("text"), "image": drawn.get("image"), "results": line["results"]}

@@ -175,9 +175,7 @@ def test_examples_may_be_described_by_another_model(folder: Path) -> None:
     replay = Replay(folder / "out")
     assert Collecting.recorded(Trac(), card, folder / "birds", {}).run(replay) == records
     with CallStore(folder / "store") as store:
-        assert {digest: each.gave.text for digest, each in replay.calls.items()} == {
-            digest: result.text for digest, result in store.get(list(replay.calls)).items()
-        }
+        assert all(store.find(digest) is not None for digest in replay.calls)
 
 
 def test_too_many_examples_are_one_sentence(folder: Path) -> None:

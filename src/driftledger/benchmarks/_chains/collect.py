@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from driftledger.benchmarks._chains.records import WRITER, ChainRequest, asked_again, image_path
+from driftledger.benchmarks._chains.records import ChainRequest, asked_again, image_path
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
 from driftledger.collect.call import Ask, Context, Draw, NotStoredError, Planned, RunSteps, Steps
@@ -20,10 +20,9 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
     for t in range(1, asked.of_category(sample.category, collecting.dataset.groups) + 1):
         context = Context(on, sample.id, t)
         seed = derive_seed(asked.seed, on, sample.id, t, repeat)
-        role = describer(collecting, t)
-        ask = describe(collecting.model(role), asked, parent, context, repeat)
+        ask = describe(collecting.model(), asked, parent, context, repeat)
         described = yield ask
-        results, drawn = [RecordedResult.of(role, ask, described)], None
+        results, drawn = [RecordedResult.of("model", ask, described)], None
         if described.outcome.goes_on:
             draw = Draw(collecting.generator(), drawing_prompt(asked, described.text), seed, context)
             drawn = yield draw
@@ -36,16 +35,11 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
     return records
 
 
-def describer(collecting: Collecting, t: int) -> str:
-    """Return the role of who is asked for the description of iteration t."""
-    return WRITER if t == 1 and WRITER in collecting.components else "model"
-
-
 def describe(model: Model, asked: ChainRequest, image: ImageFile, context: Context, repeat: int = 0) -> Ask:
     """Return the call for a description of an image."""
     subject = Subject(context.sample, context.t)
     shown = Conversation.ask(asked.describe_prompt, image, subject, asked.max_tokens, prefix=asked.prefix)
-    return Ask(model, "describe", shown, context, asked_again(model.model_dump(), repeat))
+    return Ask(model, "describe", shown, context, asked_again(model.spec["settings"], repeat))
 
 
 def drawing_prompt(asked: ChainRequest, description: str | None) -> str:
@@ -85,6 +79,6 @@ def _calls(collecting: Collecting, sample: Sample) -> Iterator[tuple[Component, 
     asked = ChainRequest.model_validate(collecting.protocol)
     subject = Subject(sample.id, 1)
     shown = Conversation.ask(asked.describe_prompt, sample.image, subject, asked.max_tokens, prefix=asked.prefix)
-    for t in range(1, asked.of_category(sample.category, collecting.dataset.groups) + 1):
-        yield collecting.model(describer(collecting, t)), shown
+    for _ in range(asked.of_category(sample.category, collecting.dataset.groups)):
+        yield collecting.model(), shown
         yield collecting.generator(), asked.generate_prompt

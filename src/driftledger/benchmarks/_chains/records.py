@@ -13,9 +13,6 @@ from driftledger.core.types import ImageFile
 FRECHET_DIGITS = 6
 """Singular values differ in their last bits between processors; stored distances must not."""
 
-WRITER = "writer"
-"""The role of who describes a sample in the place of the model."""
-
 Drawn: TypeAlias = Mapping[tuple[str, int], ImageFile]
 """(Sample, t) → the image that iteration t drew."""
 
@@ -45,8 +42,6 @@ class ChainRequest(Iterations):
     prefix: str | None = Field(default=None, exclude_if=lambda prefix: prefix is None)
     """The beginning of every description, which the model goes on from."""
     generate_prompt: str
-    writer: str | None = Field(default=None, exclude_if=lambda writer: writer is None)
-    """The catalogue's name of who gives the description that a chain begins with, in the place of the model."""
     seed: int
     repeats: int = Field(default=1, ge=1, le=1000, exclude_if=lambda repeats: repeats == 1)
     """How many chains each sample has, from seeds of their own."""

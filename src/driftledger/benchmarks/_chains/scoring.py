@@ -106,12 +106,6 @@ def flags(records: Sequence[CollectedRecord]) -> list[str]:
     return [*changed_versions(served_versions(records)), *_cut(records), *noted(record.notes for record in records)]
 
 
-def begun_by(card: CollectedCard) -> Iterator[str]:
-    """A sentence where chains begin with a text."""
-    if "writer" in card.components:
-        yield f"chains begin with texts by {card.components['writer'].name}: what t = 1 shows owes nothing to the model"
-
-
 def unified(card: CollectedCard) -> Iterator[str]:
     """A sentence where one component describes and draws."""
     model, generator = (card.components[role] for role in ("model", "generator"))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from driftledger.benchmarks._chains.records import WRITER, ChainRequest
+from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.base import DATASET, Benchmark, Input, Metric, Rule, Stage
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix
@@ -65,11 +65,9 @@ class ChainBenchmark(Benchmark):
             ConfigError: the model cannot be given the beginning of its reply.
         """
         collecting = super().collecting(given)
-        asked, components = self.asked(given, collecting.dataset), dict(collecting.components)
+        asked = self.asked(given, collecting.dataset)
         check_prefix(asked.prefix, given.keys["model"], collecting.model())
-        if asked.writer is not None:
-            components[WRITER] = asked.writer, given.model(asked.writer)
-        return replace(collecting, components=components, protocol=asked.model_dump(mode="json"))
+        return replace(collecting, protocol=asked.model_dump(mode="json"))
 
     def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
         from driftledger.benchmarks._chains.collect import collect_chains

@@ -15,7 +15,6 @@ from driftledger.benchmarks._chains.scoring import (
     ALL,
     Means,
     Measured,
-    begun_by,
     cut_texts,
     few_images,
     flags,
@@ -102,7 +101,6 @@ def score(given: ToScore, spec: Benchmark) -> Scored:
         absent=_absent(means, end_of, frechet, "text_encoder" in given.encoders) | intervals.absent,
         served=served_versions(data.records),
         flags=[
-            *begun_by(data.card),
             *unified(data.card),
             *flags(data.records),
             *few_images(whole.distances.values(), whole.images or reached),

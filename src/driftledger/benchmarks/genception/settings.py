@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from driftledger.benchmarks._chains.records import Iterations
-from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, OfSelected, RepeatedSection, Scoring
+from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection, Scoring
 from driftledger.core.strict import Name
 
 
@@ -15,10 +15,6 @@ class GenCeptionSettings(RepeatedSection):
     iterations: int = Field(ge=1, le=100)
     iterations_by_group: dict[str, Annotated[int, Field(ge=1)]] | None
     """Group of the dataset → a smaller T of the chains in its categories."""
-    text_first: Annotated[tuple[Name, ...], OfSelected()]
-    """Datasets whose chains begin with a text, that of ``writer``, and not with the model's description."""
-    writer: Annotated[Name | None, EntryOf("models")]
-    """The model whose description is that text: people's, out of a sheet or a file, or any other."""
     describe_prompt: str = Field(min_length=1)
     generate_prompt: DrawingPrompt
     text_encoder: Annotated[Name | None, EntryOf("encoders", must="read")]
@@ -31,8 +27,6 @@ class GenCeptionSettings(RepeatedSection):
         for group, t in (self.iterations_by_group or {}).items():
             if t > self.iterations:
                 raise ValueError(f"iterations_by_group.{group} is {t}, above iterations, {self.iterations}; lower it")
-        if self.text_first and self.writer is None:
-            raise ValueError("text_first names datasets, and writer nobody who gives the texts; name a model")
         return self
 
 

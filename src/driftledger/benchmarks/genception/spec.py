@@ -54,8 +54,6 @@ class GenCeption(ChainBenchmark):
                 "iterations",
                 "iterations_by_group",
                 "repeats",
-                "text_first",
-                "writer",
                 "describe_prompt",
                 "generate_prompt",
             ),
@@ -149,7 +147,6 @@ class GenCeption(ChainBenchmark):
         Rule("iterations_by_group", "more iterations drift further"),
         Rule("encoder", "values seen through different encoders are on different scales", Input.ENCODER),
         Rule("text_encoder", "values by different text encoders are on different scales", Input.TEXT_ENCODER),
-        Rule("writer", "chains that begin with other texts are other chains"),
     )
 
     def asked(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
@@ -169,7 +166,6 @@ class GenCeption(ChainBenchmark):
             describe_prompt=settings.describe_prompt,
             max_tokens=None,
             generate_prompt=settings.generate_prompt,
-            writer=settings.writer if dataset.name in settings.text_first else None,
             seed=given.seed,
             repeats=settings.repeats,
         )

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from driftledger import __version__
-from driftledger.benchmarks.base import Origin
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.traces import Trace, worth_showing
@@ -30,10 +29,10 @@ from driftledger.reports.leaderboard import (
     sections,
     side_by_side,
 )
-from driftledger.reports.scores import Block, Part
+from driftledger.reports.scores import Part
 from driftledger.reports.site.provenance import href, path_of, score_view, section_of
 from driftledger.reports.site.thumbnails import write_thumbnails
-from driftledger.reports.site.units import files_of, number_of, unit_view
+from driftledger.reports.site.units import files_of, number_of, strips_of, texts_of
 
 HERE = Path(__file__).parent
 STYLE, SCRIPT = "assets/site.css", "assets/site.js"
@@ -98,6 +97,9 @@ class Site:
             "href": href,
             "by_kind": lambda table: {"": table.rows} if table.across else by_kind(table, parts),
             "kinds": KINDS,
+            "number_of": number_of,
+            "texts_of": texts_of,
+            "strips_of": strips_of,
         }
 
     def add_pictures(self, before: Path) -> None:
@@ -144,12 +146,12 @@ def write_site(
         _write_leaderboard(site, images)
         for part in parts:
             site.write_sections(f"{part.spec.name}.html", part.spec.title, list(sections(part)))
-        headlines = [table for part in parts if (table := side_by_side(part, headlines=True))]
+        every = [table for part in parts if (table := side_by_side(part))]
         lead = (
-            f"Every headline, on all data and through all components; in brackets {BRACKETS}. {LETTERS} To compare two "
-            "runs over the units that both have: driftledger compare RUN RUN"
+            f"All data, through all components; in brackets {BRACKETS}. {LETTERS} To compare two runs over the units "
+            "that both have: driftledger compare RUN RUN"
         )
-        site.write_sections("comparison.html", "Comparison", [Section("Every headline", "all", headlines)], lead)
+        site.write_sections("comparison.html", "Comparison", [Section("Side by side", "all", every)], lead)
         pairs = Section("Headlines", "correlation", correlation.tables)
         site.write_sections("correlation.html", "Correlation", [pairs], correlation.lead)
         _write_runs(site)
@@ -190,7 +192,6 @@ def _write_leaderboard(site: Site, images: bool) -> None:
         scores=len(site.scores),
         remarks=list(remarks(parts)),
         chains=list(_first_chains(site)) if images else [],
-        cards=[(part.spec, [first for block in part.blocks if (first := _first(block))]) for part in parts],
     )
 
 
@@ -202,28 +203,8 @@ def _first_chains(site: Site) -> Iterator[Mapping[str, Any]]:
     models, controls = ([each for each in some if each.score.is_control is kind] for kind in (False, True))
     for each in [*models[:CHAINS], *controls[:1]] if units else ():
         unit = units[len(units) // 2]
-        view = unit_view(benchmark(each.score.benchmark), each.traces[unit])
-        yield {"model": each.score.model, "href": each.href(unit), "view": view}
-
-
-def _first(block: Block) -> Mapping[str, Any] | None:
-    """The first model by the first metric at a glance, and whether that is certain."""
-    spec = block.spec
-    metric = next(metric for metric in spec.metrics if metric.key in spec.glanced)
-    key = spec.shown_key(metric, [score for score in block.scores if not score.is_control]) or ""
-    values, tested = block.values(key), block.tested(key)
-    scores = [score for score in block.order(metric) if not score.is_control and score.model in values]
-    if block.apart or not scores:
-        return None
-    first, others = scores[0], [score.model for score in scores[1:]]
-    near = [name for name in others if tested and first.model not in tested.groups.better[name]]
-    certain = f"shown to be better than {'every other' if len(others) > 1 else others[0]}" if others else ""
-    if others and tested is None:
-        certain = f"ahead of {others[0]}; whether by chance was not tested"
-    elif near:
-        certain = f"cannot be told apart from {', '.join(near)}"
-    value = f"{values[first.model]:.{metric.digits}f}"
-    return {"block": block, "title": metric.named(key), "of": Origin(first, key), "value": value, "certain": certain}
+        spec = benchmark(each.score.benchmark)
+        yield {"model": each.score.model, "href": each.href(unit), "spec": spec, "trace": each.traces[unit]}
 
 
 def _write_runs(site: Site) -> None:
@@ -234,9 +215,8 @@ def _write_runs(site: Site) -> None:
         parts = []
         for score in scores:
             chains = next((each for each in site.chains if each.score is score), Chains(score, {}, 0))
-            spec = benchmark(score.benchmark)
-            views = {chains.unit_id(unit): unit_view(spec, trace) for unit, trace in chains.traces.items()}
-            parts.append({**score_view(score, locks, combinations, scores), "units": views, "total": chains.total})
+            units = {chains.unit_id(unit): trace for unit, trace in chains.traces.items()}
+            parts.append({**score_view(score, locks, combinations, scores), "units": units, "total": chains.total})
         site.write(path_of(scores[0]), "run.html.j2", model, parts=parts)
 
 

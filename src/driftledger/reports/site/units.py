@@ -1,8 +1,7 @@
 """A unit of a score as a page shows it: a strip of steps with pictures, texts and numbers, whatever the benchmark."""
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache
@@ -10,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.benchmarks.base import Benchmark, Metric
-from driftledger.benchmarks.traces import Option, Shot, Shown, Trace
-from driftledger.core.types import Outcome
+from driftledger.benchmarks.traces import Shot, Shown, Step, Trace
 
 PROMPT, DESCRIPTION = "prompt", "description"
 """What steps call the words that all of them are asked in, which a unit shows once, and texts that each say again what
@@ -36,33 +34,14 @@ class Number(NamedTuple):
 
 
 @dataclass
-class StepCell:
-    """What a model was asked and gave in one step."""
+class Column:
+    """Steps that are shown together."""
 
-    head: str
-    pictures: list[tuple[Path, str]] = field(default_factory=list)
-    """An image and what it is, for readers who do not see it."""
-    numbers: list[Number] = field(default_factory=list)
-    marks: list[str] = field(default_factory=list)
-    options: Sequence[Option] = ()
-    good: bool | None = None
+    steps: list[Step] = field(default_factory=list)
     words: list[Words] = field(default_factory=list)
-    facts: dict[str, Counter[str]] = field(default_factory=dict)
-    troubles: list[tuple[Outcome, str]] = field(default_factory=list)
-
-
-class UnitView(NamedTuple):
-    """A unit in one model's hands."""
-
-    name: str
-    outcome: Outcome
-    numbers: Sequence[Number]
-    pictures: Sequence[tuple[Path, str]]
-    facts: Sequence[tuple[str, Sequence[str]]]
-    """What was asked, and what is known of the unit."""
-    prompt: str
-    strips: Mapping[str, Sequence[StepCell]]
-    """Repeat, empty for the first → steps."""
+    """Descriptions, with what has changed since the step before."""
+    facts: dict[str, list[str]] = field(default_factory=dict)
+    """Texts that were asked for the first time, or came."""
 
 
 def files_of(trace: Trace) -> Iterator[Path]:
@@ -86,64 +65,46 @@ def _metric(spec: Benchmark, title: str) -> Metric | None:
     return next((metric for pattern, metric in titles if re.fullmatch(pattern, title)), None)
 
 
-def unit_view(spec: Benchmark, trace: Trace) -> UnitView:
-    """Put the steps of a trace side by side: what is in one column together, and what was asked once."""
-    originals = [(shot.file, "what was asked about") for shot in trace.asked.values() if isinstance(shot, Shot)]
-    facts = [(key, texts) for key, value in (*trace.asked.items(), *trace.known.items()) if (texts := _texts(value))]
-    seen = {(key, text) for key, texts in facts for text in texts}
-    strips: dict[str, dict[str, StepCell]] = {}
+def texts_of(shown: Mapping[str, Shown]) -> dict[str, list[str]]:
+    """What is text among values."""
+    return {key: texts for key, value in shown.items() if (texts := _texts(value))}
+
+
+def strips_of(trace: Trace) -> dict[str, dict[str, Column]]:
+    """Repeat, empty for the first → what stands above a column → its steps."""
+    seen = {(key, text) for key, texts in texts_of(trace.asked).items() for text in texts}
+    strips: dict[str, dict[str, Column]] = {}
     before: str | None = None
     for step in trace.steps:
-        if step.again not in strips:
-            start = StepCell(trace.start, [(file, "the original") for file, _ in originals])
-            strips[step.again], before = {trace.start: start} if trace.start else {}, None
-        column = step.column or step.name
-        cell = strips[step.again].setdefault(column, StepCell(column))
-        cell.marks += [step.mark] if step.mark else []
-        cell.options, cell.good = step.options or cell.options, cell.good if step.good is None else step.good
-        if step.outcome is not Outcome.OK:
-            cell.troubles.append((step.outcome, _cut(step.error or "")))
-        for key, value in step.asked.items():
-            new = [text for text in _texts(value) if (key, text) not in seen]
-            if new and key != PROMPT and not step.options:
-                cell.facts.setdefault(key, Counter())["\n".join(new)] += 1
-            seen |= {(key, text) for text in new}
-        for key, value in step.gave.items():
-            texts = _texts(value)
-            seen |= {(key, text) for text in texts}
-            if isinstance(value, Shot):
-                cell.pictures.append((value.file, f"{key} of {step.name}"))
-            elif isinstance(value, float):
-                cell.numbers.append(number_of(spec, key, value))
-            elif texts and key == DESCRIPTION:
-                cell.words.append(changed_words(before, texts[0]))
-                before = texts[0]
-            elif texts and key not in trace.known:
-                cell.facts.setdefault(key, Counter())["\n".join(texts)] += 1
-    return UnitView(
-        trace.unit,
-        trace.outcome,
-        [number_of(spec, title, value) for title, value in trace.values.items()],
-        [] if trace.start else originals,
-        [(key, texts) for key, texts in facts if texts != [trace.unit]],
-        "\n".join(dict.fromkeys(str(step.asked[PROMPT]) for step in trace.steps if PROMPT in step.asked)),
-        {again: list(cells.values()) for again, cells in strips.items()},
-    )
+        before = before if step.again in strips else None
+        column = strips.setdefault(step.again, {}).setdefault(step.column or step.name, Column())
+        column.steps.append(step)
+        gave = texts_of(step.gave)
+        for text in gave.pop(DESCRIPTION, []):
+            column.words.append(changed_words(before, text))
+            seen.add((DESCRIPTION, text))
+            before = text
+        asked = {} if step.options else texts_of(step.asked)
+        for key, texts in asked.items():
+            if key != PROMPT and (new := [text for text in texts if (key, text) not in seen]):
+                column.facts.setdefault(key, []).extend(new)
+                seen |= {(key, text) for text in new}
+        for key, texts in gave.items():
+            if key not in trace.known and not isinstance(step.gave[key], float):
+                column.facts.setdefault(key, []).extend(texts)
+                seen |= {(key, text) for text in texts}
+    return strips
 
 
 def _texts(value: Shown) -> list[str]:
-    """What is text in a value."""
     if value is None or isinstance(value, Shot | Mapping):
         return []
     if isinstance(value, bool):
         return ["yes" if value else "no"]
     if isinstance(value, str | int | float):
-        return [_cut(str(value))]
+        text = str(value)
+        return [text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text) - LONGEST} more characters)"]
     return [text for each in value for text in _texts(each)]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text) - LONGEST} more characters)"
 
 
 def changed_words(before: str | None, after: str) -> Words:
