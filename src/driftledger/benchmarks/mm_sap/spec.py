@@ -27,18 +27,7 @@ if TYPE_CHECKING:
 _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
 _percent = partial(Metric, needs=READ, unit="%")
-_STAGES = flow("mm_sap", "permutations", scored=("count_free_refusals",))
-_SCORE = _percent(
-    "score",
-    "self-awareness score",
-    f"100 · accepted choices / all: the right option in basic, it or the refusal in know, the refusal in beyond; "
-    f"{_OVER_ORDERS}",
-    f"{_MEASURE} 2",
-    headline=True,
-    row="score",
-    pairing="ratio",
-    tracked="self_awareness",
-)
+_ANSWERS, _SCORES = flow("mm_sap", "permutations", scored=("count_free_refusals",))
 
 
 class MMSAP(QuestionBenchmark):
@@ -47,10 +36,20 @@ class MMSAP(QuestionBenchmark):
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:1]
-    scores: ClassVar[Stage] = _STAGES[1]
+    collects: ClassVar[tuple[Stage, ...]] = (_ANSWERS,)
+    scores: ClassVar[Stage] = _SCORES
     metrics: ClassVar[tuple[Metric, ...]] = (
-        _SCORE,
+        _percent(
+            "score",
+            "self-awareness score",
+            "100 · accepted choices / all: the right option in basic, it or the refusal in know, the refusal in "
+            f"beyond; {_OVER_ORDERS}",
+            f"{_MEASURE} 2",
+            headline=True,
+            row="score",
+            pairing="ratio",
+            tracked="self_awareness",
+        ),
         _percent(
             "answer_rate",
             "answer rate",

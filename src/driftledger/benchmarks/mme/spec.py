@@ -23,15 +23,7 @@ if TYPE_CHECKING:
 _PAPER = "Fu et al., MME, section 2.2"
 _score = partial(Metric, source=f"yes_no.total; {_PAPER}", needs=READ)
 _share = partial(Metric, source=f"yes_no.score; {_PAPER}", needs=READ, unit="%")
-_STAGES = flow("mme")
-_SCORE = _score(
-    "score",
-    "score",
-    "100 · (accuracy + accuracy+) of a category, mean over categories; 0 to 200",
-    headline=True,
-    row="score",
-    tracked="mme_score",
-)
+_ANSWERS, _SCORES = flow("mme")
 
 
 class MME(QuestionBenchmark):
@@ -40,10 +32,17 @@ class MME(QuestionBenchmark):
     name: ClassVar[str] = "mme"
     title: ClassVar[str] = "MME"
     questions: ClassVar[QuestionRules] = MMEQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:1]
-    scores: ClassVar[Stage] = _STAGES[1]
+    collects: ClassVar[tuple[Stage, ...]] = (_ANSWERS,)
+    scores: ClassVar[Stage] = _SCORES
     metrics: ClassVar[tuple[Metric, ...]] = (
-        _SCORE,
+        _score(
+            "score",
+            "score",
+            "100 · (accuracy + accuracy+) of a category, mean over categories; 0 to 200",
+            headline=True,
+            row="score",
+            tracked="mme_score",
+        ),
         _share(
             "accuracy",
             "accuracy",
