@@ -105,7 +105,7 @@ class Collecting:
         """
         for name, field in spec.settings.model_fields.items():
             if name in card.protocol:
-                valid: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]  # a form that is built here
+                valid: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]
                 valid.validate_python(card.protocol[name])
         named: dict[str, tuple[str, Component]] = {}
         for role, each in card.components.items():
