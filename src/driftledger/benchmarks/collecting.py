@@ -6,7 +6,7 @@ Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of th
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
@@ -109,7 +109,7 @@ class Collecting:
                 valid.validate_python(card.protocol[name])
         named: dict[str, tuple[str, Component]] = {}
         for role, each in card.components.items():
-            known = SimpleNamespace(fingerprint=each.fingerprint, spec={"settings": each.settings})
+            known = SimpleNamespace(fingerprint=each.fingerprint, spec={}, model_dump=partial(dict, each.settings))
             named[role] = each.name, components.get(role, cast(Component, known))
         return cls(spec, card.keys, data, named, card.protocol)
 
