@@ -166,11 +166,11 @@ def test_a_store_that_is_only_read_is_not_made(tmp_path: Path) -> None:
 
 
 def test_a_store_of_another_version_is_named(tmp_path: Path) -> None:
-    for version, words in ((3, "written by driftledger 0.2; the tag v0.2 reads it"), (9, "by driftledger a later")):
+    for version in (3, 9):
         with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
             db.execute(f"PRAGMA user_version = {version}")
         for writes in (True, False):
-            with pytest.raises(StoreError, match=words):
+            with pytest.raises(StoreError, match=f"is of version {version}, and version 4 is read here"):
                 CallStore(tmp_path, writes=writes)
 
 

@@ -51,7 +51,7 @@ class FeatureStore:
         content = io.BytesIO()
         np.save(content, array, allow_pickle=False)
         with suppress(OSError):  # a full disk: nothing is lost by it
-            write_bytes(path, content.getvalue(), synced=True)
+            write_bytes(path, content.getvalue(), durable=True)
         return array
 
 

@@ -91,10 +91,9 @@ class CallStore:
         [(version,)] = db.execute("PRAGMA user_version")
         if version not in (0, VERSION):
             db.close()
-            written = "0.2; the tag v0.2 reads it: " if version < VERSION else "a later version; install that one, or "
             raise StoreError(
-                f"the call store {self.folder} was written by driftledger {written}"
-                "delete it or name another folder as store: in params.yaml"
+                f"the call store {self.folder} is of version {version}, and version {VERSION} is read here; delete it "
+                "or name another folder as store: in params.yaml (the tag v0.2 reads version 3)"
             )
         if version == 0 and file is not None and self._lock is None:
             db.close()
@@ -184,7 +183,7 @@ class CallStore:
         image = ImageFile(object_path(self.folder, digest), digest)
         try:
             if whole_image(self.folder, digest) is None:
-                write_bytes(image.path, png, shared=True, synced=True)
+                write_bytes(image.path, png, durable=True)
         except OSError as error:
             raise self._full(error) from None
         return image
