@@ -94,7 +94,10 @@ def drawing(forger: Forger) -> None:
 
 
 def grade(forger: Forger) -> None:
-    forger.row(READ, lambda row: row["extra"].update(read=[3 - (row["extra"]["read"][0] or 0)]))
+    """Let a right answer be read as none."""
+    rows = [json.loads(row) for row in forger.members[FILES + READ].splitlines()]
+    right = next(place for place, row in enumerate(rows) if row["values"]["score"][0] == 1.0)
+    forger.row(READ, lambda row: row["extra"]["read"].__setitem__(0, None), right)
 
 
 def numbers(forger: Forger) -> None:

@@ -110,7 +110,7 @@ def report(project: Project, out: Path | None = None, *, images: bool = True, sh
     elif not (show and project.paths.site.is_dir()):
         if missing := write_report(project):
             print(for_terminal(missing), file=sys.stderr, flush=True)
-        print(f"the scores side by side: {project.paths.leaderboard.relative_to(project.root)}.md", flush=True)
+        print("the scores side by side: reports/leaderboard.md", flush=True)
     if show:
         webbrowser.open(((out or project.paths.site) / "index.html").absolute().as_uri())
 
@@ -127,5 +127,5 @@ def track(project: Project) -> None:
     evidence = read_all_evidence(project.root, project.selected, project.combinations)
     print("\n".join(show_in_mlflow(project.root, evidence, project.settings.tracking)), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
-    print(f"{len(written)} new files in {project.paths.ledger.name}/", flush=True)
+    print(f"{len(written)} new files in ledger/", flush=True)
     write_json(project.paths.reports / "tracked.json", {each.name: each.fingerprint for each in evidence})

@@ -14,12 +14,17 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import load_json, parse_json
 from driftledger.core.paths import Combination
-from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, locked_now, parse_lock
+from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, parse_lock
 from driftledger.ledger.objects.files import Tree, Workspace, listing_md5
 from driftledger.ledger.objects.git import Git, is_unreadable
 
 PUBLISHED = "ledger"
 """The folder of the published runs' files, below a project's top folder."""
+_WRITTEN = (
+    *(LOCK, RESOLVED, f"{PUBLISHED}/", "reports/", "data/.gitignore", ".dvc/.gitignore"),
+    *("data/datasets", "data/questions", "data/records"),
+)
+"""Where the pipeline writes; a path that begins so makes no checkout dirty."""
 
 
 class Folder(BaseModel):
@@ -238,12 +243,8 @@ def code_version(root: Path) -> CodeVersion:
     git = Git.around(root)
     if git is None:
         return CodeVersion(commit=None, dirty=is_unreadable(root))
-    changes = git.changes()
-    outs = [out.path for entry in locked_now(root).values() for out in entry.outs]
-    ignored = [f"{path.rpartition('/')[0]}/.gitignore" for path in outs]  # which DVC writes beside them
-    files = {git.from_top(path) for path in (LOCK, RESOLVED, ".dvc/.gitignore", *outs, *ignored)}
-    folders = tuple(git.from_top(path) + "/" for path in (PUBLISHED, "reports", *outs))
-    dirty = changes is None or any(not (path in files or path.startswith(folders)) for path in changes)
+    changes, written = git.changes(), tuple(map(git.from_top, _WRITTEN))
+    dirty = changes is None or not all(path.startswith(written) for path in changes)
     return CodeVersion(commit=git.heads()[0], dirty=dirty)
 
 

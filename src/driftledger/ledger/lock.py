@@ -1,6 +1,5 @@
 """``dvc.lock``: which bytes each stage read and wrote. The truth that everything else is a view of."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +41,10 @@ class LockEntry(BaseModel):
         return next((out for out in self.outs if out.path == path), None)
 
 
+class _Lock(BaseModel):
+    stages: dict[str, LockEntry]
+
+
 def read_lock(root: Path) -> dict[str, LockEntry]:
     """Stage name → entry.
 
@@ -70,32 +73,18 @@ def parse_lock(data: bytes, where: str = LOCK) -> dict[str, LockEntry]:
         LedgerError: it is not a ``dvc.lock``.
     """
     try:
-        return {str(name): _entry(str(name), entry) for name, entry in _stages(data).items()}
-    except ValueError as error:
-        raise LedgerError(
-            f"{where} is not a dvc.lock: {error}; restore it with 'git checkout {LOCK}', or delete it "
-            "and run 'dvc repro'"
-        ) from None
-
-
-def _stages(data: bytes) -> Mapping[object, object]:
-    text = data.decode()
-    if number := next((n for n, row in enumerate(text.split("\n"), 1) if row.startswith(_CONFLICT)), None):
-        raise ValueError(f"line {number} begins a conflict of a merge")
-    try:
-        content = load_yaml(text)
+        text = data.decode()
+        if number := next((n for n, row in enumerate(text.split("\n"), 1) if row.startswith(_CONFLICT)), None):
+            raise ValueError(f"line {number} begins a conflict of a merge")
+        return _Lock.model_validate(load_yaml(text)).stages
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        raise ValueError(f"line {mark.line + 1} is not YAML" if mark else "it is not YAML") from None
-    stages = content.get("stages") if isinstance(content, dict) else None
-    if not isinstance(stages, dict):
-        raise ValueError("it has no stages")
-    return stages
-
-
-def _entry(name: str, entry: object) -> LockEntry:
-    try:
-        return LockEntry.model_validate(entry)
+        why = f"line {mark.line + 1} is not YAML" if mark else "it is not YAML"
     except ValidationError as invalid:
         first = invalid.errors(include_url=False)[0]
-        raise ValueError(f"stage {name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        why = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
+    except ValueError as error:
+        why = str(error)
+    raise LedgerError(
+        f"{where} is not a dvc.lock: {why}; restore it with 'git checkout {LOCK}', or delete it and run 'dvc repro'"
+    )

@@ -29,7 +29,6 @@ from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.files import read_json
-from driftledger.core.images import strangers_pixels
 from driftledger.core.text import shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
@@ -104,7 +103,7 @@ def regenerate(
     # One score of each set of records: several encoders look at the same ones.
     lineages = {(each.data, *each.collected.values()): each for run in runs for each in run.lineages}
     pools: dict[str, list[Again]] = {}
-    with contents.recorded() as folders, strangers_pixels():
+    with contents.recorded() as folders:
         for lineage in lineages.values():
             for call in _calls(lineage, folders, components, result):
                 pools.setdefault(f"{lineage.spec.name}: {_kind(call.call)}", []).append(call)
@@ -112,10 +111,17 @@ def regenerate(
         drawn = sorted(draw_lots(pools, count * len(runs), seed), key=lambda pair: pair[1].call.component.fingerprint)
         for _, some in groupby(drawn, key=lambda pair: pair[1].call.component.fingerprint):
             for kind, call in some:
-                again = make_again(call)
-                compared[kind] += again.checked["calls"]
-                result += again
+                try:
+                    what = _difference(call)
+                except (DriftledgerError, Image.DecompressionBombError) as error:
+                    result.skipped.append(Skipped(call.where, str(error)))
+                    continue
+                except UNFIT as error:
+                    what = shortened(f"it cannot be made again from the records: {type(error).__name__}: {error}")
+                compared[kind] += 1
+                result.findings += [Finding("bytes", call.where, what)] if what else []
             call.call.component.release()
+    result.checked["calls"] = compared.total()
     kinds = [CallKind(kind, len(calls), compared[kind]) for kind, calls in sorted(pools.items())]
     cards = (item for run in runs for each in run.lineages for item in each.score.components.items())
     again_or_not = (_again(card, role, components) for role, card in cards if kind_of(role) != "encoder")
@@ -177,48 +183,42 @@ def _again(card: ComponentCard, role: str, components: Components) -> Component 
     return component
 
 
-def make_again(recorded: Again) -> VerifyResult:
-    """Make a call of a component on this machine, and compare: a text as it is, an image by its file's bytes."""
-    where, call, component = recorded.where, recorded.call, recorded.call.component
-    try:
-        if isinstance(call.component, RemoteComponent):
-            raise TypeError(f"{call.component.provider} is a service, which verifying never calls")
-        [made] = make_batch([call])
-        if made.result.outcome is Outcome.FAILED:
-            return _skipped(where, f"it failed when it was made again: {made.result.error or 'no reason given'}")
-        image = recorded.gave.image_file(recorded.folder)
-        if image is None:
-            stored_text, text = recorded.gave.text or "", made.result.text or ""
-            same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(stored_text, text, strict=False)))
-            around = slice(max(0, same - _BEFORE), same + _AFTER)
-            what = f"{stored_text[around]!r} is stored, {component.provider} now says"
-            return _compared(where, text == stored_text, f"{what} {text[around]!r}")
-        stored, png = image.path.read_bytes(), made.png
-        digest = sha256_bytes(stored)
-        if digest != image.sha256:
-            return _compared(where, False, f"its sha256 is {digest[:12]}…, its record has {image.sha256[:12]}…")
-        if png is None:
-            return _compared(where, False, f"{component.provider} now gives no image ({made.result.outcome})")
-        if png != stored and isinstance(component, CheckpointComponent) and _look_alike(stored, png):
-            return _skipped(where, f"drawn again it differs by at most {GREY_LEVELS} of 255, as by another processor")
-        drawn = f"{component.provider} now draws {sha256_bytes(png)[:12]}…"
-        return _compared(where, png == stored, f"sha256 {digest[:12]}… is stored, {drawn}")
-    except (DriftledgerError, Image.DecompressionBombError) as error:
-        return _skipped(where, str(error))
-    except UNFIT as error:
-        what = f"it cannot be made again from the records: {type(error).__name__}: {error}"
-        return _compared(where, False, shortened(what))
+def _difference(recorded: Again) -> str:
+    """Make a call of a component on this machine, and compare: a text as it is, an image by its file's bytes.
+
+    Returns:
+        What differs; nothing where the same came of it.
+
+    Raises:
+        LedgerError: they cannot be compared.
+    """
+    component = recorded.call.component
+    if isinstance(component, RemoteComponent):
+        raise TypeError(f"{component.provider} is a service, which verifying never calls")
+    [made] = make_batch([recorded.call])
+    if made.result.outcome is Outcome.FAILED:
+        raise LedgerError(f"it failed when it was made again: {made.result.error or 'no reason given'}")
+    image = recorded.gave.image_file(recorded.folder)
+    if image is None:
+        before, now = recorded.gave.text or "", made.result.text or ""
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
+        around = slice(max(0, same - _BEFORE), same + _AFTER)
+        differs = f"{before[around]!r} is stored, {component.provider} now says {now[around]!r}"
+        return "" if before == now else differs
+    stored, png = image.path.read_bytes(), made.png
+    digest = sha256_bytes(stored)
+    if digest != image.sha256:
+        return f"its sha256 is {digest[:12]}…, its record has {image.sha256[:12]}…"
+    if png is None:
+        return f"{component.provider} now gives no image ({made.result.outcome})"
+    if png == stored:
+        return ""
+    if isinstance(component, CheckpointComponent) and _look_alike(stored, png):
+        raise LedgerError(f"drawn again it differs by at most {GREY_LEVELS} of 255, as by another processor")
+    return f"sha256 {digest[:12]}… is stored, {component.provider} now draws {sha256_bytes(png)[:12]}…"
 
 
 def _look_alike(one: bytes, other: bytes) -> bool:
     """Whether two images are equal but for roundings."""
     first, second = (np.asarray(Image.open(BytesIO(png)).convert("RGB"), dtype=np.int16) for png in (one, other))
     return first.shape == second.shape and int(np.abs(first - second).max()) <= GREY_LEVELS
-
-
-def _compared(where: str, equal: bool, what: str) -> VerifyResult:
-    return VerifyResult([] if equal else [Finding("bytes", where, what)], checked=Counter(calls=1))
-
-
-def _skipped(where: str, why: str) -> VerifyResult:
-    return VerifyResult(skipped=[Skipped(where, why)])
