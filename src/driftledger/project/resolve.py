@@ -169,21 +169,15 @@ def _source(section: str, name: str, provider: Provider, known: "_Noted") -> dic
     return noted if is_ours(place.partition(":")[0]) else {**noted, "code": code_digest(place)}
 
 
-def _in_words(entry: Component | Provider | Description) -> dict[str, Any]:
-    """Return what can change an output: of a component every setting, of data and descriptions what is set."""
-    if isinstance(entry, Component):
-        return {"provider": entry.provider, **entry.model_dump(mode="json", exclude=entry.operational())}
+def _in_words(entry: Provider | Description) -> dict[str, Any]:
     words = entry.model_dump(mode="json", exclude_defaults=True)
     return words if isinstance(entry, Description) else {"provider": entry.provider, **words}
 
 
 def _as_written(entry: Component | Provider) -> str:
     """Return a digest of an entry that needs nothing of what it names."""
-    if not isinstance(entry, Component):
-        return sha256_of(_in_words(entry))
-    named = entry.model_dump(mode="json", include=entry.operational(), exclude_defaults=True)
-    code = entry.code_digest if entry.code_is_identity else None
-    return sha256_of([_in_words(entry), named, entry.version, code])
+    code = [entry.version, entry.code_is_identity and entry.code_digest] if isinstance(entry, Component) else []
+    return sha256_of([entry.provider, entry.model_dump(mode="json", exclude_defaults=True), *code])
 
 
 class _Noted:
