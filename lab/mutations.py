@@ -76,15 +76,15 @@ def mutations(path: str, source: bytes) -> list[Mutation]:
     starts = [0]
     for row in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(row))
-    found = []
+    faults = []
     for node, variants in _variants(ast.parse(source)):
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
         bracket = source[start - 1 : start] != b"(" and isinstance(node, ast.BinOp | ast.BoolOp | ast.Compare)
         for new in map(ast.unparse, variants):
             text = f"({new})" if bracket and "\n" in source[start:end].decode() else new
-            found.append(Mutation(path, start, end, text, node.lineno))
-    return found
+            faults.append(Mutation(path, start, end, text, node.lineno))
+    return faults
 
 
 def _variants(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]:

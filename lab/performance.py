@@ -23,12 +23,12 @@ OF_RUNS = {
 def rows(report: str, results: dict[str, Any]) -> list[tuple[str, float, str, float | None]]:
     """Return what a report measured: what, how much, its unit, and the goal."""
     if report == "start":
-        found = []
+        commands = []
         for name, each in results["commands"].items():
             command, comma, how = name.partition(",")
             shown = f"`{command if command.startswith('dvc') else f'driftledger {command}'}`{comma}{how}"
-            found.append((shown, each["cpu_seconds"], "s of CPU", each.get("goal")))
-        return found
+            commands.append((shown, each["cpu_seconds"], "s of CPU", each.get("goal")))
+        return commands
     if report == "run":
         goals = {("clean", "driftledger run"): 60, ("nothing", "dvc repro"): 5}
         return [

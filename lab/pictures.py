@@ -82,11 +82,11 @@ def browser() -> Iterator["Browser"]:
     """
     from playwright.sync_api import sync_playwright
 
-    found = which("chromium")
-    if found is None:
+    chromium = which("chromium")
+    if chromium is None:
         raise ConfigError("pictures of pages need chromium on PATH; install it, 'apt install chromium' for instance")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         try:
             yield opened
         finally:
@@ -97,16 +97,16 @@ def a_scores_way() -> str:
     """What ``audit`` says of the default run's first score, in the checkout as it is."""
     command = "driftledger audit regions_fine/painter/layout:gc_at_5"
     environment = os.environ | {"COLUMNS": "80"}
-    found = subprocess.run(command.split(), env=environment, capture_output=True, text=True, check=False)
-    if found.returncode:
-        raise ConfigError(found.stderr.strip())
+    done = subprocess.run(command.split(), env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ConfigError(done.stderr.strip())
     marked = (
         (r"\d\.\d+ \[.*\]", "the score, with its interval"),
         (r"painter@\w+", "the generator version that drew"),
         (r"photos@\w+", "the exact images"),
         (r"driftledger verify \S+(?=;)", "what checks every byte of it"),
     )
-    return terminal(command, found.stdout, marked)
+    return terminal(command, done.stdout, marked)
 
 
 @contextmanager
@@ -182,7 +182,7 @@ def make() -> None:
     project = here()
     folder = project.root / IMAGES
     write_text(folder / "audit.svg", a_scores_way())
-    put_leaderboard(project.root / "README.md", project.paths.leaderboard.with_suffix(".md"))
+    put_leaderboard(project.root / "README.md", project.paths.reports / "leaderboard.md")
     with browser() as opened:
         take_of_report(opened, project.paths.site, folder)
         take_of_mlflow(opened, folder)

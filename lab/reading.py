@@ -60,13 +60,13 @@ def by_tokens(case: Case) -> str:
     option whose text is part of a reply that is not long. Its judge, which takes what is left, is not part of it."""
     reply, texts = case["reply"], case["options"]
     words = re.sub(r"[.()\[\],:;!*#{}]", " ", reply).split()
-    said = [letter for letter in LETTERS[: len(texts)] if letter in words]
-    if len(said) == 1 and words.index(said[0]) > len(words) - 5:
-        return said[0]
+    letters = [letter for letter in LETTERS[: len(texts)] if letter in words]
+    if len(letters) == 1 and words.index(letters[0]) > len(words) - 5:
+        return letters[0]
     if len(reply) > 2 * sum(map(len, texts)):
         return "unparsed"
-    found = [LETTERS[index] for index, text in enumerate(texts) if text.lower() in reply.lower()]
-    return found[0] if len(found) == 1 else "unparsed"
+    matching = [LETTERS[index] for index, text in enumerate(texts) if text.lower() in reply.lower()]
+    return matching[0] if len(matching) == 1 else "unparsed"
 
 
 def by_last_place(case: Case) -> str:
@@ -94,10 +94,10 @@ def by_first_four(case: Case) -> str:
 
 
 def counted(read: Reader, those: list[Case], answers: tuple[str, ...]) -> Count:
-    found = [(read(case), {case["reads"], *case.get("may_read", ())}) for case in those]
-    right = sum(said in fine for said, fine in found)
-    wrong = sum(said in answers and said not in fine for said, fine in found)
-    return Count(right, wrong, len(found) - right - wrong)
+    readings = [(read(case), {case["reads"], *case.get("may_read", ())}) for case in those]
+    right = sum(reading in accepted for reading, accepted in readings)
+    wrong = sum(reading in answers and reading not in accepted for reading, accepted in readings)
+    return Count(right, wrong, len(readings) - right - wrong)
 
 
 def kinds(those: list[Case]) -> dict[str, tuple[int, int]]:
@@ -129,7 +129,7 @@ def main(show: bool = typer.Option(False), haloquest: Path | None = typer.Option
         known = sum(is_refusal(case["reply"]) for case in refusals)
         alarms = [case["reply"] for case in near if is_refusal(case["reply"])]
         print(f"{title}: {known} of {len(refusals)} refusals known, {len(alarms)} of {len(near)} false alarms")
-        print(f"  {', '.join(f'{kind} {found}/{total}' for kind, (found, total) in kinds(refusals).items())}")
+        print(f"  {', '.join(f'{kind} {known}/{total}' for kind, (known, total) in kinds(refusals).items())}")
         print(
             "| cases | rules | total | right | wrong | unread |\n|---|---|---:|---:|---:|---:|", *table(part), sep="\n"
         )
@@ -138,8 +138,8 @@ def main(show: bool = typer.Option(False), haloquest: Path | None = typer.Option
         print(*(f"alarm: {case['reply']}" for case in cases("near_refusals") if is_refusal(case["reply"])), sep="\n")
         for name in ("options_ordinary", "options_adversarial"):
             for case in cases(name):
-                if (said := ours(case)) not in (case["reads"], *case.get("may_read", ())):
-                    print(f"{said}, not {case['reads']}: {case['reply']!r} {case['options']}")
+                if (reading := ours(case)) not in (case["reads"], *case.get("may_read", ())):
+                    print(f"{reading}, not {case['reads']}: {case['reply']!r} {case['options']}")
     if haloquest:
         with haloquest.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))

@@ -32,12 +32,12 @@ def flat(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, .
 
 def numbers(files: Iterable[bytes]) -> dict[str, dict[tuple[str, ...], float]]:
     """Return the numbers of score files, by benchmark and keys."""
-    found = {}
+    scores = {}
     for data in files:
         score = json.loads(data)
         name = " ".join([score["benchmark"], *(f"{key}={value}" for key, value in sorted(score["keys"].items()))])
-        found[name] = dict(flat({part: score[part] for part in COMPARED if part in score}))
-    return found
+        scores[name] = dict(flat({part: score[part] for part in COMPARED if part in score}))
+    return scores
 
 
 def of_revision(revision: str) -> Iterator[bytes]:

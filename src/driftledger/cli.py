@@ -311,7 +311,7 @@ def verify(
 
     project = trusted(context.obj, trust)
     verified = ask.verify(project, run, regenerated=regenerate, seed=seed)
-    show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
+    show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_text())
     raise typer.Exit(0 if verified.result.holds else 1)
 
 

@@ -4,6 +4,7 @@ Opening a project reads stored files alone: no component is called, and no MLflo
 names. What is shown in a notebook is inert HTML.
 """
 
+import base64
 import io
 import json
 import os
@@ -53,7 +54,7 @@ from driftledger.project.presets import name_of, section_text
 from driftledger.project.project import Project
 from driftledger.project.settings import PARAMS
 from driftledger.reports.scores import selected_score
-from driftledger.reports.site.thumbnails import inline
+from driftledger.reports.site.thumbnails import thumbnail
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,9 +164,8 @@ class Chains:
         parts = [f"<div>{for_html(title + _values(shown, ', '))}</div>"]
         for shot in shown.values():
             if isinstance(shot, Shot):
-                image, alt = inline(shot.file, _SIDE), for_html(for_line(f"{self.sample}: {title}"))
-                size = f'width="{image.width}" height="{image.height}"'
-                parts.append(f'<img src="{for_html(image.source)}" {size} alt="{alt}">')
+                data, alt = thumbnail(shot.file, _SIDE), for_html(for_line(f"{self.sample}: {title}"))
+                parts.append(f'<img src="data:image/webp;base64,{base64.b64encode(data).decode()}" alt="{alt}">')
         parts += [f"<div><b>{for_html(trouble[:_LONGEST])}</b></div>"] if trouble else []
         text = str(shown.get("description") or "")
         more = f" … ({len(text) - _LONGEST} more characters)" if len(text) > _LONGEST else ""

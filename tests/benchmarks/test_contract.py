@@ -1,14 +1,18 @@
 """Every benchmark, and the one that somebody else adds, has all parts that the rest of the program reads."""
 
 import inspect
+import json
 import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark, Extra
-from driftledger.benchmarks.registry import benchmarks
+from driftledger.benchmarks.records import RECORDS
+from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.settings import Scoring, Section
+from driftledger.core.errors import StoreError
 from tests.words.spec import Words
 
 EACH = pytest.mark.parametrize("spec", [*benchmarks(), Words()], ids=lambda spec: spec.name)
@@ -50,3 +54,17 @@ def test_it_does_all_that_is_asked_of_one(spec: Benchmark) -> None:
     assert type(spec).steps is not Benchmark.steps or type(spec).collect is not Benchmark.collect
     assert all(rule.why for rule in spec.unfair)
     assert spec.unfair
+
+
+WRONG = {
+    "a record of 0.2": ({"sample": "a", "t": 1}, "it is a record of driftledger 0.2, which this version does not read"),
+    "no step": ({"unit": "a", "results": []}, "step: Field required"),
+    "another shape": ({"unit": "a", "step": 1, "results": [], "extra": {"seed": "x"}}, "a, step 1: extra: "),
+}
+
+
+@pytest.mark.parametrize(("line", "sentence"), WRONG.values(), ids=WRONG)
+def test_what_is_no_record_is_one_sentence(tmp_path: Path, line: dict[str, object], sentence: str) -> None:
+    (tmp_path / RECORDS).write_text(json.dumps({"schema": 2, **line}) + "\n", encoding="utf-8")
+    with pytest.raises(StoreError, match=sentence):
+        benchmark("genception").collects[0].records(tmp_path)

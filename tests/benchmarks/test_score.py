@@ -4,9 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from driftledger.benchmarks.mm_sap.settings import MMSAPSettings
-from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Interval, interval_of
-from tests.support.ledgers import genception_score
 
 
 def test_an_interval_has_both_ends() -> None:
@@ -14,14 +12,6 @@ def test_an_interval_has_both_ends() -> None:
     assert interval_of(both, "gc") == Interval(0.1, 0.3)
     for end in both:
         assert interval_of({end: both[end]}, "gc") is None
-
-
-def test_dvc_shows_a_family_over_t_its_last_value_by_a_name_of_its_own() -> None:
-    score = genception_score()
-    found = {**score.metrics, "gc_at_1": 0.25, "gc_at_2": 0.5, "gc_at_10": 0.125}
-    several = score.model_copy(update={"metrics": found})
-    shown = benchmark("genception").shown_by_dvc(several)
-    assert (shown["gc"], shown["gc_at_1"], shown["gc_at_2"], shown["gc_at_10"]) == (0.125, 0.25, 0.5, 0.125)
 
 
 def test_options_are_shown_in_one_order_at_least() -> None:

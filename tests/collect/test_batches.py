@@ -1,6 +1,5 @@
-"""Which calls form a batch, and what happens when memory runs out or a component raises."""
+"""What happens when memory runs out or a component raises."""
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -8,7 +7,7 @@ from typing import ClassVar
 import pytest
 from PIL import Image
 
-from driftledger.collect.batches import ENDED, Batches, LocalCalls
+from driftledger.collect.batches import LocalCalls
 from driftledger.collect.call import Ask, Context, Draw, Result, Steps
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
@@ -17,84 +16,7 @@ from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
-from tests.support.fakes import EchoModel, SizeGenerator
 from tests.support.stores import found
-
-MODEL, GENERATOR = EchoModel(batch_size=2), SizeGenerator(batch_size=4)
-
-
-def ask(position: int) -> Ask:
-    return Ask(MODEL, "describe", Conversation.ask(f"{position}", None), Context("d", f"s{position}", 1))
-
-
-class Waiting:
-    """Batches of units, whose calls are added by hand."""
-
-    def __init__(self, positions: Sequence[int]) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.batches = Batches(positions)
-
-    def asks(self, *units: tuple[int, int]) -> None:
-        for position, step in units:
-            self.batches.move(position, step)
-            self.batches.add(position, ask(position), self.loop.create_future())
-
-    def draws(self, *units: tuple[int, int]) -> None:
-        for position, step in units:
-            self.batches.move(position, step)
-            call = Draw(GENERATOR, f"{position}", position, Context("d", f"s{position}", 1))
-            self.batches.add(position, call, self.loop.create_future())
-
-    def take(self) -> list[list[str]]:
-        """The samples of all complete batches."""
-        places = [place for place, _ in self.batches.complete()]
-        return [[call.context.sample for call, _ in self.batches.take(place)] for place in places]
-
-
-@pytest.fixture
-def waiting() -> Iterator[Waiting]:
-    waiting = Waiting(range(6))
-    yield waiting
-    waiting.loop.close()
-
-
-def test_neighbours_form_a_batch_when_all_have_come_to_the_step(waiting: Waiting) -> None:
-    waiting.asks((0, 0), (3, 0))
-    assert waiting.take() == []
-    waiting.asks((1, 0))
-    assert waiting.take() == [["s0", "s1"]]
-    waiting.asks((2, 0))
-    assert waiting.take() == [["s2", "s3"]]
-
-
-def test_a_unit_that_has_passed_the_step_or_has_ended_is_not_waited_for(waiting: Waiting) -> None:
-    waiting.asks((0, 0))
-    waiting.batches.move(1, 2)  # its calls 0 and 1 are stored
-    assert waiting.take() == [["s0"]]
-    waiting.asks((2, 0))
-    waiting.batches.move(3, ENDED)
-    assert waiting.take() == [["s2"]]
-
-
-def test_calls_of_different_steps_are_in_different_batches(waiting: Waiting) -> None:
-    waiting.asks((1, 2), (0, 0))
-    assert waiting.take() == [["s0"]]
-    waiting.asks((0, 2))
-    assert waiting.take() == [["s0", "s1"]]
-
-
-def test_components_have_batches_of_their_own(waiting: Waiting) -> None:
-    waiting.asks((0, 0))
-    waiting.draws((1, 0), (2, 0), (3, 0))
-    assert sorted(waiting.take()) == [["s0"], ["s1", "s2", "s3"]]
-
-
-def test_the_last_batch_and_that_of_a_shard_may_be_smaller() -> None:
-    waiting = Waiting([2, 3, 4])
-    waiting.asks((3, 0), (4, 0), (2, 0))
-    assert waiting.take() == [["s2", "s3"], ["s4"]]
-    waiting.loop.close()
-
 
 MEMORY = {"most": 100}
 HELD: dict[str, int] = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from driftledger.collect.call import CallKey, Context, Cost, Finished, Result, Spent
-from driftledger.collect.store import DATABASE, CallStore, Merged, object_path
+from driftledger.collect.store import DATABASE, CallStore, object_path
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import StoreError
 from driftledger.core.types import ImageFile, Outcome, PromptUsage
@@ -193,34 +193,29 @@ def test_threads_write_side_by_side(tmp_path: Path) -> None:
         assert store.count() == 100
 
 
-def test_merging_unites_and_keeps_apart_what_differs(tmp_path: Path) -> None:
+def test_merging_unites_and_the_first_answer_stays(tmp_path: Path) -> None:
     png = draw(tmp_path / "image.png", 1).read_bytes()
     for name, text, more in (("a", "first", 2), ("b", "second", 3)):
         with CallStore(tmp_path / name) as store:
-            shared = finished(1, text)._replace(cost=Cost(0.5 + more))
-            store.put([shared, finished(more, png=png)], {"f" * 64: Spent(more, 0.25)})
-    with CallStore(tmp_path / "b") as store:  # the same answer, by another version of the service
-        store.put([finished(2, png=png, served_model="m-2")._replace(cost=Cost(9.0))])
+            store.put([finished(1, text), finished(more, png=png)], {"f" * 64: Spent(more, 0.25)})
     with CallStore(tmp_path / "all") as store:
-        for name, merged in (("a", Merged(2)), ("b", Merged(1, 1)), ("b", Merged(0, 1)), ("a", Merged())):
+        for name, new in (("a", 2), ("b", 1), ("b", 0), ("a", 0)):
             with CallStore(tmp_path / name, writes=False) as other:
-                assert store.merge(other) == merged
+                assert store.merge(other) == new
         stored = found(store, [key(number).digest for number in (1, 2, 3)])
         assert [stored[key(number).digest].text for number in (1, 2, 3)] == ["first", "a cat", "a cat"]
         assert all(stored[key(number).digest].image for number in (2, 3))
         assert store.spent("f" * 64) == Spent(5, 0.5)
 
 
-def test_a_call_whose_image_is_damaged_is_not_merged(tmp_path: Path) -> None:
+def test_a_merged_call_whose_image_is_damaged_is_to_be_made_again(tmp_path: Path) -> None:
     with CallStore(tmp_path / "a") as store:
-        for number in (1, 2):
-            store.put([finished(number, png=draw(tmp_path / f"{number}.png", number).read_bytes())])
-        image = found(store, [key(1).digest])[key(1).digest].image
-        assert image is not None
-        image.path.write_bytes(b"half")
+        [result] = store.put([finished(1, png=draw(tmp_path / "1.png", 1).read_bytes())])
+        assert result.image is not None
+        result.image.path.write_bytes(b"half")
     with CallStore(tmp_path / "all") as store, CallStore(tmp_path / "a", writes=False) as other:
-        assert store.merge(other) == Merged(new=1, damaged=1)
-        assert list(stored_rows(tmp_path / "all")) == [key(2).digest]
+        store.merge(other)
+        assert store.find(key(1).digest) is None
 
 
 def test_what_another_store_has_is_found_through_this_one(tmp_path: Path) -> None:

@@ -139,9 +139,9 @@ def test_where_mlflow_alone_fails_the_scores_are_shown(
 ) -> None:
     dvc(say(RUNNING.format("track"), "driftledger: MLflow is away"), "exit 255")
     shown: list[Any] = []
-    monkeypatch.setattr(running, "show_closing", lambda project, mlflow: shown.append(mlflow))
+    monkeypatch.setattr(running, "show_scores", shown.append)
     assert run(project, ["track"]) == 2
-    assert shown == [False]
+    assert shown == [project]
     assert "track: MLflow is away" in capfd.readouterr().err
 
 

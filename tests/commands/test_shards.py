@@ -1,7 +1,6 @@
 """Several processes with a store each: what they make is what one process makes, and nothing is asked twice."""
 
 import shutil
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,8 @@ import pytest
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import collect, collect_shard, merge
 from driftledger.core.errors import ConfigError, StoreError
-from driftledger.core.types import Conversation, Reply
 from driftledger.project.project import Project
-from driftledger_demo.models.controls import Blind, WordCounter
+from driftledger_demo.models.controls import WordCounter
 from driftledger_demo.models.rubric import Rubric
 from tests.commands.test_collect import project, to_make
 from tests.support.small import contents
@@ -61,24 +59,6 @@ def test_shards_make_what_one_process_makes(project: Project, tmp_path: Path, mo
     assert "there was nothing to make; when" in said
     collect(Project(project.root), MODELS)
     assert contents(project.root) == reference
-
-
-def test_a_call_that_gives_another_answer_is_told(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = Counter[str]()
-
-    def moody(model: Blind, conversations: list[Conversation]) -> list[Reply]:
-        asked["calls"] += len(conversations)
-        return [Reply(f"mood {asked['calls']} {place}") for place, _ in enumerate(conversations)]
-
-    monkeypatch.setattr(Blind, "respond", moody)
-    for folder in ("one", "two"):
-        collect_shard(Project(project.root), "0/1", tmp_path / folder, ["trac"], ["blind"])
-    assert asked["calls"] == 2 * 30  # digits: twenty to retrieve from, and ten to ask about
-    assert merge(project, [tmp_path / "one"]) == "1 store merged: 30 calls are new"
-    said = merge(project, [tmp_path / "two", tmp_path / "one"])
-    assert said == "2 stores merged: 0 calls are new, 30 were made twice with different answers: the first stays"
 
 
 def test_what_is_not_a_store_is_named(project: Project, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from driftledger.benchmarks.score import Row
 from driftledger.core.errors import StoreError
 from driftledger.core.files import (
     INPUTS,
-    Record,
     keep_only,
     load_yaml,
     make,
@@ -170,25 +169,6 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "data").rglob("*")) == ["new", "out"]
 
 
-@pytest.mark.parametrize("name", ["out", "out.partial"])
-@pytest.mark.parametrize("kind", ["file", "link", "broken link", "link to itself"])
-def test_a_file_or_link_in_the_place_of_a_folder_gives_way(name: str, kind: str, tmp_path: Path) -> None:
-    top, elsewhere = tmp_path / "top", tmp_path / "elsewhere"
-    top.mkdir()
-    if kind == "file":
-        (top / name).touch()
-    else:
-        (top / name).symlink_to(top / name if kind == "link to itself" else elsewhere)
-    if kind == "link":
-        elsewhere.mkdir()
-        (elsewhere / "theirs").touch()
-    with new_folder(top / "out") as folder:
-        (folder / "ours").touch()
-    assert [each.name for each in (top / "out").iterdir()] == ["ours"]
-    assert not (top / "out").is_symlink()
-    assert kind != "link" or [each.name for each in elsewhere.iterdir()] == ["theirs"]
-
-
 def test_a_folder_is_made_again_only_when_inputs_or_files_changed(tmp_path: Path) -> None:
     folder, calls = tmp_path / "a" / "b", list[str]()
 
@@ -228,10 +208,3 @@ def test_a_key_that_stands_twice(text: str, sentence: str | None) -> None:
     else:
         with pytest.raises(yaml.YAMLError, match=sentence):
             load_yaml(text)
-
-
-def test_a_record_is_frozen_and_knows_its_fields() -> None:
-    row = Row.model_validate(PLAIN)
-    assert isinstance(row, Record)
-    with pytest.raises(ValueError, match="frozen"):
-        row.unit = "b"  # type: ignore[misc]

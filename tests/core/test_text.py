@@ -1,6 +1,5 @@
 """Text from models, file names and labels must do nothing where it is shown."""
 
-import re
 import unicodedata
 
 import pytest
@@ -89,11 +88,6 @@ def test_honest_text_stays_as_it_is(text: str) -> None:
     assert for_cell(text) == text
 
 
-@pytest.mark.parametrize("shown", [for_terminal, for_line, for_markdown, for_csv, for_cell])
-def test_the_arabic_letter_mark_is_a_direction_mark_too(shown) -> None:  # type: ignore[no-untyped-def]
-    assert "\u061c" not in shown("a\u061cb")
-
-
 @pytest.mark.parametrize("text", [*MARKUP, *ESCAPES, *BREAKS])
 def test_a_markdown_cell_holds_plain_text_only(text: str) -> None:
     assert cells_of(for_markdown(text)) == [for_line(text).strip(), "end"]
@@ -127,11 +121,6 @@ def test_what_is_no_markdown_anyhow_can_be_read_in_the_source(text: str) -> None
 @pytest.mark.parametrize("text", ["a@1.2", "a@b.c", "www.a.b", "http://a.b", "mail a_b@c-d.0 now"])
 def test_no_cell_is_made_a_link_by_github(text: str) -> None:
     assert for_cell(text) == for_markdown(text)
-
-
-@pytest.mark.parametrize("text", ["https://example.org", "http://example.org/a?b=c", "www.example.org"])
-def test_a_bare_address_is_not_made_a_link_by_github(text: str) -> None:
-    assert not re.search(r"https?://|www\.", for_markdown(text))
 
 
 @pytest.mark.parametrize("text", FORMULAS)

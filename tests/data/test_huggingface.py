@@ -14,7 +14,7 @@ from driftledger.core.errors import ConfigError, DataError, MissingExtraError
 from driftledger.data.datasets.build import build
 from driftledger.data.datasets.huggingface import HuggingFace
 from driftledger.data.question_sets.files import read_questions
-from driftledger.data.question_sets.huggingface import HuggingFaceQuestions
+from driftledger.data.question_sets.table import HuggingFaceQuestions
 from driftledger.data.records import Sample, read_samples
 from tests.conftest import draw
 from tests.data.question_sets.sources import BEYOND, MME, SAP, build_set, cases, png

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -19,7 +18,6 @@ from driftledger.core.files import (
     parse_jsonl,
     read_jsonl,
 )
-from driftledger.core.images import MOST_PIXELS, strangers_pixels
 from driftledger.ledger.lock import parse_lock
 from driftledger.ledger.objects.files import parse_listing
 from driftledger.project.settings import load_settings
@@ -111,15 +109,6 @@ IMAGES: dict[str, tuple[int, str, str, int]] = {
         "10",
         400,
     ),
-    "a stranger's is refused by its header": (
-        13_300,
-        f"from {strangers_pixels.__module__} import strangers_pixels\n"
-        "from driftledger.core.types import ImageFile\n"
-        "try:\n    with strangers_pixels():\n        ImageFile(path, '').open()\n"
-        "except Image.DecompressionBombError as error:\n    print(error)\n",
-        "exceeds limit",
-        200,
-    ),
     "a dataset's is refused by its header": (
         13_300,
         "from driftledger.core.errors import DataError\nfrom driftledger.data.datasets.decode import decode\n"
@@ -139,13 +128,3 @@ def test_an_image_of_many_pixels(case: str, tmp_path: Path) -> None:
     said, memory = peak(start + program, str(tmp_path / "large.png"))
     assert says in said[0]
     assert memory < most
-
-
-def test_the_limit_of_pixels_ends_with_its_block(recwarn: pytest.WarningsRecorder, tmp_path: Path) -> None:
-    before: Any = Image.MAX_IMAGE_PIXELS
-    side = int(MOST_PIXELS**0.5)
-    Image.new("1", (side, side)).save(tmp_path / "fine.png")
-    with strangers_pixels(), Image.open(tmp_path / "fine.png") as opened:
-        assert opened.size == (side, side)
-    assert before == Image.MAX_IMAGE_PIXELS
-    assert not recwarn.list

@@ -75,7 +75,6 @@ def test_a_page_is_of_bounded_size(tmp_path: Path) -> None:
     Image.effect_noise((2000, 1500), 90).convert("RGB").save(tmp_path / "original.png")
     assert len(shown._repr_html_()) < 200_000
     assert max(map(len, repr(shown).splitlines())) < 200
-    assert 'width="160" height="120"' in shown._repr_html_()
 
 
 def test_an_image_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_table_3_is_reproduced_from_tables_2_and_4(found: Correlation) -> None:
 
 
 def test_people_read_what_is_missing(found: Correlation) -> None:
-    assert "Too few of the 1 models evaluated here are on genception_v1 (none), mm_sap (none)" in found.lead
+    assert "correlation.models in params.yaml names them: genception_v1: none; mm_sap: none" in found.lead
     assert {table.name for table in found.tables} == {"genception_v1", "mmeception"}
 
 

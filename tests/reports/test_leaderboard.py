@@ -11,6 +11,7 @@ from rich.console import Console
 from driftledger.benchmarks.score import Score
 from driftledger.reports.glance import best_number, glance
 from driftledger.reports.leaderboard import overview, write_leaderboard
+from driftledger.reports.report import shown_by_dvc
 from driftledger.reports.scores import by_benchmark
 from tests.reports.test_tables import control, gc_only, genception
 from tests.support.description_ledgers import fidelity_score, trac_score
@@ -150,3 +151,10 @@ def test_the_closing_table_fits_a_terminal() -> None:
     assert lines.index(["controls:"]) < next(n for n, line in enumerate(lines) if line[:1] == ["blind"])
     score, name = best_number(some) or (None, "")
     assert (score and score.model, name) == ("seer", "gc_at_2"), "a control is never the best"
+
+
+def test_dvc_shows_a_family_over_t_its_last_value_by_a_name_of_its_own() -> None:
+    score = genception_score()
+    found = {**score.metrics, "gc_at_1": 0.25, "gc_at_2": 0.5, "gc_at_10": 0.125}
+    shown = shown_by_dvc(score.model_copy(update={"metrics": found}))
+    assert (shown["gc"], shown["gc_at_1"], shown["gc_at_2"], shown["gc_at_10"]) == (0.125, 0.25, 0.5, 0.125)

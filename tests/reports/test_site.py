@@ -195,5 +195,5 @@ def test_another_folder_is_not_replaced(site: Written, tmp_path: Path) -> None:
 def test_thumbnails_are_small_and_never_enlarged(tmp_path: Path) -> None:
     for size, expected in (((400, 100), (SIDE, SIDE // 4)), ((40, 30), (40, 30))):
         Image.new("RGB", size, (9, 9, 9)).save(tmp_path / "a.png")
-        data = thumbnail((tmp_path / "a.png").read_bytes(), "a.png")
+        data = thumbnail(tmp_path / "a.png")
         assert (Image.open(io.BytesIO(data)).size, data[:4]) == (expected, b"RIFF")

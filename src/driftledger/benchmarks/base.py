@@ -545,20 +545,6 @@ class Benchmark(ABC):
                     shown = name.removesuffix("_at_{t}")
                     yield Tracked(shown, f"{curve}@{point.step}", point.value, point.step, 1)
 
-    def shown_by_dvc(self, score: Score) -> dict[str, float]:
-        """Return what ``dvc metrics`` shows of a score, in the order of the table.
-
-        Of a family over t each value, and the last one without its t, so that scores of different T are compared.
-        """
-        shown: dict[str, float] = {}
-        for metric in self.metrics:
-            if metric.key in (self.layout.for_dvc or self.glanced) and (keys := self.members(metric, score)):
-                if "_at_{t}" in metric.key:
-                    shown[metric.key.replace("_at_{t}", "")] = score.metrics[keys[-1]]
-                    shown["iterations"] = int((metric.match(keys[-1]) or {})["t"])
-                shown |= {key: score.metrics[key] for key in keys}
-        return shown
-
     def headline(self, score: Score) -> tuple[str, float | None]:
         """The first headline that the score has; the name of the table's first where it has none."""
         return next(iter(self.headlines(score).items()), (self.metrics[0].key, None))

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
+
+from pydantic import TypeAdapter
 
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult
@@ -97,7 +99,14 @@ class Collecting:
         Args:
             components: role → the recorded version, of those that are here. Others are known by their fingerprints,
                 and cannot be asked.
+
+        Raises:
+            ValueError: the protocol has a number that no settings may have.
         """
+        for name, field in spec.settings.model_fields.items():
+            if name in card.protocol:
+                valid: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]  # a form that is built here
+                valid.validate_python(card.protocol[name])
         named: dict[str, tuple[str, Component]] = {}
         for role, each in card.components.items():
             known = SimpleNamespace(fingerprint=each.fingerprint, spec={"settings": each.settings})

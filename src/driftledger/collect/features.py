@@ -4,7 +4,6 @@ The store keeps a file per batch: an image's features may depend on the other im
 is looked up. It only saves work, like the call store beside it; a damaged file is computed again.
 """
 
-import hashlib
 import io
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -25,11 +24,9 @@ Number = TypeVar("Number", np.float32, np.int64)
 Modality = Literal["images", "texts", "readings"]
 """Features of images, features of texts, or how much of each text was read."""
 
-_DIGEST = hashlib.sha256().digest_size
-
 
 class FeatureStore:
-    """Arrays in ``folder``, each with its SHA-256 at the end: safe under kills and under several processes at once."""
+    """Arrays in ``folder``, each written in one step: safe under kills and under several processes at once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -47,16 +44,14 @@ class FeatureStore:
             return make()
         key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
         path = self._folder / key[:2] / f"{key}.npy"
-        with suppress(OSError, ValueError):
-            data = path.read_bytes()
-            if hashlib.sha256(data[:-_DIGEST]).digest() == data[-_DIGEST:]:
-                stored: NDArray[Number] = np.load(io.BytesIO(data[:-_DIGEST]), allow_pickle=False)
-                return stored
+        with suppress(OSError, ValueError, EOFError):
+            stored: NDArray[Number] = np.load(path, allow_pickle=False)
+            return stored
         array = make()
         content = io.BytesIO()
         np.save(content, array, allow_pickle=False)
         with suppress(OSError):  # a full disk: nothing is lost by it
-            write_bytes(path, content.getvalue() + hashlib.sha256(content.getvalue()).digest())
+            write_bytes(path, content.getvalue(), synced=True)
         return array
 
 

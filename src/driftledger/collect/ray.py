@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -27,7 +27,6 @@ from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, first_few
 from driftledger.core.registry import import_extra, import_place, is_place, place_of
-from driftledger.core.strict import explain
 from driftledger.core.text import changes, shortened
 from driftledger.core.types import ImageFile
 
@@ -36,10 +35,8 @@ _LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 """Makes Ray bind a cluster to this machine alone; read when it is imported."""
 _MOST_LOSSES = 5
 """Actors that may be lost over one batch."""
-_PATIENCE = 5.0
-"""Seconds that a component waits for its first actor before idle actors of others make room."""
-_SILENCE = 6
-"""How often it waits so long before a line says so."""
+_PATIENCE = 30.0
+"""Seconds that an actor waits for room in the cluster before a line says so."""
 _CONNECTS = 10.0
 """Seconds that a cluster has to answer."""
 
@@ -103,12 +100,6 @@ class RayWorkers:
             raise WorkersError(f"{place} cannot be used ({_message(error)}); start it or correct its address") from None
         return ray
 
-    def make_room(self, asking: "_Crew") -> None:
-        """Kill the idle actors of all components but one; those that are needed again start anew."""
-        for crew in self._crews.values():
-            if crew is not None and crew is not asking:
-                crew.kill_idle()
-
     def has_room(self, component: Component, under_way: Counter[str]) -> bool:
         if (crew := self._crew(component)) is not None:
             return under_way[component.fingerprint] < 2 * crew.most
@@ -139,14 +130,14 @@ class _Crew:
 
     def __init__(self, workers: RayWorkers, component: Component, settings: WorkerSettings) -> None:
         self._workers = workers
-        self._recipe = Recipe.of(component)
+        self._name = component.provider
+        self._made_of = _made_of(component)
         devices = component.devices if isinstance(component, CheckpointComponent) else ()
         self.most = settings.replicas or len(devices) or 1
         on_gpu = component.spec["identity"].get("device") == "cuda"
         gpus = float(on_gpu) if settings.num_gpus is None else settings.num_gpus
         self._needs = {"num_gpus": gpus, "num_cpus": settings.num_cpus, "resources": settings.resources}
         self._actors: list[Any] = []
-        self._started = 0
         self._idle: asyncio.Queue[Any] = asyncio.Queue()
         self._tasks = set[asyncio.Task[None]]()
 
@@ -166,21 +157,22 @@ class _Crew:
                 raise error.cause from None
             except self._workers.ray.exceptions.RayError as error:
                 message = _message(error)
-                say(f"{self._recipe.name}: an actor was lost ({message}); another starts")
-                self._drop(actor)
+                say(f"{self._name}: an actor was lost ({message}); another starts")
+                self._workers.ray.kill(actor)  # one that cannot be reached may still be at work
+                self._actors.remove(actor)
             else:
                 self._idle.put_nowait(actor)
                 return made
         self._start_if_needed()  # for batches that wait
         first = f"{calls[0].context.dataset}/{calls[0].context.sample}"
         raise WorkersError(
-            f"{self._recipe.name}: {_MOST_LOSSES} actors were lost over the batch of {len(calls)} calls that begins "
+            f"{self._name}: {_MOST_LOSSES} actors were lost over the batch of {len(calls)} calls that begins "
             f"with {first} ({message}); see whether it fits into memory, or take a smaller batch_size"
         )
 
     def _start_if_needed(self) -> None:
         if self._idle.empty() and len(self._actors) < self.most:
-            actor = self._workers.ray.remote(_Actor).options(**self._needs).remote(self._recipe)
+            actor = self._workers.ray.remote(_Actor).options(**self._needs).remote(*self._made_of)
             self._actors.append(actor)
             task = asyncio.create_task(self._wait_for(actor))
             self._tasks.add(task)
@@ -188,26 +180,12 @@ class _Crew:
 
     async def _wait_for(self, actor: Any) -> None:
         """Wait until the cluster has room for an actor, and let it have batches; one that is lost says so then."""
-        ready, waited = asyncio.ensure_future(actor.ready.remote()), 0
-        while not (await asyncio.wait([ready], timeout=_PATIENCE))[0]:
-            waited += 1
-            if not self._started:
-                self._workers.make_room(self)
-            if waited == _SILENCE:
-                say(f"{self._recipe.name}: an actor waits for room in the cluster ({self._needs})")
-        ready.exception()  # not awaited
-        self._started += 1
+        ready = asyncio.ensure_future(actor.ready.remote())
+        if not (await asyncio.wait([ready], timeout=_PATIENCE))[0]:
+            say(f"{self._name}: an actor waits for room in the cluster ({self._needs}); give fewer to others")
+        await asyncio.wait([ready])
+        ready.exception()  # a lost one is met by the batch that it is given
         self._idle.put_nowait(actor)
-
-    def _drop(self, actor: Any) -> None:
-        self._workers.ray.kill(actor)  # one that cannot be reached may still be at work
-        self._actors.remove(actor)
-        self._started -= 1
-
-    def kill_idle(self) -> None:
-        """Kill actors that have no batch."""
-        while not self._idle.empty():
-            self._drop(self._idle.get_nowait())
 
     def close(self) -> None:
         """Kill all actors, also those at work."""
@@ -219,68 +197,37 @@ class _Crew:
         self._actors.clear()
 
 
-class Recipe(NamedTuple):
-    """How an actor makes its component, and what must come of it."""
-
-    place: str
-    """The class: its module and its name, joined by a colon."""
-    beside: str | None
-    """The folder of a module that is not installed; None for an installed one."""
-    settings: dict[str, Any]
-    fingerprint: str
-    spec: dict[str, Any]
-    folder: str
-    """Where relative paths in the settings start from, if the node has such a folder."""
-
-    @classmethod
-    def of(cls, component: Component) -> "Recipe":
-        """Describe a component of this process."""
-        kind, beside = type(component), None
-        file = getattr(sys.modules[kind.__module__.partition(".")[0]], "__file__", None)
-        if file is not None and is_place(component.provider):
-            beside = str(Path(file).absolute().parents[Path(file).stem == "__init__"])
-        settings = component.model_dump(mode="json")
-        if isinstance(component, CheckpointComponent):  # Ray shows an actor its own GPUs alone
-            settings |= {"device": component.devices[0].partition(":")[0]}
-        return cls(place_of(kind), beside, settings, component.fingerprint, component.spec, str(Path.cwd()))
-
-    @property
-    def name(self) -> str:
-        """For people: the provider and the beginning of the fingerprint."""
-        return f"{self.spec['provider']} ({self.fingerprint[:12]})"
-
-    def make(self) -> Component:
-        """Make the component.
-
-        Raises:
-            ConfigError: it cannot be made, or is another one here.
-        """
-        where, remedy = f"{self.name} on {socket.gethostname()}", "install there what is installed here"
-        try:
-            beside = None if self.beside is None else Path(self.beside)
-            component: Component = import_place(self.place, beside).model_validate(self.settings)
-        except ConfigError as error:
-            raise ConfigError(f"{where} cannot be made ({error}); {remedy}") from None
-        except ValidationError as error:
-            raise ConfigError(f"{explain(error, where)}; {remedy}") from None
-        if component.fingerprint != self.fingerprint:
-            differs = first_few([*map(str, changes(self.spec, component.spec))], 3)
-            raise ConfigError(f"{where} is another component ({differs}); {remedy}, with the same weights")
-        return component
-
-
 class _Actor:
     """One replica of a component, in a process that Ray started."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self._recipe = recipe
+    def __init__(
+        self, place: str, beside: str | None, settings: dict[str, Any], spec: dict[str, Any], folder: str
+    ) -> None:
+        """
+        Args:
+            place: the class, ``package.module:Class``.
+            beside: the folder of a module that is not installed; None for an installed one.
+            spec: what the component must be.
+            folder: where relative paths in the settings start from, if the node has such a folder.
+        """
+        self._place, self._beside, self._settings, self._spec = place, beside, settings, spec
+        self._folder = Path(folder)
         self._local = LocalCalls()
 
     @cached_property
     def _component(self) -> Component:
-        if Path(self._recipe.folder).is_dir():
-            os.chdir(self._recipe.folder)
-        return self._recipe.make()
+        where, remedy = f"{self._spec['provider']} on {socket.gethostname()}", "install there what is installed here"
+        if self._folder.is_dir():
+            os.chdir(self._folder)
+        try:
+            kind = import_place(self._place, Path(self._beside) if self._beside else None)
+            component: Component = kind.model_validate(self._settings)
+        except (ConfigError, ValidationError) as error:
+            raise ConfigError(f"{where} cannot be made ({shortened(str(error))}); {remedy}") from None
+        if component.spec != self._spec:
+            differs = first_few([*map(str, changes(self._spec, component.spec))], 3)
+            raise ConfigError(f"{where} is another component ({differs}); {remedy}, with the same weights")
+        return component
 
     def ready(self) -> None:
         """Answers when there is room for the actor."""
@@ -304,6 +251,18 @@ class _Actor:
             for parts in [turn.parts]
         )
         return replace(call, conversation=replace(call.conversation, turns=tuple(turns)))
+
+
+def _made_of(component: Component) -> tuple[Any, ...]:
+    """What an actor is given to make a component of this process: the arguments of :class:`_Actor`."""
+    kind, beside = type(component), None
+    file = getattr(sys.modules[kind.__module__.partition(".")[0]], "__file__", None)
+    if file is not None and is_place(component.provider):
+        beside = str(Path(file).absolute().parents[Path(file).stem == "__init__"])
+    settings = component.model_dump(mode="json")
+    if isinstance(component, CheckpointComponent):  # Ray shows an actor its own GPUs alone
+        settings |= {"device": component.devices[0].partition(":")[0]}
+    return place_of(kind), beside, settings, component.spec, str(Path.cwd())
 
 
 def _message(error: BaseException) -> str:

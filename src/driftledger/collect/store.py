@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
 
 from filelock import BaseFileLock, FileLock, Timeout
 
@@ -226,42 +225,29 @@ class CallStore:
         with self._reading():
             return int(self._db.execute("SELECT count(*) FROM calls").fetchone()[0])
 
-    def merge(self, other: "CallStore") -> "Merged":
-        """Copy what another store has. The same store may be merged again.
+    def merge(self, other: "CallStore") -> int:
+        """Copy what another store has, and return how many calls are new; of two results of a call, ours stays.
 
-        Images come first, so that no row names a missing one; all rows are one transaction.
+        Images come first, so that no row names a missing one. The same store may be merged again.
 
         Raises:
             StoreError: the other store cannot be read, or this one cannot be written.
         """
         with other._reading():
             images = [image for (image,) in other._db.execute("SELECT DISTINCT image FROM calls WHERE image NOT NULL")]
-        whole = [file for image in images if (file := whole_image(other.folder, image)) is not None]
-        for file in whole:
-            self._keep_image(file.path.read_bytes())
+        for image in images:
+            if (file := whole_image(other.folder, image)) is not None:
+                self._keep_image(file.path.read_bytes())
         self._db.execute("ATTACH ? AS other", (str(other.folder / DATABASE),))
-        self._db.execute("CREATE TEMP TABLE whole (image TEXT PRIMARY KEY)")
         try:
             with self._transaction():
-                self._db.executemany("INSERT INTO whole VALUES (?)", [(file.sha256,) for file in whole])
-                return self._merge_rows()
+                self._db.execute(
+                    "INSERT INTO spent SELECT * FROM other.spent WHERE true ON CONFLICT DO UPDATE "
+                    "SET attempts = max(attempts, excluded.attempts), cost = max(cost, excluded.cost)"
+                )
+                return self._db.execute("INSERT OR IGNORE INTO calls SELECT * FROM other.calls").rowcount
         finally:
-            self._db.execute("DROP TABLE whole")
             self._db.execute("DETACH other")
-
-    def _merge_rows(self) -> "Merged":
-        both = self._db.execute("SELECT a.result, b.result FROM calls a JOIN other.calls b USING (key)")
-        other = sum(_answer(ours) != _answer(theirs) for ours, theirs in both if ours != theirs)
-        self._db.execute(
-            "INSERT INTO spent SELECT * FROM other.spent WHERE true ON CONFLICT DO UPDATE "
-            "SET attempts = max(attempts, excluded.attempts), cost = max(cost, excluded.cost)"
-        )
-        is_whole = "(image IS NULL OR image IN whole)"
-        [(damaged,)] = self._db.execute(
-            f"SELECT count(*) FROM other.calls WHERE NOT {is_whole} AND key NOT IN (SELECT key FROM calls)"
-        )
-        new = self._db.execute(f"INSERT OR IGNORE INTO calls SELECT * FROM other.calls WHERE {is_whole}").rowcount
-        return Merged(new, other, damaged)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -287,22 +273,6 @@ class CallStore:
             f"a finished call cannot be stored in {self.folder} ({error}); make room there and run again: "
             "calls stored so far are not repeated"
         )
-
-
-class Merged(NamedTuple):
-    """What became of the calls of a merged store."""
-
-    new: int = 0
-    other: int = 0
-    """Made in both stores with different answers: the first stays."""
-    damaged: int = 0
-    """Left out, because their image is missing or damaged."""
-
-
-def _answer(result: str) -> tuple[object, ...]:
-    """What a call gave, without what a service says about itself."""
-    row = json.loads(result)
-    return row["outcome"], row.get("text"), row["image"]
 
 
 def object_path(folder: Path, digest: str) -> Path:

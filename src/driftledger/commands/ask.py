@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from driftledger.components.checkpoints import forget_sha256
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.paths import Combination
-from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
+from driftledger.core.terminal import BAD, GOOD, line, lines
 from driftledger.ledger.answers import as_answer, as_yaml, data_of, offers_table, touched_table
 from driftledger.ledger.audit import Sources, find_run, meant, resolve_target
 from driftledger.ledger.audit import touched as find_touched
@@ -82,37 +82,28 @@ class Verified(NamedTuple):
         """All of it together."""
         return sum(self.checks.values(), VerifyResult())
 
-    def as_table(self) -> Group:
+    def as_text(self) -> Group:
         """Show a line per check, each difference and what to do, what cannot be checked here, and a sentence on all."""
-        checks, result = table("check", "how many", "result", "first problem"), self.result
+        result, shown = self.result, list[str]()
+        if self.again is not None:
+            shown.append(f"calls are drawn by lot, with seed {self.again.seed}; --seed draws the same ones again")
+            shown += [f"cannot be made again: {why}" for why in self.again.never]
+            shown += [f"{kind.name}: {kind.compared:,} of {kind.calls:,} made again" for kind in self.again.kinds]
         for name, each in self.checks.items():
-            many = ", ".join(f"{count:,} {what}" for what, count in sorted(each.checked.items()))
-            came, style = ("holds" if many else "nothing to check"), GOOD
-            if each.findings:
-                came, style = f"{len(each.findings)} wrong", BAD
-            elif each.skipped:
-                came, style = f"{len(each.skipped)} not checked", DOUBT
-            first = next((one.where for one in (each.findings or each.skipped)), "")
-            checks.add_row(line(name), line(many or "–"), line(came, style), line(first))
-        what = self.names[0] if len(self.names) == 1 else f"{len(self.names)} runs"
-        several = "" if len(result.findings) == 1 else "s"
-        rest = f" that can be checked here; {len(result.skipped)} not" if result.skipped else ""
-        end = f"{len(result.findings)} difference{several}" if result.findings else f"all holds{rest}"
-        shown = [f"{each.kind}: {each.where}: {each.what}" for each in result.findings]
+            parts = [f"{count:,} {what}" for what, count in sorted(each.checked.items())]
+            parts += [f"{len(each.findings)} wrong"] * bool(each.findings)
+            parts += [f"{len(each.skipped)} not checked"] * bool(each.skipped)
+            shown.append(f"{name}: {', '.join(parts) or 'nothing to check'}")
+        shown += [f"{each.kind}: {each.where}: {each.what}" for each in result.findings]
         shown += [f"→ {_REMEDY[kind]}" for kind in dict.fromkeys(each.kind for each in result.findings)]
         shown += [f"not checked: {each.where}: {each.why}" for each in result.skipped[:_SHOWN]]
         more = len(result.skipped) - _SHOWN
         shown += [f"not checked: {more} more; --json has them all"] * (more > 0)
-        ending = line(f"{what}: {end}", GOOD if result.holds else BAD)
-        return Group(lines(self._head()), checks, "", lines(shown), ending, lines([_UNSIGNED]))
-
-    def _head(self) -> list[str]:
-        """Say by which lot calls were drawn, and how many of each kind."""
-        if self.again is None:
-            return []
-        head = [f"calls are drawn by lot, with seed {self.again.seed}; --seed draws the same ones again"]
-        head += [f"cannot be made again: {why}" for why in self.again.never]
-        return head + [f"{kind.name}: {kind.compared:,} of {kind.calls:,} made again" for kind in self.again.kinds]
+        what = self.names[0] if len(self.names) == 1 else f"{len(self.names)} runs"
+        rest = f" that can be checked here; {len(result.skipped)} not" if result.skipped else ""
+        several = "" if len(result.findings) == 1 else "s"
+        end = f"{len(result.findings)} difference{several}" if result.findings else f"all holds{rest}"
+        return Group(lines(shown), line(f"{what}: {end}", GOOD if result.holds else BAD), line(_UNSIGNED))
 
     def to_dict(self) -> dict[str, object]:
         return {

@@ -25,7 +25,7 @@ from driftledger.collect.call import Context, NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector
 from driftledger.collect.shards import Shard, block_of, part_of, stores_in
-from driftledger.collect.store import CallStore, Merged
+from driftledger.collect.store import CallStore
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
 from driftledger.core.files import INPUTS, files_digest, is_made, keep_only, made_from, make
@@ -302,16 +302,10 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
                 "'driftledger collect' as --into"
             )
         folders |= dict.fromkeys(stores)
-    merged = list[Merged]()
+    new = 0
     with project.store() as store, Progress("merge", total=len(folders), unit="store") as progress:
         for folder in folders:
             with CallStore(folder, writes=False) as other:
-                merged.append(store.merge(other))
+                new += store.merge(other)
             progress.update()
-    total = Merged(*map(sum, zip(*merged, strict=True)))
-    more = {
-        "made twice with different answers: the first stays": total.other,
-        "left out, because their image is damaged": total.damaged,
-    }
-    parts = [f"{total.new} calls are new", *(f"{count} were {what}" for what, count in more.items() if count)]
-    return f"{'1 store' if len(folders) == 1 else f'{len(folders)} stores'} merged: {', '.join(parts)}"
+    return f"{'1 store' if len(folders) == 1 else f'{len(folders)} stores'} merged: {new} calls are new"

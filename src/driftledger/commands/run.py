@@ -7,6 +7,7 @@ that of the stages, goes to a log, from which the names of stages are read.
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -20,10 +21,12 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from driftledger.benchmarks.base import RECORDS_OF
+from driftledger.benchmarks.selection import is_of
 from driftledger.commands.collect import tasks_of
-from driftledger.commands.stages import SHOWS_THE_END, data, show_closing
-from driftledger.core.errors import ConfigError
+from driftledger.commands.stages import data
+from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.files import INPUTS
+from driftledger.core.terminal import show
 from driftledger.core.text import for_line
 from driftledger.project.project import Project
 from driftledger.project.resolve import resolve
@@ -67,7 +70,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
                         mark.unlink()
             own, path = str(Path(sys.executable).parent), os.environ.get("PATH", "")  # the commands of this Python
             path = path if own in path.split(os.pathsep) else os.pathsep.join([own, path])
-            environment = os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1", SHOWS_THE_END: "1"}
+            environment = os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"}
             remote = _has_remote(project.root)
             if not targets and (code := _make_calls(project, environment, remote)):
                 return code
@@ -86,7 +89,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         count = f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran" if work else "nothing had to be done"
         where = log.relative_to(project.root)
         _tell(f"{count}, in {timedelta(seconds=round(time.monotonic() - began))}; DVC's text is in {where}")
-        show_closing(project)
+        show_scores(project)
     return code
 
 
@@ -161,8 +164,27 @@ def _follow(
         what, where = trouble or "DVC ended without saying why", path.relative_to(project.root)
         _tell(f"driftledger: {stage + ': ' if stage else ''}{what}; the whole text is in {where}")
         if stage == "track":
-            show_closing(project, mlflow=False)
+            show_scores(project)
     return (2 if code and mistake else code), ran
+
+
+def show_scores(project: Project) -> None:
+    """Print the models at a glance, where to look further, and a question to ask of the first number."""
+    from driftledger.reports.glance import best_number, glance
+    from driftledger.reports.scores import rows_beside, selected_scores
+    from driftledger.tracking.ui import where_to_look
+
+    try:
+        scores = selected_scores(project)
+    except DriftledgerError as error:
+        show(for_line(f"no scores to show: {error}"))
+        return
+    show(glance(scores, rows_beside(project)))
+    lines = ["", where_to_look(project.settings.tracking), f"report: {project.paths.site / 'index.html'}"]
+    if (best := best_number(scores)) is not None:
+        run = next(each for each in project.combinations if is_of(best[0].keys, each))
+        lines.append(f"next: driftledger audit {shlex.quote('/'.join(run) + ':' + best[1])}")
+    print("\n".join(map(for_line, lines)), flush=True)
 
 
 def _start(

@@ -1,7 +1,5 @@
-"""DVC's stages: read, call the part that does the work, write whole files; and the end of a run."""
+"""DVC's stages: read, call the part that does the work, write whole files."""
 
-import os
-import shlex
 import sys
 import webbrowser
 from collections.abc import Mapping
@@ -10,13 +8,10 @@ from pathlib import Path
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
 from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, CoverageError, DriftledgerError, StoreError
+from driftledger.core.errors import ConfigError, CoverageError, StoreError
 from driftledger.core.files import keep_only, make, write_json
-from driftledger.core.text import for_line, for_terminal
+from driftledger.core.text import for_terminal
 from driftledger.project.project import Project
-
-SHOWS_THE_END = "DRIFTLEDGER_RUN_SHOWS_THE_END"
-"""Set for what a run starts, since the run itself ends with the scores."""
 
 
 def run_stage(project: Project, name: str, model: str | None) -> None:
@@ -47,10 +42,9 @@ def data(project: Project) -> None:
     from driftledger.data.datasets.build import build
     from driftledger.data.question_sets.build import build as build_questions
 
-    run, settings = project.settings.run, project.settings
-    noted, folders = project.noted().get("data", {}), list[Path]()
+    settings, noted, folders = project.settings, project.noted().get("data", {}), list[Path]()
     for section, stage in (("datasets", DATASET), ("question_sets", QUESTION_SET)):
-        for name in getattr(run, section):
+        for name in getattr(settings.run, section):
             folder = project.root / stage.at({stage.name: name})
             folders.append(folder)
             if name not in noted.get(section, {}):
@@ -116,13 +110,13 @@ def report(project: Project, out: Path | None = None, *, images: bool = True, sh
     elif not (show and project.paths.site.is_dir()):
         if missing := write_report(project):
             print(for_terminal(missing), file=sys.stderr, flush=True)
-        print(f"the scores side by side: {project.paths.leaderboard.relative_to(project.root)}.md", flush=True)
+        print("the scores side by side: reports/leaderboard.md", flush=True)
     if show:
         webbrowser.open(((out or project.paths.site) / "index.html").absolute().as_uri())
 
 
 def track(project: Project) -> None:
-    """Show what is selected in MLflow, say in a line each what that took, and end as a run ends."""
+    """Show what is selected in MLflow, publish it, and say in a line each what that took."""
     from driftledger.ledger.lineage import read_all_evidence
     from driftledger.ledger.objects.git import is_unreadable, why_unread
     from driftledger.ledger.published import publish
@@ -133,34 +127,5 @@ def track(project: Project) -> None:
     evidence = read_all_evidence(project.root, project.selected, project.combinations)
     print("\n".join(show_in_mlflow(project.root, evidence, project.settings.tracking)), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
-    print(f"{len(written)} new files in {project.paths.ledger.name}/", flush=True)
+    print(f"{len(written)} new files in ledger/", flush=True)
     write_json(project.paths.reports / "tracked.json", {each.name: each.fingerprint for each in evidence})
-    if not os.environ.get(SHOWS_THE_END):
-        show_closing(project)
-
-
-def show_closing(project: Project, *, mlflow: bool = True) -> None:
-    """Print the models at a glance, where to look further, and a question to ask of the first number.
-
-    Args:
-        mlflow: whether to say where MLflow shows the scores.
-    """
-    from driftledger.benchmarks.selection import is_of
-    from driftledger.core.terminal import show
-    from driftledger.reports.glance import best_number, glance
-    from driftledger.reports.scores import rows_beside, selected_scores
-    from driftledger.tracking.ui import where_to_look
-
-    try:
-        scores = selected_scores(project)
-    except DriftledgerError as error:
-        show(for_line(f"no scores to show: {error}"))
-        return
-    show(glance(scores, rows_beside(project)))
-    page, best = project.paths.site / "index.html", best_number(scores)
-    lines = ["", *([where_to_look(project.settings.tracking)] if mlflow else [])]
-    lines += [f"report: {page}"] if page.is_file() else []
-    if best is not None:
-        run = next(each for each in project.combinations if is_of(best[0].keys, each))
-        lines.append(f"next: driftledger audit {shlex.quote('/'.join(run) + ':' + best[1])}")
-    print("\n".join(map(for_line, lines)), flush=True)

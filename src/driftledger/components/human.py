@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, DataError, may_be_missing
+from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import write_bytes
 from driftledger.core.paths import leads_out
 from driftledger.core.sheets import SheetTable, cleaned, column_names, read_table, table_text
@@ -148,8 +148,7 @@ class Human(Model):
     def _written(self) -> dict[Subject, list[SheetEntry]]:
         """The chosen rows that have a text. Read once, so that the answers are what the fingerprint stands for."""
         found: dict[Subject, list[SheetEntry]] = defaultdict(list)
-        with may_be_missing(self.path):
-            _, entries = read_sheet(self.sheet)
+        _, entries = read_sheet(self.sheet)
         for entry in entries:
             if not entry.text or self.annotator not in (None, entry.annotator):
                 continue

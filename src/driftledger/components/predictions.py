@@ -110,13 +110,13 @@ class Predictions(Model):
         return where if missing or spare else None
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [self._reply(conversation) for conversation in conversations]
-
-    def _reply(self, conversation: Conversation) -> Reply:
-        try:
-            return Reply(self._answer(conversation))
-        except LookupError as error:
-            return Reply("", Outcome.FAILED, error=str(error.args[0]))
+        replies = []
+        for conversation in conversations:
+            try:
+                replies.append(Reply(self._answer(conversation)))
+            except LookupError as error:
+                replies.append(Reply("", Outcome.FAILED, error=str(error.args[0])))
+        return replies
 
     def _answer(self, conversation: Conversation) -> str:
         """The text of a prediction; a LookupError says why there is none."""

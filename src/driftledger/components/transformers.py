@@ -36,29 +36,6 @@ class Prompt(NamedTuple):
     images: tuple[ImageFile, ...]
 
 
-def load_processor(location: str, image_backend: str, arguments: Mapping[str, Any]) -> Any:
-    """A checkpoint's processor, which pads on the left and has ``image_backend`` resize images.
-
-    Raises:
-        ValueError: it has no processor for both images and text, or none with that backend.
-    """
-    transformers = import_extra("transformers")
-    import_extra("torchvision")  # for processors with a video part, whatever handles the images
-    processor = transformers.AutoProcessor.from_pretrained(location, backend="torchvision", **arguments)
-    if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
-        raise ValueError("it has no processor for both images and text")
-    if image_backend != "torchvision":  # AutoProcessor would ask the video part for the same backend
-        load = transformers.AutoImageProcessor.from_pretrained
-        processor.image_processor = load(location, backend=image_backend, **arguments)
-    found = getattr(processor.image_processor, "backend", image_backend)  # code from a repository may not say
-    if found != image_backend:
-        raise ValueError(f"it handles images with {found} only; set image_backend: {found}")
-    processor.tokenizer.padding_side = "left"
-    if processor.tokenizer.pad_token is None:
-        processor.tokenizer.pad_token = processor.tokenizer.eos_token
-    return processor
-
-
 @dataclass(frozen=True)
 class Chat:
     """A checkpoint's processor and chat template. Of a template with several variants, the default one is taken.
@@ -260,6 +237,11 @@ class ChatCheckpoint(CheckpointComponent, Model):
     def continues(self) -> bool:
         return True
 
+    def chat(self, processor: Any, image_settings: Mapping[str, Any]) -> Chat:
+        if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
+            raise ValueError("it has no processor for both images and text")
+        return Chat(f"{self.path!r:.200}", processor, image_settings, self.template_variables, self.today)
+
     def most(self, conversation: Conversation) -> int:
         """How many tokens an answer may have."""
         asked = conversation.max_tokens
@@ -324,8 +306,19 @@ class Transformers(ChatCheckpoint):
 
     def load(self, source: Source) -> _Ready:
         transformers = import_extra("transformers")
-        processor = load_processor(source.location, self.image_backend, self.hub_arguments)
-        chat = Chat(f"{self.path!r:.200}", processor, self.image_processor, self.template_variables, self.today)
+        import_extra("torchvision")  # for processors with a video part, whatever handles the images
+        location, arguments = source.location, self.hub_arguments
+        processor = transformers.AutoProcessor.from_pretrained(location, backend="torchvision", **arguments)
+        if self.image_backend != "torchvision":  # AutoProcessor would ask the video part for the same backend
+            load = transformers.AutoImageProcessor.from_pretrained
+            processor.image_processor = load(location, backend=self.image_backend, **arguments)
+        chat = self.chat(processor, self.image_processor)
+        backend = getattr(processor.image_processor, "backend", self.image_backend)  # code of others may not say
+        if backend != self.image_backend:
+            raise ValueError(f"it handles images with {backend} only; set image_backend: {backend}")
+        processor.tokenizer.padding_side = "left"
+        if processor.tokenizer.pad_token is None:
+            processor.tokenizer.pad_token = processor.tokenizer.eos_token
         import_extra("accelerate")  # which puts weights on devices
         quantization = None
         if self.quantization is not None:

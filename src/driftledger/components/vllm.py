@@ -90,9 +90,7 @@ class VLLM(ChatCheckpoint):
     def load(self, source: Source) -> _Ready:
         arguments = self.hub_arguments
         processor = import_extra("transformers").AutoProcessor.from_pretrained(source.location, **arguments)
-        if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
-            raise ValueError("it has no processor for both images and text")
-        chat = Chat(f"{self.path!r:.200}", processor, {}, self.template_variables, self.today)
+        chat = self.chat(processor, {})
         _ = chat.template  # before minutes of loading
         wanted = str(int(self.batch_invariant))
         if "vllm" in sys.modules and os.environ.get(SWITCH, "0") != wanted:

@@ -18,8 +18,7 @@
 Anything else is a bug and keeps its traceback.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -96,14 +95,3 @@ def nothing_at(path: Path) -> bool:
         return not path.expanduser().exists()
     except (OSError, RuntimeError, ValueError):
         return False
-
-
-@contextmanager
-def may_be_missing(path: Path) -> Iterator[None]:
-    """Turn a :class:`ConfigError` about ``path`` into a :class:`MissingSourceError` if it does not exist."""
-    try:
-        yield
-    except ConfigError as error:
-        if nothing_at(path):
-            raise MissingSourceError(str(error), str(path)) from None
-        raise

@@ -1,9 +1,6 @@
 """Images as bytes. Every PNG of ours is written here, so that equal pixels are equal files."""
 
 import io
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from PIL import Image
 
@@ -13,7 +10,7 @@ _EFFORT = 3
 ENCODING = f"RGB PNG, compress_level {_EFFORT}"
 """Part of an embedded generator's identity: equal pixels written differently are other files."""
 MOST_PIXELS = 2**26
-"""Pixels of an image that a service or a stranger made: 201 MB as RGB."""
+"""Pixels of an image that a service drew: 201 MB as RGB."""
 
 
 def png_bytes(image: Image.Image) -> bytes:
@@ -24,16 +21,3 @@ def png_bytes(image: Image.Image) -> bytes:
     buffer = io.BytesIO()
     image.convert("RGB").save(buffer, format="PNG", compress_level=_EFFORT)
     return buffer.getvalue()
-
-
-@contextmanager
-def strangers_pixels() -> Iterator[None]:
-    """While it lasts, Pillow raises ``DecompressionBombError`` for an image of more than :data:`MOST_PIXELS`."""
-    before = Image.MAX_IMAGE_PIXELS
-    Image.MAX_IMAGE_PIXELS = MOST_PIXELS // 2  # it warns above that, and refuses twice as many
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            yield
-    finally:
-        Image.MAX_IMAGE_PIXELS = before

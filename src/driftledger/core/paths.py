@@ -42,11 +42,6 @@ class Paths(NamedTuple):
         """What the selected names stand for now."""
         return self.root / "data" / "resolved.json"
 
-    @property
-    def ledger(self) -> Path:
-        """A file per published run, in Git."""
-        return self.root / "ledger"
-
     def dataset(self, dataset: str) -> Path:
         return self.root / "data" / "datasets" / dataset
 
@@ -56,21 +51,6 @@ class Paths(NamedTuple):
     @property
     def reports(self) -> Path:
         return self.root / "reports"
-
-    @property
-    def leaderboard(self) -> Path:
-        """Without suffix: written as ``.csv`` and ``.md``."""
-        return self.reports / "leaderboard"
-
-    @property
-    def figures(self) -> Path:
-        """A file per figure of each benchmark."""
-        return self.reports / "figures"
-
-    @property
-    def plots(self) -> Path:
-        """Rows that ``dvc plots`` draws, in a folder per benchmark."""
-        return self.reports / "plots"
 
     @property
     def site(self) -> Path:

@@ -44,7 +44,7 @@ OURS: dict[str, dict[str, str]] = {
     },
     "question_sets": {
         "table": "driftledger.data.question_sets.table:QuestionTable",
-        "huggingface": "driftledger.data.question_sets.huggingface:HuggingFaceQuestions",
+        "huggingface": "driftledger.data.question_sets.table:HuggingFaceQuestions",
     },
 }
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.core.errors import ConfigError
+from driftledger.core.errors import ConfigError, MissingSourceError
 
 _LINE_END = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
@@ -71,13 +71,14 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
         writes: the command that writes such a sheet.
 
     Raises:
-        ConfigError: it is missing, is no CSV file with these columns, or a row is longer than the first line.
+        MissingSourceError: it is missing.
+        ConfigError: it is no CSV file with these columns, or a row is longer than the first line.
     """
     where, number = f"{about}: {path}", 1
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
-        raise ConfigError(f"{where} is missing; write it with: {writes}") from None
+        raise MissingSourceError(f"{where} is missing; write it with: {writes}", str(path)) from None
     except OSError as error:
         raise ConfigError(f"{where} cannot be read ({error.strerror or error}); correct path or its rights") from None
     except UnicodeDecodeError:

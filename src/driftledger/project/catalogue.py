@@ -93,27 +93,21 @@ def checked_class(section: str, provider: str, own: Path | None = None) -> type[
         ConfigError: there is none, it cannot be imported, or it lacks something.
         UntrustedCodeError: it is a project's own code, which may not be run.
     """
-    cls = provider_class(section, provider, own)
-    if lacking := _lacking(section, provider, cls):
-        raise ConfigError(f"{provider_place(section, provider)} {lacking}")
-    return cls
-
-
-def _lacking(section: str, provider: str, cls: Any) -> str | None:
-    """Say what is wrong with a class and what to do, as the end of a sentence."""
-    base = BASES[section]
+    cls, base, lacks = provider_class(section, provider, own), BASES[section], ""
     if not (isinstance(cls, type) and issubclass(cls, base)):
         wrap = "" if section == "question_sets" else f", or wrap a function by driftledger.{section[:-1]}"
-        return f"is no class derived from {base.__module__}.{base.__name__}; derive it from that{wrap}"
-    if missing := sorted(getattr(cls, "__abstractmethods__", ())):
-        return f"does not implement {', '.join(missing)}; write what {base.__name__} asks for"
-    if issubclass(cls, Component) and not isinstance(getattr(cls, "version", None), str):
-        return 'has no version; add version: ClassVar[str] = "1" to the class, and change it when its outputs change'
-    if issubclass(cls, Encoder) and cls.encode_images is not Encoder.encode_images and provider != "inception":
+        lacks = f"is no class derived from {base.__module__}.{base.__name__}; derive it from that{wrap}"
+    elif missing := sorted(getattr(cls, "__abstractmethods__", ())):
+        lacks = f"does not implement {', '.join(missing)}; write what {base.__name__} asks for"
+    elif issubclass(cls, Component) and not isinstance(getattr(cls, "version", None), str):
+        lacks = 'has no version; add version: ClassVar[str] = "1" to the class, and change it when its outputs change'
+    elif issubclass(cls, Encoder) and cls.encode_images is not Encoder.encode_images and provider != "inception":
         name = str(getattr(cls, "frechet_name", None))
         if not re.fullmatch(r"frechet_[a-z0-9_]+", name):
-            return f"has the frechet_name {name!r:.80}; give it one of frechet_ and a-z 0-9 _"
-    return None
+            lacks = f"has the frechet_name {name!r:.80}; give it one of frechet_ and a-z 0-9 _"
+    if lacks:
+        raise ConfigError(f"{provider_place(section, provider)} {lacks}")
+    return cls
 
 
 def class_of_record(section: str, provider: str, settings: "Settings | None") -> type[Provided] | str:

@@ -138,17 +138,12 @@ def _picture(columns: Sequence[Column], pairs: Sequence[Pair]) -> Matrix:
 
 
 def _matched(evaluated: Sequence[str], boards: Sequence[Leaderboard], columns: Sequence[Column]) -> str:
-    """Say which of our models are on which leaderboard, and where too few are for a correlation."""
-    on = {board.name: {model for each in columns if each.of == board.name for model in each.values} for board in boards}
-    ours = {name: [model for model in evaluated if model in models] for name, models in on.items()}
-    lines = [f"{name} has {', '.join(models)}." for name, models in ours.items() if len(models) >= FEWEST]
-    few = [f"{name} ({', '.join(models) or 'none'})" for name, models in ours.items() if len(models) < FEWEST]
-    if few:
-        lines.append(
-            f"Too few of the {len(evaluated)} models evaluated here are on {', '.join(few)} for our metrics to be "
-            "compared with it; correlation.models in params.yaml names them."
-        )
-    return " ".join(lines)
+    """Say which of our models are on which leaderboard."""
+    ours = []
+    for board in boards:
+        models = {model for each in columns if each.of == board.name for model in each.values}
+        ours.append(f"{board.name}: {', '.join(model for model in evaluated if model in models) or 'none'}")
+    return f"Our models on other leaderboards, as correlation.models in params.yaml names them: {'; '.join(ours)}."
 
 
 def _tables(boards: Sequence[Leaderboard], pairs: Sequence[Pair]) -> Iterator[Table]:

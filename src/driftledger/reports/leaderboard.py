@@ -110,11 +110,6 @@ class MetricColumn(NamedTuple):
     """Those after the first are not ranked with it."""
 
     @property
-    def scores(self) -> dict[str, Score]:
-        """Model → its score."""
-        return {score.model: score for block in self.blocks for score in block.scores}
-
-    @property
     def apart(self) -> dict[str, str]:
         """Model → why it is not ranked with the others."""
         return {score.model: block.apart for block in self.blocks if block.apart for score in block.scores}
@@ -143,10 +138,10 @@ def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterat
 def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
     """A row per model, by the first column the best first."""
     cells, first = [column.cells() for column in columns], columns[0]
-    scores = {model: score for column in columns[::-1] for model, score in column.scores.items()}
-    ranked = {
-        model: cell.value for model, cell in cells[0].items() if cell.value is not None and model not in first.apart
-    }
+    blocks = [block for column in columns[::-1] for block in column.blocks]
+    scores = {score.model: score for block in blocks for score in block.scores}
+    values = {model: cell.value for model, cell in cells[0].items() if model not in first.apart}
+    ranked = {model: value for model, value in values.items() if value is not None}
     order = best_first(list(scores.values()), ranked, first.metric.is_higher)
     rows = [[name_cell(score), *(of.get(score.model, Cell(NOTHING)) for of in cells)] for score in order]
     heads = ["", *(column.head + misplaced(column.blocks[0], column.key) for column in columns)]
@@ -185,7 +180,7 @@ def by_kind(table: Table, parts: Sequence[Part]) -> dict[str, list[Cells]]:
     """The rows of a table of models as ``models``, ``not ranked`` and ``controls``, of which some may be absent."""
     scores = [score for part in parts for score in part.scores]
     controls = {score.model for score in scores if score.is_control}
-    apart = {score.model for part in parts for block in part.blocks if block.apart for score in block.scores}
+    apart = {model for column in at_a_glance(parts) for model in column.apart}
     kinds: dict[str, list[Cells]] = {"models": [], "not ranked": [], "controls": []}
     for row in table.rows:
         name = row[0] if isinstance(row[0], str) else row[0].text

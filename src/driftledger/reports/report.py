@@ -11,7 +11,6 @@ from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
 from driftledger.project.project import Project
-from driftledger.reports.chains import chains_by_model
 from driftledger.reports.charts import drawn, figures_of, matrix, series_of
 from driftledger.reports.correlation import Correlation, correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
@@ -33,21 +32,19 @@ def write_report(project: Project) -> str | None:
     chains = [score for score in scores if score.benchmark == "genception"]
     checks = [] if missing_folders(project, chains) else cross_checks(project, chains)
     write_text(paths.reports / "cross_check.json", pretty_json(checks))
-    write_leaderboard(paths.leaderboard, parts, list(cross_check_sections(checks)))
+    write_leaderboard(paths.reports / "leaderboard", parts, list(cross_check_sections(checks)))
     write_text(paths.reports / "correlation.csv", correlated.csv)
     picture = "![Pearson's r between headlines](figures/correlation-pearson.svg)"
     tables = [line for table in correlated.tables for line in markdown(table)]
     page = ["# Correlation", "", for_cell(correlated.lead), "", picture, "", *tables]
     write_text(paths.reports / "correlation.md", "\n".join(page))
     write_metrics(paths.reports / "metrics", scores)
-    write_plots(paths.plots, scores)
+    write_plots(paths.reports / "plots", scores)
     figures = figures_by_section(parts, correlated)
-    with new_folder(paths.figures) as folder:
+    with new_folder(paths.reports / "figures") as folder:
         for name, _, data in (figure for some in figures.values() for figure in some):
             write_bytes(folder / name, data)
     chains = [score for score in scores if score.benchmark == "genception"]
-    drawn = chains_by_model([] if missing_folders(project, chains) else chains, project.root)
-    write_bytes(paths.reports / "chains.png", drawn)
     write_site(paths.site, project, parts, correlated, figures)
     missing = missing_folders(project, scores)
     if not missing:
@@ -112,6 +109,21 @@ def write_metrics(folder: Path, scores: Sequence[Score]) -> None:
     """Write what ``dvc metrics`` shows, a file per score, as ``<model>/<benchmark>/<data>….json``."""
     with new_folder(folder) as made:
         for score in scores:
-            spec = benchmark(score.benchmark)
-            path = spec.scores.at(score.keys).removeprefix(f"{SCORES_FOLDER}/")
-            write_text(made / f"{path}.json", pretty_json(spec.shown_by_dvc(score) | {"coverage": score.coverage}))
+            path = benchmark(score.benchmark).scores.at(score.keys).removeprefix(f"{SCORES_FOLDER}/")
+            write_text(made / f"{path}.json", pretty_json(shown_by_dvc(score) | {"coverage": score.coverage}))
+
+
+def shown_by_dvc(score: Score) -> dict[str, float]:
+    """Return what ``dvc metrics`` shows of a score, in the order of the table.
+
+    Of a family over t each value, and the last one without its t, so that scores of different T are compared.
+    """
+    spec = benchmark(score.benchmark)
+    shown: dict[str, float] = {}
+    for metric in spec.metrics:
+        if metric.key in (spec.layout.for_dvc or spec.glanced) and (keys := spec.members(metric, score)):
+            if "_at_{t}" in metric.key:
+                shown[metric.key.replace("_at_{t}", "")] = score.metrics[keys[-1]]
+                shown["iterations"] = int((metric.match(keys[-1]) or {})["t"])
+            shown |= {key: score.metrics[key] for key in keys}
+    return shown

@@ -1,7 +1,5 @@
 """Traces of a run: single units of its scores, step by step with their pictures."""
 
-import io
-import mimetypes
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +13,7 @@ from driftledger.benchmarks.traces import Shot, Shown, Trace, worth_showing
 from driftledger.core.errors import LedgerError
 from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Lineage
+from driftledger.reports.site.thumbnails import thumbnail
 from driftledger.tracking.store import all_pages
 
 if TYPE_CHECKING:
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 SOURCE_RUN = "mlflow.sourceRun"
 """Metadata of a trace: the run that it is of."""
 
-SIDE, SMALL = 256, 20_000
-"""Pixels of the longer side of an attached picture; bytes of a file that is attached as it is."""
+_thumbnail = lru_cache(maxsize=1000)(thumbnail)
+"""Several runs show the same originals."""
 
 _KINDS = {"model": "CHAT_MODEL", "generator": "TOOL", "judge": "EVALUATOR", "": "PARSER"}
 
@@ -120,8 +119,7 @@ class Traces:
             if shown.file in self._pictures:
                 attachment, owner = self._pictures[shown.file]
                 return attachment.ref(owner)
-            content_type, content = _thumbnail(shown.file)
-            attachment = Attachment(content_type=content_type, content_bytes=content)
+            attachment = Attachment(content_type="image/webp", content_bytes=_thumbnail(shown.file))
             self._pictures[shown.file] = attachment, trace_id
             return attachment
         if isinstance(shown, Mapping):
@@ -149,18 +147,3 @@ def trace_ids(client: "MlflowClient", experiment_id: str, run_id: str) -> list[s
 def _status(outcome: Outcome) -> str:
     """A refusal is an answer, and no error that a reader must look at."""
     return "OK" if outcome.goes_on or outcome is Outcome.REFUSED else "ERROR"
-
-
-@lru_cache(maxsize=1000)
-def _thumbnail(file: Path) -> tuple[str, bytes]:
-    """Content type and bytes of a picture, small enough for many traces."""
-    content = file.read_bytes()
-    if len(content) <= SMALL:
-        return mimetypes.guess_type(file.name)[0] or "image/png", content
-    from PIL import Image
-
-    with Image.open(io.BytesIO(content)) as image:
-        image.thumbnail((SIDE, SIDE))
-        small = io.BytesIO()
-        image.convert("RGB").save(small, "JPEG", quality=85)
-    return "image/jpeg", small.getvalue()

@@ -8,13 +8,14 @@ import pytest
 from driftledger.benchmarks._questions.collect import rendered
 from driftledger.benchmarks._questions.records import is_readable, permutation
 from driftledger.benchmarks.mme.spec import MME as MME_SPEC
-from driftledger.benchmarks.records import RECORDS
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
+from driftledger.core.files import read_json, write_json
 from driftledger.core.types import Outcome
 from tests.benchmarks._questions.asking import MME, SAP, VET, Exam, Grades, Says, exam
 from tests.support.records import record, result
@@ -129,3 +130,11 @@ def test_an_answer_that_was_cut_is_read_only_if_it_is_finished(tmp_path: Path) -
     assert cut.collect().score().score.outcomes == {"unparsed": 6}
     final = Says(text="The answer is B. The", outcome=Outcome.TRUNCATED)
     assert exam(tmp_path / "sap", "mm_sap", SAP, final).collect().score().score.outcomes == {"ok": 30}
+
+
+def test_a_protocol_that_no_settings_may_have_is_not_followed(tmp_path: Path) -> None:
+    judged = EXAMS["mm_vet"](tmp_path).collect()
+    card = read_json(judged.answers / CARD, CollectedCard)
+    write_json(judged.answers / CARD, card.model_copy(update={"protocol": card.protocol | {"gradings": 10**9}}))
+    with pytest.raises(ValueError, match="less than or equal to 100"):
+        judged.follow()

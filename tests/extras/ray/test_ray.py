@@ -114,15 +114,6 @@ def test_a_node_with_another_component_is_refused(cluster: Any, tmp_path: Path) 
         run(model, generator, images(tmp_path, 1), tmp_path / "store", workers(cluster.address, 1))
 
 
-def test_two_components_take_turns_where_there_is_room_for_one(cluster: Any, tmp_path: Path) -> None:
-    def wide(_: object) -> WorkerSettings:
-        return WorkerSettings(replicas=2, num_cpus=1.0)
-
-    ray = RayWorkers(cluster.address, wide, InThisProcess())
-    there = run(*pair(tmp_path / "log"), images(tmp_path, 4), tmp_path / "there", ray)
-    assert all(len(each) == 4 for each in there)
-
-
 def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(WorkersError, match=r"Ray cluster at 127\.0\.0\.1:9 cannot be used"):
         run(*pair(tmp_path / "log"), images(tmp_path, 1), tmp_path / "store", workers("127.0.0.1:9", 1))

@@ -20,7 +20,7 @@ Drawn: TypeAlias = Mapping[tuple[str, int], ImageFile]
 class Iterations(BaseModel):
     """How far chains go."""
 
-    iterations: int
+    iterations: int = Field(ge=1, le=100)
     iterations_by_group: dict[str, int] | None = Field(default=None, exclude_if=lambda by_group: by_group is None)
     """Group of the dataset → where the chains of its categories stop, sooner than all others."""
 

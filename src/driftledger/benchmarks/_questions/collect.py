@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 from string import ascii_uppercase
-from typing import NamedTuple
 
 from driftledger.benchmarks._questions.records import permutation
 from driftledger.benchmarks.collecting import Collecting
@@ -13,42 +12,36 @@ from driftledger.core.types import Conversation, Subject
 from driftledger.data.question_sets.files import QuestionEntry, QuestionImage
 
 
-class Put(NamedTuple):
-    """A question, put to a model with its options in one order."""
-
-    ask: Ask
-    order: list[int]
-    """Option ids in the order in which they are shown."""
+def order_of(collecting: Collecting, question: QuestionEntry, variant: int) -> list[int]:
+    """Return option ids in the order in which a variant shows them."""
+    return permutation(collecting.protocol["seed"], question.id, variant, len(question.options))
 
 
-def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> Put:
+def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> Ask:
     """Return the call for one question.
 
     Args:
         variant: which of the orders of its options is shown, from 0 on.
     """
-    order = permutation(collecting.protocol["seed"], question.id, variant, len(question.options))
     image = QuestionImage(collecting.data / question.image, question.image_sha256)
-    shown = [question.options[option] for option in order]
+    shown = [question.options[option] for option in order_of(collecting, question, variant)]
     text = rendered(collecting.protocol["prompt"], question.question, shown)
     asked = Conversation.ask(text, image, Subject(question.id, variant + 1), options=shown)
-    return Put(Ask(collecting.model(), "answer", asked, Context(collecting.on, question.id, variant + 1)), order)
+    return Ask(collecting.model(), "answer", asked, Context(collecting.on, question.id, variant + 1))
 
 
 def steps(collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
     """Yield question by question, and per question variant by variant."""
     for question in collecting.questions:
         for variant in range(int(collecting.protocol.get("permutations", 1))):
-            asked = put(collecting, question, variant)
-            step = partial(_answered, question.id, variant + 1, asked)
-            yield Planned(step, [(asked.ask.component, asked.ask.conversation)])
+            ask, order = put(collecting, question, variant), order_of(collecting, question, variant)
+            yield Planned(partial(_answered, ask, order), [(ask.component, ask.conversation)])
 
 
-def _answered(question: str, step: int, asked: Put) -> Steps[list[CollectedRecord]]:
-    result = yield asked.ask
-    answer = RecordedResult.of("model", asked.ask, result)
-    extra = {"order": asked.order} if asked.order else {}
-    return [CollectedRecord(unit=question, step=step, results=[answer], extra=extra)]
+def _answered(ask: Ask, order: list[int]) -> Steps[list[CollectedRecord]]:
+    result = yield ask
+    answer, extra = RecordedResult.of("model", ask, result), {"order": order} if order else {}
+    return [CollectedRecord(unit=ask.context.sample, step=ask.context.t, results=[answer], extra=extra)]
 
 
 def rendered(prompt: str, question: str, options: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ def steps(collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
         (collecting.model(JUDGE), asked) for _ in gradings for asked in _askings(collecting, prompt)
     ]
     for question in collecting.questions:
-        ask = put(collecting, question).ask
+        ask = put(collecting, question)
         yield Planned(partial(_answered, collecting, question, ask), [(ask.component, ask.conversation), *judged])
     for number, known in enumerate(CALIBRATION):
         unit, texts = calibration_unit(number), (known.question, known.truth, known.answer)

@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
+from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.strict import Strict
 from driftledger.data.datasets.base import (
@@ -26,6 +27,7 @@ from driftledger.data.datasets.base import (
     reached,
     read_file,
 )
+from driftledger.data.hub import HubTable, cell_text
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
 from driftledger.data.tables import as_text, read_table
 
@@ -270,3 +272,23 @@ def _picture(cell: Any, folder: Path, place: str) -> Picture:
         return Picture("", partial(required, b"", place))
     name = printable(PurePosixPath(path).as_posix())
     return Picture(name, lambda: read_file(inside(folder, path, place), f"{place}: {path!r:.200}"), name)
+
+
+class HuggingFaceQuestions(HubTable, ColumnQuestions):
+    """Questions from one split of a dataset."""
+
+    provider: ClassVar[str] = "huggingface"
+
+    def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
+        [loaded] = self.load(self.split)
+        total, image = len(loaded), self.columns.image
+        reader = RowReader(self, rules, self.path, loaded.features, total)
+        rows = self.select(loaded, image, reader.columns, "columns.image")
+        classes = [name for name, feature in rows.features.items() if getattr(feature, "names", None) is not None]
+        for number, cells in enumerate(rows.select(range(min(total, self.limit or total)))):
+            place, held = f"row {number} of {self.split}", cells[image] or {}
+            # Images are told apart by their bytes, because a path of the hub's is one on this machine.
+            data = self.image_bytes(held, place)
+            picture = Picture(sha256_bytes(data), partial(required, data, place), self.file_name(held.get("path")))
+            names = {name: cell_text(cells, rows.features, place, name) for name in classes}
+            yield reader.question(number, place, cells | names, picture)

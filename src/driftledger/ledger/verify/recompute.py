@@ -20,7 +20,6 @@ from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.canonical import canonical_json, sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError, first_few
 from driftledger.core.files import Record, read_json, read_jsonl
-from driftledger.core.images import strangers_pixels
 from driftledger.core.text import shortened
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
@@ -59,7 +58,7 @@ def recompute(
         features: what encoders gave before; by default they see and read everything again.
     """
     check = _Check(project, components or Components(project), features)
-    with contents.recorded() as place_of, strangers_pixels():
+    with contents.recorded() as place_of:
         for lineage in {each.folder: each for each in lineages}.values():
             places = {stage: partial(place_of, folder) for stage, folder in lineage.folders.items()}
             for stage in lineage.spec.collects:

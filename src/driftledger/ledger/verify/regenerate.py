@@ -29,7 +29,6 @@ from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.files import read_json
-from driftledger.core.images import strangers_pixels
 from driftledger.core.text import shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
@@ -104,7 +103,7 @@ def regenerate(
     # One score of each set of records: several encoders look at the same ones.
     lineages = {(each.data, *each.collected.values()): each for run in runs for each in run.lineages}
     pools: dict[str, list[Again]] = {}
-    with contents.recorded() as folders, strangers_pixels():
+    with contents.recorded() as folders:
         for lineage in lineages.values():
             for call in _calls(lineage, folders, components, result):
                 pools.setdefault(f"{lineage.spec.name}: {_kind(call.call)}", []).append(call)

@@ -1,6 +1,5 @@
 """Small pictures of stored images."""
 
-import base64
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
@@ -9,7 +8,7 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from driftledger.core.canonical import sha256_bytes
+from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_bytes
 from driftledger.data.datasets.base import PILLOW_LIMIT
 from driftledger.data.datasets.decode import decode
@@ -24,20 +23,21 @@ class ShownImage(NamedTuple):
     """An image as a page shows it."""
 
     source: str
-    """Below the site's folder, or a ``data:`` address."""
+    """Below the site's folder."""
     width: int
     height: int
 
 
-def thumbnail(data: bytes, name: str, side: int = SIDE) -> bytes:
+def thumbnail(file: Path, side: int = SIDE) -> bytes:
     """Make a WebP file of at most ``side`` pixels each way.
 
     The bytes depend on the libwebp inside Pillow, which ``requirements.txt`` pins.
 
     Raises:
         DataError: it is no image, is broken, or has more pixels than Pillow decodes.
+        StoreError: it is missing.
     """
-    image = decode(data, name, PILLOW_LIMIT).image
+    image = decode(read_bytes(file), str(file), PILLOW_LIMIT).image
     image.thumbnail((side, side))
     written = BytesIO()
     image.save(written, "WEBP", quality=70, method=0, exif=b"", icc_profile=b"")
@@ -50,15 +50,12 @@ def write_thumbnails(site: Path, files: Iterable[Path], before: Path) -> Mapping
     Args:
         before: where the site was, whose pictures are taken over; who changes how one is made names the folder anew.
 
-    Raises:
-        DataError: a file is no image, is broken, or has more pixels than Pillow decodes.
-        StoreError: a file is missing.
+    Errors as in :func:`thumbnail`.
     """
 
     def write(digest: str, file: Path) -> ShownImage:
         path = f"images/{digest[:2]}/{digest}.webp"
-        old = before / path
-        data = old.read_bytes() if old.is_file() else thumbnail(read_bytes(file), str(file))
+        data = (before / path).read_bytes() if (before / path).is_file() else thumbnail(file)
         (site / path).parent.mkdir(parents=True, exist_ok=True)
         (site / path).write_bytes(data)  # into a site that is not in its place yet
         with Image.open(BytesIO(data)) as image:
@@ -66,14 +63,7 @@ def write_thumbnails(site: Path, files: Iterable[Path], before: Path) -> Mapping
 
     files = list(dict.fromkeys(files))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        digests = list(pool.map(lambda file: sha256_bytes(read_bytes(file)), files))
+        digests = list(pool.map(sha256_file, files))
         new = dict(zip(digests, files, strict=True))
         shown = dict(zip(new, pool.map(write, new, new.values()), strict=True))
     return {file: shown[digest] for file, digest in zip(files, digests, strict=True)}
-
-
-def inline(file: Path, side: int) -> ShownImage:
-    """A picture inside a page itself; errors as in :func:`write_thumbnails`."""
-    data = thumbnail(read_bytes(file), str(file), side)
-    with Image.open(BytesIO(data)) as shown:
-        return ShownImage(f"data:image/webp;base64,{base64.b64encode(data).decode()}", *shown.size)

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks._questions.parsing import patterns
-from driftledger.benchmarks._questions.parsing.patterns import filled, replaced, table
-from driftledger.benchmarks._questions.parsing.text import folded
+from driftledger.benchmarks._questions.parsing import text
+from driftledger.benchmarks._questions.parsing.text import filled, folded, replaced, table
 
 EXAMPLES = [
     pytest.param(example, pattern, id=f"{name}: {example!r:.60}")
@@ -21,11 +20,11 @@ EXAMPLES = [
 def test_a_pattern_finds_its_example(example, pattern):
     looked_for = re.compile(filled(pattern if isinstance(pattern, str) else pattern[0]))
     written = replaced("written_out", folded(example))
-    assert any(looked_for.search(text) for text in (example, folded(example), written))
+    assert any(looked_for.search(form) for form in (example, folded(example), written))
 
 
 def test_each_list_is_looked_for_by_name():
-    folder = Path(patterns.__file__).parent
+    folder = Path(text.__file__).parent
     code = "".join(file.read_text(encoding="utf-8") for file in folder.glob("*.py"))
     assert [name for name in table() if not re.search(f"[\"']{name}[\"']", code)] == []
 

@@ -8,14 +8,13 @@ the midst of a text.
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from driftledger.benchmarks._questions.parsing.options import Mention, Options
-from driftledger.benchmarks._questions.parsing.patterns import find
+from driftledger.benchmarks._questions.parsing.options import Mention, Options, index_of
 from driftledger.benchmarks._questions.parsing.refusal import refused_at
-from driftledger.benchmarks._questions.parsing.said import BACK, SEVERAL, Parsed, Reading, Said, agreed
-from driftledger.benchmarks._questions.parsing.text import folded, is_error, plain, without_thinking
+from driftledger.benchmarks._questions.parsing.said import BACK, SEVERAL, Parsed, Reading, Said, agreed, unparsed
+from driftledger.benchmarks._questions.parsing.text import find, folded, is_error, plain, without_thinking
 from driftledger.core.types import Outcome
 
-VERSION = "3"
+VERSION = "4"
 
 CONTRADICTION, NO_SUCH_LETTER = "contradiction", "no_such_letter"
 _NEAR, _MOST_JOINED = 14, 32
@@ -49,23 +48,18 @@ def parse_choice(text: str, options: Sequence[str], refusal: int, *, cut: bool =
     if not 0 <= refusal < len(options):
         raise ValueError(f"refusal must be one of the {len(options)} options, but is {refusal}")
     spoken, finished = without_thinking(text)
-    exact = shown.exact(text)
+    exact, said = shown.exact(spoken), plain(spoken)
     if exact is None and is_error(text):
-        return Parsed(Outcome.UNPARSED, None, "error")
-    said = plain(spoken)
-    if cut or (exact is None and not finished):
-        return _named(_Reply(said, shown, refusal).unfinished(not finished), refusal)
-    exact = shown.exact(spoken) if exact is None else exact
-    if exact is not None:
-        return _named(Parsed(Outcome.OK, exact, "option_text"), refusal)
+        return unparsed("error")
     answers = find("a_for_answer").match(said)  # A: for Answer, if no option's text and no list follows it
-    if answers and not shown.at(folded(said), answers.end()) and not find("lists").search(said, answers.end()):
+    if answers and not shown.at(folded(said), answers.end()):
         said = f"Answer: {said[answers.end() :]}"
-    return _named(_Reply(said, shown, refusal).choice(), refusal)
-
-
-def _named(parsed: Parsed[int], refusal: int) -> Parsed[int]:
-    return parsed._replace(how="refusal_text") if parsed.value == refusal and parsed.how == "option_text" else parsed
+    reply = _Reply(said, shown, refusal)
+    if cut or not finished:
+        parsed = reply.unfinished(not finished)
+    else:
+        parsed = reply.choice() if exact is None else Parsed(Outcome.OK, exact, "option_text")
+    return parsed._replace(how="refusal_text") if parsed[1:] == (refusal, "option_text") else parsed
 
 
 class _Reply(Said[int]):
@@ -74,11 +68,8 @@ class _Reply(Said[int]):
     def __init__(self, text: str, options: Options, refusal: int) -> None:
         super().__init__(text)
         self.options, self.refusal = options, refusal
-
-    @cached_property
-    def mentions(self) -> list[Mention]:
+        self.mentions = options.mentions(self.low)
         """Where the options' texts are."""
-        return self.options.mentions(self.low)
 
     @cached_property
     def refused(self) -> list[int]:
@@ -88,23 +79,20 @@ class _Reply(Said[int]):
     def choice(self, turns: int = 3) -> Parsed[int]:
         """What the reply chooses, without a repetition of all options; after ``turns`` refusals no *but* counts."""
         if echo := self._echo():
-            text = f"{self.text[: echo[0]]}\n{self.text[echo[1] :]}".strip()
-            return _Reply(text, self.options, self.refusal)._choice(turns, True)
-        return self._choice(turns, False)
-
-    def _choice(self, turns: int, echoed: bool) -> Parsed[int]:
+            return self._of(f"{self.text[: echo[0]]}\n{self.text[echo[1] :]}".strip()).choice(turns)
         ends = [*self.refused, *(mention.end for mention in self.mentions if mention.option == self.refusal)]
         if turns and ends and (however := find("however").search(self.low, min(ends))):
-            rest = _Reply(self.text[however.end() :].lstrip(" ,:"), self.options, self.refusal).choice(turns - 1)
+            rest = self._of(self.text[however.end() :].lstrip(" ,:")).choice(turns - 1)
             if rest.value not in (None, self.refusal):
                 return rest
-        for readings in self._by_rules():
-            if readings:
-                return self._weighed(readings)
+        if readings := next(filter(None, self._by_rules()), None):
+            return self._weighed(readings)
         if self.refused:
             return Parsed(Outcome.REFUSED, None, "free_refusal")
-        many = echoed or len({mention.option for mention in self.mentions}) > 1
-        return Parsed(Outcome.UNPARSED, None, SEVERAL if many else "nothing")
+        return unparsed(SEVERAL if len({mention.option for mention in self.mentions}) > 1 else "nothing")
+
+    def _of(self, text: str) -> "_Reply":
+        return _Reply(text, self.options, self.refusal)
 
     def _by_rules(self) -> Iterator[list[Reading[int]]]:
         """What each rule reads, in the order in which they are tried."""
@@ -119,16 +107,17 @@ class _Reply(Said[int]):
     def _weighed(self, readings: Sequence[Reading[int]]) -> Parsed[int]:
         """What ``readings`` agree on, unless it is only possible and something else is said beside it."""
         choice, start = agreed(readings), readings[0].start
-        possible = find("maybe").search(self.low, max(0, start - 60), start)
+        possible = self.before("maybe", start, 60)
         last = max(reading.end for reading in readings)
         if (possible or choice.value is None) and any(end > last for end in self.refused):
             return Parsed(Outcome.REFUSED, None, "free_refusal")
-        if choice.value is not None:
-            others = {reading.value for some in self._by_rules() for reading in some} if possible else set()
-            letters = find("said_letter").findall(self.text) if possible else []
-            others |= {self.options.letter(letter) for letter in letters if letter != "I"}
-            if len(others - {None}) > 1 or find("another").search(self.low, max(0, start - 9)):
-                return Parsed(Outcome.UNPARSED, None, SEVERAL)
+        others: set[int | None] = set()
+        if possible:
+            letters = find("said_letter").findall(self.text)
+            others = {self.options.letter(letter) for letter in letters if letter != "I"}
+            others |= {reading.value for some in self._by_rules() for reading in some}
+        if len(others - {None}) > 1 or find("another").search(self.low, max(0, start - 9)):
+            return unparsed(SEVERAL)
         return choice
 
     def _echo(self) -> tuple[int, int] | None:
@@ -137,13 +126,11 @@ class _Reply(Said[int]):
         for mention in self.mentions:
             back = max(0, mention.start - _NEAR)
             label = find("label_before").search(self.text[back : mention.start])
-            if label is None or _index(label["letter"]) != mention.option:
-                continue
-            if mention.option == 0:
-                start = back + label.start("letter")
-            following = 1 if mention.option == 0 else following + 1 if mention.option == following else 0
-            if following == len(self.options):
-                return start, mention.end
+            if label and index_of(label["letter"]) == mention.option:
+                start = start if mention.option else back + label.start("letter")
+                following = 1 if mention.option == 0 else following + 1 if mention.option == following else 0
+                if following == len(self.options):
+                    return start, mention.end
         return None
 
     def read(self, position: int, *, bare: bool = False) -> Reading[int] | None:
@@ -151,8 +138,7 @@ class _Reply(Said[int]):
 
         ``bare``: nothing announces an answer here, so that what is read has to be one by itself.
         """
-        denied = find("not").match(self.low, position)
-        if denied and not self.options.at(self.low, self._opened(position)):
+        if denied := self.at("not", position):
             sentence = find("sentence_end").search(self.low, denied.end(), position + 99)
             meant = find("but").search(self.low, denied.end(), sentence.start() if sentence else position + 99)
             if meant is None:
@@ -160,7 +146,7 @@ class _Reply(Said[int]):
             position = meant.end()
         reading = self._one(position, bare)
         for _ in range(_MOST_JOINED):
-            also = find("also").match(self.text, reading.end) if reading and reading.how != CONTRADICTION else None
+            also = find("also").match(self.text, reading.end) if reading else None
             if reading is None or also is None or also.end() == reading.end:
                 break
             listed = (also["joined"] or ",").strip() in (",", ";", "|")
@@ -173,90 +159,80 @@ class _Reply(Said[int]):
             reading = reading._replace(end=other.end, linked=other.linked and reading.how != SEVERAL)
         return None if reading and reading.linked else reading
 
-    def _opened(self, position: int) -> int:
-        opening = find("opening").match(self.low, position)
-        return opening.end() if opening else position
-
     def _one(self, position: int, bare: bool, strictly: bool = False) -> Reading[int] | None:
-        position = self._opened(position)
-        noun = find("noun").match(self.low, position)
+        position = self.skip("opening", position)
+        noun = self.at("noun", position)
+        reading = None
         if noun and not self.text.startswith("A ", position):  # a capital A is no Portuguese article
-            sure = noun["noun"] is not None
-            if reading := self._at(self._opened(noun.end()), bare, strictly, sure):
-                return reading
-        return self._at(position, bare, strictly, False)
+            reading = self._at(self.skip("opening", noun.end()), bare, strictly)
+        return reading or self._at(position, bare, strictly)
 
-    def _at(self, position: int, bare: bool, strictly: bool, sure: bool) -> Reading[int] | None:
-        """An option's text, a letter, or both; ``sure``: a noun before says that a letter is no article or pronoun."""
+    def _at(self, position: int, bare: bool, strictly: bool) -> Reading[int] | None:
+        """An option's text, a letter, or both."""
         if text := self.options.at(self.low, position):
-            closed = find("text_closed").match(self.low, text.end) is not None
-            if not closed and not strictly:
-                closed = find("closed").match(self.low, text.end) is not None if bare else self._is_whole(text)
-            return Reading(text.option, "option_text", position, text.end, by_text=True) if closed else None
+            closed = self.at("text_closed", text.end) or (self.at("closed", text.end) if bare else self._is_whole(text))
+            return Reading(text.option, "option_text", position, text.end) if closed else None
         letter = find("letter").match(self.text, position)
         label = letter or find("tight_letter").match(self.text, position)
-        if label and (labelled := self._with_text(position, _index(label[0][0]))):
+        if label and (labelled := self._with_text(position, index_of(label[0][0]))):
             return labelled
         if letter is None or (strictly and not find("strictly_closed").match(self.text, letter.end())):
             return None
-        closing = ("closed", "wrong", "where") if sure or not bare else ("closed", "wrong")
-        certain = letter[0].isupper() and not bare and (sure or letter[0] not in "AI")
-        linked = not certain and not any(find(name).match(self.low, letter.end()) for name in closing)
+        certain = letter[0].isupper() and not bare and letter[0] not in "AI"
+        linked = not certain and not any(self.at(name, letter.end()) for name in ("closed", "wrong"))
         index = self.options.letter(letter[0])
-        if (linked and not find("linked").match(self.low, letter.end())) or (index is None and letter[0] == "I"):
+        if (linked and not self.at("linked", letter.end())) or (index is None and letter[0] == "I"):
             return None
-        return Reading(index, NO_SUCH_LETTER if index is None else "letter", position, letter.end(), linked=linked)
+        return Reading(index, NO_SUCH_LETTER if index is None else "letter", position, letter.end(), linked)
 
     def _with_text(self, position: int, index: int) -> Reading[int] | None:
         """A letter with an option's text behind it; they must not contradict each other."""
-        separator = find("separator").match(self.low, position + 1)
-        text = self.options.at(self.low, separator.end()) if separator else None
-        if separator and text is None and any(mark in separator[0] for mark in ".):"):
-            text = self.options.letter_at(self.text, separator.end())
-        if text is None or (text.option != index and not find("text_closed").match(self.low, text.end)):
+        start = self.skip("separator", position + 1)
+        text = self.options.at(self.low, start)
+        text = text or self.options.letter_at(self.text, start)
+        if text is None or (text.option != index and not self.at("text_closed", text.end)):
             return None
         option, how = (index, "letter") if text.option == index else (None, CONTRADICTION)
         return Reading(option, how, position, text.end)
 
     def _is_whole(self, mention: Mention) -> bool:
         """Whether no noun follows, which would make another thing of it: *an umbrella stand*."""
-        return self.low[mention.end - 1].isdigit() or find("whole").match(self.low, mention.end) is not None
+        return self.low[mention.end - 1].isdigit() or bool(self.at("whole", mention.end))
 
     def denied(self, reading: Reading[int], start: int) -> bool:
         """Whether the words around deny, ask, correct or only imagine it; ``start``: where the statement begins."""
         low, end = self.low, reading.end
-        if find("wrong").match(low, end) or find("retraction").match(low, end):
-            return True
         clause = max(low.rfind(mark, max(0, reading.start - BACK), reading.start) for mark in ".;\n,") + 1
         stop = find("clause_stop").search(low, end, end + BACK)
-        if find("at_first").search(low, max(clause, reading.start - BACK), stop.start() if stop else end):
-            return True
-        instead = self._correction(end)
-        if instead is not None and instead.value != reading.value:
-            return True
-        if "\n" in low[start : reading.start] and self._lists_another(reading):
-            return True
-        asked = find("asked").match(low, end)
-        return bool(asked and (start > 0 or asked.end() < len(low))) or super().denied(reading, start)
+        at_first = find("at_first").search(low, max(clause, reading.start - BACK), stop.start() if stop else end)
+        asked = self.at("asked", end)
+        return bool(
+            self.at("wrong", end)
+            or self.at("retraction", end)
+            or at_first
+            or ("\n" in low[start : reading.start] and self._lists_another(reading))
+            or (asked and (start > 0 or asked.end() < len(low)))
+            or super().denied(reading, start)
+        )
 
     def _lists_another(self, reading: Reading[int]) -> bool:
         """Whether it is a part of a list that goes through the options and chooses none: ``A: wrong. B: right.``"""
-        return not find("line_closed").match(self.low, reading.end) and not self._listed <= {reading.value}
+        return not self.at("line_closed", reading.end) and not self._listed <= {reading.value}
 
     @cached_property
     def _listed(self) -> set[int]:
-        return {_index(match["letter"]) for match in find("listed").finditer(self.text)}
+        return {index_of(match["letter"]) for match in find("listed").finditer(self.text)}
 
     def _correction(self, end: int) -> Reading[int] | None:
         """What is put in the place of the answer that ends at ``end``."""
-        correction = find("correction").match(self.low, end)
+        correction = self.at("correction", end)
         return self.read(correction.end(), bare=True) if correction else None
 
     def _verdicts(self) -> Iterator[Reading[int]]:
         """The option that alone is called right where options are gone through, each with a yes or a no."""
         verdict = {match["letter"]: match["yes"] is not None for match in find("verdict").finditer(self.text)}
         right = [letter for letter, yes in verdict.items() if yes]
-        if len(verdict) > 1 and len(right) == 1 and (index := self.options.letter(right[0])) is not None:
+        if len(right) == 1 and (index := self.options.letter(right[0])) is not None:
             yield Reading(index, "answer_phrase", 0, len(self.low))
 
     def _corrected(self) -> Iterator[Reading[int]]:
@@ -267,30 +243,31 @@ class _Reply(Said[int]):
 
     def _alone(self) -> Iterator[Reading[int]]:
         """Alone on a line, or at the very start; in what explains an answer only if there was none."""
-        explained = find("explanation").search(self.low)
-        until = explained.start() if explained and explained.start() > 0 else len(self.low)
-        lines, seen, found = self.text.split("\n"), set[str](), False
-        last = find("last_sentence").search(self.low, max(0, len(self.low) - 120))
-        lines += [self.text[last.start("last") :]] if last else []
+        explained = find("explanation").search(self.low, 1)
+        until = explained.start() if explained else len(self.low)
+        lines: dict[str, int] = {}
         start = 0
-        for line in lines:
-            start = min(start, len(self.text) - len(line))  # the last sentence is in the last line
+        for line in self.text.split("\n"):
+            lines.setdefault(line, start)
+            start += len(line) + 1
+        if last := find("last_sentence").search(self.low, max(0, len(self.low) - 120)):
+            lines.setdefault(self.text[last.start("last") :], last.start("last"))
+        found = False
+        for line, start in lines.items():
             if start >= until and found:
                 return
-            reading = None if line in seen else self.read(start, bare=True)
-            seen.add(line)
+            reading = self.read(start, bare=True)
             if reading and not self.denied(reading, reading.start):
-                alone = reading.end <= start + len(line) and find("line_closed").match(self.low, reading.end)
+                alone = reading.end <= start + len(line) and self.at("line_closed", reading.end)
                 if alone or start == 0:
                     found = True
                     yield reading.several() if not alone and self._lists_another(reading) else reading
-            start += len(line) + 1
 
     def _stated(self) -> Iterator[Reading[int]]:
         """A letter behind *it is* or *I think*, or before *is correct*."""
         for match in find("statement").finditer(self.low):
             reading = self.read(match.end(), bare=True)
-            capital = reading and not reading.by_text and self.text[reading.start].isupper()
+            capital = reading and reading.how != "option_text" and self.text[reading.start].isupper()
             if reading and capital and not self.denied(reading, match.start()):
                 yield reading.named("statement")
         for match in find("right").finditer(self.low):
@@ -304,32 +281,27 @@ class _Reply(Said[int]):
 
         In a refusal only that option's text counts, which may be anywhere if it is more than a word.
         """
-        before = find("before_text")
-        leads = {
-            lead.end()
-            for match in find("statement").finditer(self.low)
-            if (lead := before.match(self.low, match.end()))
-        }
-        found: dict[int, Reading[int]] = {}
+        leads = {self.skip("before_text", match.end()) for match in find("statement").finditer(self.low)}
+        readings: dict[int, Reading[int]] = {}
         placed = False
         for mention in self.mentions:
-            anywhere = mention.option == self.refusal and " " in self.low[mention.start : mention.end]
             label = find("label_after").match(self.text, mention.end)
             led = mention.start in leads and self._is_whole(mention)
+            anywhere = mention.option == self.refusal and " " in self.low[mention.start : mention.end]
             well = bool(anywhere or label or led or self._is_placed(mention))
-            if mention.option in found and (placed or not well):
+            if mention.option in readings and (placed or not well):
                 continue
-            reading = Reading(mention.option, "option_text", mention.start, mention.end, by_text=True)
-            if self.denied(reading, mention.start) or find("question").match(self.low, mention.end):
+            reading = Reading(mention.option, "option_text", mention.start, mention.end)
+            if self.denied(reading, mention.start) or self.at("question", mention.end):
                 continue
             if label and self.options.letter(label["letter"]) != mention.option:
                 yield reading._replace(value=None, how=CONTRADICTION)
                 return
             if mention.option == self.refusal or not self.refused:
-                found.setdefault(mention.option, reading)
+                readings.setdefault(mention.option, reading)
                 placed = placed or well
         if placed:
-            yield from found.values()
+            yield from readings.values()
 
     def _is_placed(self, mention: Mention) -> bool:
         """Whether it begins a sentence, ends one, or is what a clause says of its subject."""
@@ -337,18 +309,14 @@ class _Reply(Said[int]):
         before = f"{' ' if back else ''}{self.low[back : mention.start]}"
         if find("elsewhere").search(before):
             return False
-        begins = find("sentence_before").search(before) and find("verb_after").match(self.low, mention.end)
-        told = find("copula_before").search(before) and find("text_closed").match(self.low, mention.end)
-        return bool(begins or told or find("sentence_after").match(self.low, mention.end))
+        begins = find("sentence_before").search(before) and self.at("verb_after", mention.end)
+        told = find("copula_before").search(before) and self.at("text_closed", mention.end)
+        return bool(begins or told or self.at("sentence_after", mention.end))
 
     def _concluded(self) -> Iterator[Reading[int]]:
         """A letter with which the reply ends, behind a colon and some words."""
         end = find("conclusion").search(self.text, max(0, len(self.text) - 120))
         if end and not find("not_concluded").search(self.low, max(0, end.start() - 40)):
             reading = self.read(end.start("letter"), bare=True)
-            if reading and reading.value is not None:
+            if reading:
                 yield reading
-
-
-def _index(letter: str) -> int:
-    return ord(letter.upper()) - ord("A")

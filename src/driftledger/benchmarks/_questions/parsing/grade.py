@@ -5,12 +5,10 @@ then grades 0. A reply that is such a float is the same grade here (NaN, which i
 also read behind a label or alone on a line; and what cannot be read is no grade, which is not a zero.
 """
 
-from driftledger.benchmarks._questions.parsing.patterns import find
-from driftledger.benchmarks._questions.parsing.said import SEVERAL, Parsed, Reading, agreed
-from driftledger.benchmarks._questions.parsing.text import folded, is_error, plain, without_thinking
-from driftledger.core.types import Outcome
+from driftledger.benchmarks._questions.parsing.said import Parsed, Reading, Said, agreed, unparsed
+from driftledger.benchmarks._questions.parsing.text import find, is_error, plain, without_thinking
 
-VERSION = "2"
+VERSION = "3"
 
 
 def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
@@ -29,42 +27,44 @@ def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
     """
     spoken, finished = without_thinking(text)
     if is_error(text) or not finished or (cut and find("cut_number").search(text)):
-        return Parsed(Outcome.UNPARSED, None, "error" if is_error(text) else "unfinished")
-    low = folded(plain(spoken))
-    labels = [match.end() for name in ("grade_label", "final") for match in find(name).finditer(low)]
-    readings = [reading for label in labels if (reading := _at(low, label, "label"))]
-    start = 0
-    for line in low.split("\n"):
-        reading = _at(low, start, "number")
-        if reading and (start == 0 or find("grade_line_end").match(low, reading.end)):
+        return unparsed("error" if is_error(text) else "unfinished")
+    reply = _Reply(plain(spoken))
+    labels = [label for name in ("grade_label", "final") for label in find(name).finditer(reply.low)]
+    readings = [reading.named("label") for label in labels if (reading := reply.read(label.end()))]
+    for line in find("line").finditer(reply.low):
+        reading = reply.read(line.start())
+        if reading and (line.start() == 0 or reply.at("grade_line_end", reading.end)):
             readings.append(reading)
-        start += len(line) + 1
-    return agreed(readings) if readings else Parsed(Outcome.UNPARSED, None, "nothing")
+    return agreed(readings) if readings else unparsed("nothing")
 
 
-def _at(low: str, position: int, how: str) -> Reading[float] | None:
-    """The number at ``position`` with its scale, and what is joined to it."""
-    opening = find("grade_opening").match(low, position)
-    number = find("number").match(low, opening.end() if opening else position)
-    if number is None:
-        return None
-    scale = find("scale").match(low, number.end())
-    if not (scale or "." in number[0] or find("grade_closed").match(low, number.end())):
-        return None
-    grade, end = _grade(number[0]), number.end()
-    if grade is None:
-        how = "out_of_range" if find("float").fullmatch(number[0]) else "other_notation"
-    if scale and (out_of := find("number").match(low, scale.end())):
-        end = out_of.end()
-        grade, how = (grade, how) if find("one").fullmatch(out_of[0]) else (None, "other_notation")
-    if remark := find("remark").match(low, end):
-        end = remark.end()
-    also = find("grade_also").match(low, end)
-    other = find("number").match(low, also.end()) if also and also.end() > end else None
-    grade, how = (grade, how) if other is None or _grade(other[0]) == grade else (None, SEVERAL)
-    return Reading(grade, how, position, other.end() if other else end)
+class _Reply(Said[float]):
+    """A judge's plain reply."""
+
+    def read(self, position: int) -> Reading[float] | None:
+        """The number at ``position`` with its scale, and what is joined to it."""
+        number = self.at("number", self.skip("grade_opening", position))
+        if number is None:
+            return None
+        scale = self.at("scale", number.end())
+        if not (scale or "." in number[0] or self.at("grade_closed", number.end())):
+            return None
+        grade, end = _grade(number[0]), number.end()
+        how = "number" if grade is not None else "out_of_range" if _is_float(number[0]) else "other_notation"
+        if scale and (out_of := self.at("number", scale.end())):
+            end = out_of.end()
+            grade, how = (grade, how) if find("one").fullmatch(out_of[0]) else (None, "other_notation")
+        end = self.skip("remark", end)
+        also = self.skip("grade_also", end)
+        other = self.at("number", also)
+        reading = Reading(grade, how, position, other.end() if other else end)
+        return reading.several() if other and _grade(other[0]) != grade else reading
+
+
+def _is_float(number: str) -> bool:
+    return find("float").fullmatch(number) is not None
 
 
 def _grade(number: str) -> float | None:
-    value = float(number) if find("float").fullmatch(number) else -1.0
+    value = float(number) if _is_float(number) else -1.0
     return value + 0.0 if 0 <= value <= 1 else None  # -0.0 is 0.0

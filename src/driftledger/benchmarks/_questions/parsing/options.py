@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from driftledger.benchmarks._questions.parsing.patterns import find
-from driftledger.benchmarks._questions.parsing.text import folded, plain
+from driftledger.benchmarks._questions.parsing.text import find, folded, plain
 
 MOST = 26
 """As many options as there are letters."""
-_AROUND = " .,;:!?\"'|"
+_AROUND = " .,;:!?\"'"
 
 
 class Mention(NamedTuple):
@@ -51,8 +50,7 @@ class Options:
         if find("letter").fullmatch(folded(bare)):
             return self.letter(bare) if bare in self._letters else None
         needle = _without_article(folded(bare))
-        forms = [(said.strip(), self._texts), (bare, self._plain)]
-        forms += [] if _is_letter(needle) else [(needle, self._needles)]
+        forms = ((said.strip(), self._texts), (bare, self._plain), (needle, self._needles))
         return next((texts.index(text) for text, texts in forms if text and texts.count(text) == 1), None)
 
     def letter(self, letter: str) -> int | None:
@@ -60,12 +58,10 @@ class Options:
 
         None: there is none, or there is no telling, as where one option was shown as B and another one's text is B.
         """
-        index = ord(letter.upper()) - ord("A")
+        index = index_of(letter)
         shown = index if index < len(self) else None
         named = self._letters.get(letter, self._letters.get(letter.upper()))
-        if named is None or named == shown:
-            return shown
-        return named if shown is None and letter in self._letters else None
+        return named if shown is None else shown if named in (None, shown) else None
 
     def letter_at(self, text: str, position: int) -> Mention | None:
         """The option whose text is the single letter with which a line ends at ``position``."""
@@ -102,6 +98,10 @@ class Options:
             if article and begins and _ends(low, start, end):
                 yield Mention(index, start, end)
             start = low.find(needle, end)
+
+
+def index_of(letter: str) -> int:
+    return ord(letter.upper()) - ord("A")
 
 
 def _is_letter(text: str) -> bool:

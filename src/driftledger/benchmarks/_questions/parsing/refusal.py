@@ -9,8 +9,7 @@ sentence of a commitment takes nothing back. Of other languages some phrases are
 from collections.abc import Iterator
 from typing import Literal
 
-from driftledger.benchmarks._questions.parsing.patterns import find, replaced
-from driftledger.benchmarks._questions.parsing.text import folded, plain
+from driftledger.benchmarks._questions.parsing.text import find, folded, plain, replaced
 
 Stance = Literal["refuses", "denies", "hedges", "commits"]
 _LONGEST, _WINDOW = 420, 4_000
@@ -33,12 +32,18 @@ def refused_at(low: str, *, denials: bool = True) -> list[int]:
     """
     ends: list[int] = []
     committed = -1
-    for stance, end, sentence in _stances(low):
-        if stance == "commits":
-            committed = sentence
-            ends.clear()
-        elif denials if stance == "denies" else stance == "refuses" or committed != sentence:
-            ends.append(end)
+    if len(low) > 2 * _WINDOW:
+        low = f"{low[:_WINDOW]}\n".ljust(len(low) - _WINDOW) + low[-_WINDOW:]
+    text = find("quoted").sub(lambda quoted: "\x01" * len(quoted[0]), low)
+    for begin, until in _between("sentence", text, 0, len(text)):
+        reported = find("reported").search(text, begin, until)
+        for left, right in _between("clause", text, begin, min(until, reported.end() + 1) if reported else until):
+            stance = stance_of(text[left:right])
+            if stance == "commits":
+                committed = begin
+                ends.clear()
+            elif denials if stance == "denies" else stance == "refuses" or (stance == "hedges" and committed != begin):
+                ends.append(right)
     return sorted([*ends, *(match.end() for match in find("refuses_elsewhere").finditer(low))])
 
 
@@ -58,20 +63,9 @@ def stance_of(clause: str) -> Stance | None:
     return "commits" if find("commits").search(clause) else None
 
 
-def _stances(low: str) -> Iterator[tuple[Stance, int, int]]:
-    """What each clause does, where it ends, and where its sentence begins."""
-    windows = [(0, len(low))] if len(low) <= 2 * _WINDOW else [(0, _WINDOW), (len(low) - _WINDOW, len(low))]
-    for start, stop in windows:
-        text = find("quoted").sub(lambda quoted: "\x01" * len(quoted[0]), low[start:stop])
-        for begin, until in _pieces("sentence", text, 0, len(text)):
-            reported = find("reported").search(text, begin, until)
-            for left, right in _pieces("clause", text, begin, min(until, reported.end() + 1) if reported else until):
-                if stance := stance_of(text[left:right]):
-                    yield stance, start + right, start + begin
-
-
-def _pieces(ends: str, text: str, begin: int, until: int) -> Iterator[tuple[int, int]]:
-    cuts = [match.span() for match in find(ends).finditer(text, begin, until)]
-    for cut, after in [*cuts, (until, until)]:
-        yield from ((start, min(cut, start + _LONGEST)) for start in range(begin, cut, _LONGEST))
-        begin = after
+def _between(ends: str, text: str, begin: int, until: int) -> Iterator[tuple[int, int]]:
+    """The parts between what a list finds, long ones cut."""
+    for match in [*find(ends).finditer(text, begin, until), None]:
+        cut = match.start() if match else until
+        yield begin, cut
+        begin = match.end() if match else until

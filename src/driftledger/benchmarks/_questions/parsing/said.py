@@ -1,13 +1,12 @@
 """What all readers of answers have in common: announcements, denials and corrections around an answer."""
 
+import re
 from abc import ABC, abstractmethod
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Generic, NamedTuple, TypeVar
 
-from driftledger.benchmarks._questions.parsing.patterns import find
-from driftledger.benchmarks._questions.parsing.text import folded
+from driftledger.benchmarks._questions.parsing.text import find, folded
 from driftledger.core.types import Outcome
 
 V = TypeVar("V")
@@ -32,7 +31,6 @@ class Reading(NamedTuple, Generic[V]):
     how: str
     start: int
     end: int
-    by_text: bool = False
     linked: bool = False
     """Only if another follows, it is an answer itself."""
 
@@ -43,16 +41,21 @@ class Reading(NamedTuple, Generic[V]):
         return self._replace(value=None, how=SEVERAL)
 
 
+def unparsed(how: str) -> Parsed[V]:
+    """Nothing was read, and why."""
+    return Parsed(Outcome.UNPARSED, None, how)
+
+
 def agreed(readings: Sequence[Reading[V]]) -> Parsed[V]:
     """The value of all ``readings``, if it is the same."""
     value, how, *_ = readings[0]
     if any(reading.value != value for reading in readings):
-        return Parsed(Outcome.UNPARSED, None, SEVERAL)
+        return unparsed(SEVERAL)
     return Parsed(Outcome.UNPARSED if value is None else Outcome.OK, value, how)
 
 
 class Said(ABC, Generic[V]):
-    """A plain reply, in which answers are looked for."""
+    """A plain reply, in which answers are looked for by the lists of ``patterns.yaml``."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -62,23 +65,33 @@ class Said(ABC, Generic[V]):
     def read(self, position: int) -> Reading[V] | None:
         """The announced answer at ``position``, with all that are joined to it."""
 
+    def at(self, name: str, position: int) -> re.Match[str] | None:
+        """What a list finds at ``position``."""
+        return find(name).match(self.low, position)
+
+    def skip(self, name: str, position: int) -> int:
+        """Where what a list finds at ``position`` ends; ``position`` where it finds nothing."""
+        match = self.at(name, position)
+        return match.end() if match else position
+
+    def before(self, name: str, position: int, reach: int) -> re.Match[str] | None:
+        """What a list finds in the ``reach`` characters before ``position``."""
+        return find(name).search(self.low, max(0, position - reach), position)
+
     def denied(self, reading: Reading[V], start: int) -> bool:
         """Whether ``reading`` is denied or only imagined by the words around; ``start``: where the statement begins."""
-        doubts = bisect_left(self._doubts, start)
-        if not doubts or self._doubts[doubts - 1] < start - BACK:
-            return False
         sentence = _after_last("but", _after_last("sentence_end", self.low[max(0, start - BACK) : start]))
         return bool(find("unreal").search(sentence) or find("negation").search(_after_last("clause_end", sentence)))
 
     @cached_property
-    def _doubts(self) -> list[int]:
-        """Where words begin that may take back what follows: mostly nowhere, which spares most of the looking back."""
-        return sorted(match.start() for name in ("negation", "unreal") for match in find(name).finditer(self.low))
+    def _doubtful(self) -> bool:
+        """Whether any word may take back what follows: mostly none does, which spares most of the looking back."""
+        return any(find(name).search(self.low) for name in ("negation", "unreal"))
 
     def announced(self, name: str, how: str) -> Iterator[Reading[V]]:
         """Behind the announcements of a list, but for those of what is not the answer: *the wrong answer is*."""
         for match in find(name).finditer(self.low):
-            mine = not find("not_mine").search(self.low, max(0, match.start() - 40), match.start())
+            mine = not self.before("not_mine", match.start(), 40)
             if mine and (reading := self.read(match.end())) and not self.denied(reading, match.start()):
                 yield reading.named(how)
 
@@ -90,9 +103,9 @@ class Said(ABC, Generic[V]):
         """The answer of a reply that was cut, if it is a final one, or in a sentence that another one follows."""
         readings = list(self.final())
         for reading in () if thinking else self.announced("answer", "answer_phrase"):
-            if find("another_sentence").match(self.low, reading.end):
+            if self.at("another_sentence", reading.end):
                 readings.append(reading)
-        return agreed(readings) if readings else Parsed(Outcome.UNPARSED, None, "unfinished")
+        return agreed(readings) if readings else unparsed("unfinished")
 
 
 def _after_last(name: str, text: str) -> str:

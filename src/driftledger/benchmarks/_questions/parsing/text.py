@@ -1,4 +1,4 @@
-"""What of a reply may be an answer, in one spelling.
+"""What of a reply may be an answer, in one spelling, and the patterns of ``patterns.yaml``.
 
 A wrapper may return an exception's message in the place of a reply, which may name any letter or number. A model that
 thinks aloud weighs options that it does not choose: some templates put the opening mark into the prompt, so that the
@@ -8,8 +8,44 @@ reply holds only the closing one, and reasoning that met the length limit never 
 import re
 import unicodedata
 from functools import cache
+from importlib.resources import files
+from typing import Any
 
-from driftledger.benchmarks._questions.parsing.patterns import find, replaced, source
+from driftledger.core.files import load_yaml
+
+_NAME = re.compile(r"\{([A-Z_]+)\}")
+_GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)")
+
+
+@cache
+def table() -> dict[str, dict[str, Any]]:
+    """Name of a list → example → pattern, or pattern and what replaces it; under ``words``, name → alternatives."""
+    loaded: dict[str, dict[str, Any]] = load_yaml(files(__package__).joinpath("patterns.yaml").read_text("utf-8"))
+    return loaded
+
+
+@cache
+def filled(pattern: str) -> str:
+    """``pattern`` as a regular expression, with the words of each ``{NAME}`` in their place."""
+    plain = _GROUP.sub(lambda part: "(?:" if part[0] == "(" else part[0], pattern)
+    return _NAME.sub(lambda name: _words(table()["words"][name[1]]), plain)
+
+
+def _words(text: str) -> str:
+    return filled(f"({text.replace(' | ', '|')})" if " | " in text else text)
+
+
+@cache
+def find(name: str, flags: int = 0) -> re.Pattern[str]:
+    """What finds any pattern of a list, compiled when it is first used: that takes longer than many commands."""
+    return re.compile("|".join(map(filled, table()[name].values())), flags)
+
+
+def replaced(name: str, text: str) -> str:
+    """``text`` after all replacements of a list, one after the other."""
+    for pattern, replacement in table()[name].values():
+        text = re.sub(filled(pattern), replacement, text)
+    return text
 
 
 def plain(text: str) -> str:
@@ -25,10 +61,7 @@ def plain(text: str) -> str:
 
 def folded(text: str) -> str:
     """Lower case, of the same length, so that a place in one is the same place in the other."""
-    lower = text.lower()
-    if len(lower) == len(text):
-        return lower
-    return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    return "".join(low if len(low := character.lower()) == 1 else character for character in text)
 
 
 def is_error(text: str) -> bool:
@@ -43,11 +76,6 @@ def is_error(text: str) -> bool:
     return bool(begins or find("error_holds", re.IGNORECASE).search(text))
 
 
-@cache
-def _thinking() -> re.Pattern[str]:
-    return re.compile(f"(?P<open>{source('thinking_begins')})|{source('thinking_ends')}", re.IGNORECASE)
-
-
 def without_thinking(text: str) -> tuple[str, bool]:
     """What was said outside of reasoning, and whether all reasoning ended; if not, what follows its beginning.
 
@@ -58,12 +86,13 @@ def without_thinking(text: str) -> tuple[str, bool]:
     """
     said: list[str] = []
     position, thinking = 0, False
-    for mark in _thinking().finditer(text):
-        if not mark["open"]:
-            if not thinking:
-                said.clear()
-            thinking, position = False, mark.end()
+    lists = ("thinking_ends", "thinking_begins")
+    marks = [(*mark.span(), begins) for begins, name in enumerate(lists) for mark in find(name, re.I).finditer(text)]
+    for start, end, begins in sorted(marks):
+        if not begins:
+            said = said if thinking else []
+            thinking, position = False, end
         elif not thinking:
-            said.append(text[position : mark.start()])
-            thinking, position = True, mark.end()
+            said.append(text[position:start])
+            thinking, position = True, end
     return (text[position:], False) if thinking else ("\n".join([*said, text[position:]]).strip("\n"), True)

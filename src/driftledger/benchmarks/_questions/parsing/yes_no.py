@@ -8,13 +8,12 @@ reply or of a sentence, or announced. On replies as MME's prompt asks for them t
 
 from collections.abc import Iterator
 
-from driftledger.benchmarks._questions.parsing.patterns import find
 from driftledger.benchmarks._questions.parsing.refusal import refused_at
-from driftledger.benchmarks._questions.parsing.said import Parsed, Reading, Said, agreed
-from driftledger.benchmarks._questions.parsing.text import is_error, plain, without_thinking
+from driftledger.benchmarks._questions.parsing.said import Parsed, Reading, Said, agreed, unparsed
+from driftledger.benchmarks._questions.parsing.text import find, is_error, plain, without_thinking
 from driftledger.core.types import Outcome
 
-VERSION = "3"
+VERSION = "4"
 
 
 def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
@@ -35,7 +34,7 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
     Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='several')
     """
     if is_error(text):
-        return Parsed(Outcome.UNPARSED, None, "error")
+        return unparsed("error")
     spoken, finished = without_thinking(text)
     reply = _Reply(plain(spoken))
     if cut or not finished:
@@ -43,32 +42,32 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
     for rule in (reply.final, reply.begun, reply.phrased, reply.begins_with_denial):  # the first that reads anything
         if readings := list(rule()):
             return agreed(reply.corrected(readings))
-    if refused_at(reply.low):
-        return Parsed(Outcome.REFUSED, None, "free_refusal")
-    return Parsed(Outcome.UNPARSED, None, "nothing")
+    return Parsed(Outcome.REFUSED, None, "free_refusal") if refused_at(reply.low) else unparsed("nothing")
 
 
 class _Reply(Said[bool]):
     """A plain reply to a question that yes or no answers."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.opened = self.skip("opener", 0)
+        """Behind words such as *based on the image*."""
+
     def read(self, position: int, how: str = "", *, first: bool = False) -> Reading[bool] | None:
-        word = find("says").match(self.low, position)
-        if word is None or not (self._closed(word.end()) or (first and find("goes_on").match(self.low, word.end()))):
+        word = self.at("says", position)
+        if not word or not (self.at("says_closed", word.end()) or (first and self.at("goes_on", word.end()))):
             return None
         reading = Reading(word["yes"] is not None, how, position, word.end())
-        also = find("says_also").match(self.low, word.end())
-        other = find("says").match(self.low, also.end()) if also else None
-        both = other and self._closed(other.end()) and (other["yes"] is not None) != reading.value
+        also = self.at("says_also", word.end())
+        other = self.at("says", also.end()) if also else None
+        both = other and self.at("says_closed", other.end()) and (other["yes"] is not None) != reading.value
         return reading.several() if both else reading
-
-    def _closed(self, end: int) -> bool:
-        return find("says_closed").match(self.low, end) is not None
 
     def corrected(self, readings: list[Reading[bool]]) -> list[Reading[bool]]:
         """``readings`` with a correction, *wait, no*, in the place of what was said before it."""
         for correction in find("correction_before_no").finditer(self.low, readings[0].end):
             if instead := self.read(correction.end(), "correction"):
-                readings = [instead, *(reading for reading in readings if reading.start > instead.start)]
+                readings = [instead]
         return readings
 
     def begun(self) -> Iterator[Reading[bool]]:
@@ -84,24 +83,18 @@ class _Reply(Said[bool]):
 
     def phrased(self) -> Iterator[Reading[bool]]:
         """In other words, at the start or behind words such as *based on the image*: *of course*, *it isn't*."""
-        for start in {0, self._opened}:
-            phrase = find("phrase").match(self.low, start)
+        for start in {0, self.opened}:
             if start and (reading := self.read(start, "phrase", first=True)):
                 yield reading
-            elif phrase:
+            elif phrase := self.at("phrase", start):
                 yield Reading(phrase["yes"] is not None, "phrase", *phrase.span())
-        if "?" not in self.low and not refused_at(self.low, denials=False):
+        if not refused_at(self.low, denials=False):
             for call in find("called").finditer(self.low):
                 yield Reading(bool(call["true"] or call["yes"]) != bool(call["not"]), "phrase", *call.span())
 
     def begins_with_denial(self) -> Iterator[Reading[bool]]:
         """A denial with which the reply begins, *there is no dog*, if nothing says that the answer is not known."""
-        denied = find("denial").match(self.low, self._opened)
+        denied = self.at("denial", self.opened)
         affirmed = denied and find("affirms").search(self.low, 0, denied.end() + 30)
         if denied and not affirmed and not refused_at(self.low, denials=False):
             yield Reading(False, "denial", *denied.span())
-
-    @property
-    def _opened(self) -> int:
-        opener = find("opener").match(self.low)
-        return opener.end() if opener else 0
