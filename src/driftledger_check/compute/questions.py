@@ -38,7 +38,7 @@ class Graded:
     """The questions, and how each answer was read, by variant and grading."""
 
     def __init__(self, files: ScoreFiles, found: Found) -> None:
-        self.found, self.settings = found, values.settings(files)
+        self.found, self.settings = found, files.score["inputs"]["settings"]
         self.questions = files.data.rows("questions.jsonl")
         self.intervals, self.unread = Intervals.of(self.settings), self.settings.get("unread", "left_out")
         [folder] = files.collected.values()
