@@ -276,7 +276,7 @@ class Collector:
         self._asked[digest] = future = asyncio.get_running_loop().create_future()
         try:
             client, attempt = await self._service(call.component)
-            async with client.slot():
+            async with client.slots:
                 if run.stopped is not None:
                     raise run.stopped
                 asked = (call.conversation,) if isinstance(call, Ask) else (call.prompt, call.seed)
