@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.records import CollectedRecord, served_versions
+from driftledger.benchmarks.records import CollectedRecord, changed_versions, served_versions
 from driftledger.benchmarks.score import Point, Row, Score
 from driftledger.benchmarks.scoring import (
     PERCENT,
@@ -22,7 +22,6 @@ from driftledger.benchmarks.scoring import (
 )
 from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of
 from driftledger.benchmarks.trac.settings import TracScoring
-from driftledger.collect.call import changed_versions
 from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
