@@ -211,8 +211,8 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
             try:
                 collecting.run(plan.run)
             except NotStoredError as error:  # what follows calls that are still to be made is counted at most
-                for each in error.rest:
-                    plan.add(*each)
+                for component, asked, count in error.rest:
+                    plan.of(component).add(asked, count)
         models = {name: plan.of(project.model(name)) for name in settings.named("models")}
         counted = {
             f"models.{name}": calls
