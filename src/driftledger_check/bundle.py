@@ -15,7 +15,7 @@ from driftledger_check import strict_json
 from driftledger_check.archive import Archive, BundleError, check_name
 
 KIND, SCHEMA = "driftledger-bundle", 2
-MANIFEST, EVIDENCE, ENVIRONMENT = "bundle.json", "evidence.json", "environment.json"
+MANIFEST, EVIDENCE = "bundle.json", "evidence.json"
 FILES, LISTINGS, FEATURES, LEDGER = "files/", "listings/", "features/", "ledger/"
 DIR = ".dir"
 """What the MD5 of a folder's listing ends in."""

@@ -60,17 +60,12 @@ def run(path: Path, *, as_json: bool = False) -> int:
     """Check a bundle and print what came of it; the exit code."""
     try:
         report = check(path)
-    except BundleError as error:
-        return _fail(f"{path} {error}")
-    except OSError as error:
-        return _fail(f"{path} cannot be read: {error.strerror}")
+    except (BundleError, OSError) as error:
+        why = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else error
+        print(f"driftledger-check: {plain(f'{path} {why}')}", file=sys.stderr)
+        return 2
     print(json.dumps(report.to_dict(), indent=2) if as_json else report.as_text())
     return 0 if report.holds else 1
-
-
-def _fail(sentence: str) -> int:
-    print(f"driftledger-check: {plain(sentence)}", file=sys.stderr)
-    return 2
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ def guarded(where: str, check: Callable[..., Iterable[Line]], *given: Any) -> li
 def check_files(bundle: Bundle) -> Iterator[Line]:
     """Every member is named by ``bundle.json`` with its hash, and all that it names are there."""
     archive, held = bundle.archive, {names.FILES + path: digests for path, digests in bundle.files.items()}
-    known = {names.EVIDENCE, names.ENVIRONMENT}
+    known = {names.EVIDENCE}
     for lineage in bundle.lineages:
         known |= {f"{names.LISTINGS}{folder['md5']}" for folder in folders_of(lineage)}
         cards = lineage["score"]["components"].values()
@@ -138,16 +138,14 @@ def _listed(bundle: Bundle, lineage: Mapping[str, Any], folder: Mapping[str, str
 def check_fingerprints(bundle: Bundle) -> Iterator[Line]:
     """The run's fingerprint is that of what went into its scores, each component's that of its card."""
     yield same(f"{names.EVIDENCE}: fingerprint", bundle.run["fingerprint"], run_fingerprint(bundle), "its scores")
-    components = set[str]()
     for lineage in bundle.lineages:
         for role, card in lineage["score"]["components"].items():
             where = f"{lineage['folder']['path']}/{_SCORE}: components.{role}"
             spec = {key: card[key] for key in ("provider", "version", "settings", "identity")}
             yield same(where, card["fingerprint"], sha256_of(spec), "the card")
-            components.add(card["fingerprint"])
-    for fingerprint in sorted(components):
-        table = f"{names.FEATURES}{fingerprint}.npy"
-        yield from guarded(table, _features, bundle, fingerprint)
+    cards = [card for lineage in bundle.lineages for card in lineage["score"]["components"].values()]
+    for fingerprint in sorted({card["fingerprint"] for card in cards}):
+        yield from guarded(f"{names.FEATURES}{fingerprint}.npy", _features, bundle, fingerprint)
 
 
 def _features(bundle: Bundle, fingerprint: str) -> Iterator[Line]:

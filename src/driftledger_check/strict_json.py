@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 
 def canonical(value: Any) -> bytes:
@@ -25,7 +25,7 @@ def loads(data: bytes, *, in_one_form: bool = False) -> Any:
         ValueError: they are not what is asked for.
     """
     try:
-        value = json.loads(data.decode(), object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
+        value = json.loads(data.decode(), object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
         if (in_one_form or b"\\u" in data) and (written := canonical(value)) and in_one_form and written != data:
             raise ValueError("it is not written in the one form that driftledger writes")
     except RecursionError:
@@ -40,10 +40,6 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the key {twice!r} is there twice")
     return value
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"it holds {constant}, which is no number")
 
 
 def _finite(text: str) -> float:

@@ -121,5 +121,5 @@ def test_a_listing_of_dvc_names_no_object_outside_of_the_cache(md5: Any) -> None
 )
 def test_a_lock_names_nothing_outside_of_the_project(stage: str) -> None:
     text = f"stages:\n  one:\n    cmd: x\n    {stage.replace('%s', '0' * 32)}\n"
-    with pytest.raises(LedgerError, match=r"^dvc\.lock is not a dvc\.lock: stage one: (outs|deps|params)"):
+    with pytest.raises(LedgerError, match=r"^dvc\.lock is not a dvc\.lock: stages\.one\.(outs|deps|params)"):
         parse_lock(text.encode())

@@ -213,23 +213,6 @@ def test_text_from_files_is_inert(ledger: Ledger) -> None:
     assert "[red]all is well[/red]" in shown.replace("\n", "")
 
 
-def test_nothing_that_a_checkout_names_is_run_followed_or_asked(ledger: Ledger, tmp_path: Path) -> None:
-    """A filter, a hook, a remote and a link that leads out, all of which would leave a trace."""
-    trace = tmp_path / "trace"
-    ledger.git("config", "filter.x.clean", f"touch {trace}")
-    ledger.git("config", "core.fsmonitor", f"touch {trace}")
-    (ledger.root / ".gitattributes").write_text("* filter=x\n")
-    (ledger.root / ".dvc/config").write_text(
-        f'["remote \\"x\\""]\n    url = {tmp_path}/remote\n[core]\n    remote = x\n'
-    )
-    outside = tmp_path / "score.json"
-    shutil.move(ledger.root / GENCEPTION / "score.json", outside)
-    (ledger.root / GENCEPTION / "score.json").symlink_to(outside)
-    with pytest.raises(LedgerError, match=r"missing|not what dvc\.lock has"):
-        resolved(ledger, f"{RUN}:gc_at_2")
-    assert not trace.exists()
-
-
 def test_a_number_is_found_within_two_seconds_of_cpu(original: Ledger) -> None:
     started = time.process_time()
     assert resolved(original, f"{RUN}:gc_at_2").number

@@ -93,20 +93,6 @@ def test_a_strangers_cache_elsewhere_is_not_read(ledger: Ledger, change: Callabl
     assert Contents(ledger.root, trust=True).has(folder)
 
 
-def test_a_strangers_git_runs_nothing(ledger: Ledger) -> None:
-    mark, script = ledger.root.parent / "mark", ledger.root.parent / "script"
-    script.write_text(f"#!/bin/sh\ntouch '{mark}'\n")
-    script.chmod(0o755)
-    for name in ("core.fsmonitor", "filter.x.clean", "filter.x.smudge", "diff.external", "core.sshCommand"):
-        ledger.git("config", name, str(script))
-    (ledger.root / ".git/hooks").mkdir(exist_ok=True)
-    shutil.copy(script, ledger.root / ".git/hooks/post-index-change")
-    (ledger.root / ".gitattributes").write_text("* filter=x\n")
-    (ledger.root / "params.yaml").touch()
-    assert ledger.check().findings == []
-    assert not mark.exists()
-
-
 @pytest.mark.parametrize(
     "listing",
     [

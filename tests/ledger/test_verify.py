@@ -252,23 +252,6 @@ def test_a_changed_byte_is_found(ledger: Ledger) -> None:
         file.write_bytes(data)
 
 
-@pytest.mark.parametrize("provider", ["theirs:Theirs", "theirs", "../theirs", "os:system"])
-def test_a_provider_that_the_checkout_names_is_not_imported(
-    ledger: Ledger, provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mark = ledger.root.parent / "mark"
-    (ledger.root / "theirs.py").write_text(f"open({str(mark)!r}, 'w')\nclass Theirs: pass\n")
-    monkeypatch.chdir(ledger.root)
-    for path in (f"{GENCEPTION}/score.json", f"{CHAINS}/components.json"):
-        for card in ("encoder", "generator"):
-            ledger.edit(path, lambda each, card=card: each["components"].get(card, {}).update(provider=provider))
-    ledger.relock()
-    result = ledger.check(GENCEPTION)
-    result += regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root), 20).result
-    assert not mark.exists()
-    assert any(each.where == f"{GENCEPTION}/score.json" for each in result.skipped)
-
-
 def test_another_version_of_the_scoring_is_said(ledger: Ledger) -> None:
     ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(version=9))
     ledger.relock()

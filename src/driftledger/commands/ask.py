@@ -87,7 +87,6 @@ class Verified(NamedTuple):
         result, shown = self.result, list[str]()
         if self.again is not None:
             shown.append(f"calls are drawn by lot, with seed {self.again.seed}; --seed draws the same ones again")
-            shown += [f"cannot be made again: {why}" for why in self.again.never]
             shown += [f"{kind.name}: {kind.compared:,} of {kind.calls:,} made again" for kind in self.again.kinds]
         for name, each in self.checks.items():
             parts = [f"{count:,} {what}" for what, count in sorted(each.checked.items())]

@@ -55,7 +55,7 @@ def _number_data(number: Number) -> dict[str, Any]:
     found: dict[str, Any] = {"metric": number.name, "value": number.value, "interval": number.interval}
     found["computed"] = None
     if metric is not None:
-        how = {"how": number.formula, "function": metric.function, "published": metric.published}
+        how = {"how": metric.formula, "function": metric.function, "published": metric.published}
         found["computed"] = how | {"from": sorted(metric.needs)}
     cards = {
         role: card.model_dump(mode="json", by_alias=True)

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from driftledger.benchmarks.base import ROLES, SCORES, Metric
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark, find_score
-from driftledger.benchmarks.score import HIGH, LOW, SCORE, STD, Interval, Score, base_key, interval_of
+from driftledger.benchmarks.score import SCORE, Interval, Score, base_key, interval_of
 from driftledger.benchmarks.selection import Selected
 from driftledger.core.canonical import canonical_json, md5_bytes, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError, LedgerError, first_few
@@ -41,9 +41,6 @@ _LISTS: dict[str, tuple[str, type[Record], str, type[Record]]] = {
 """A file that lists images → what these are; the type of its lines; the card beside it, and its type."""
 _VALUE = re.compile(r"(-?\d*(?:[.,](\d+))?) ?%?")
 _MOST_PIXELS = 100_000_000
-
-Origin = Literal["dvc.lock", "git"]
-"""Where evidence is from: the working tree or a commit."""
 
 
 class Number(NamedTuple):
@@ -71,13 +68,6 @@ class Number(NamedTuple):
         return key if self.metric is None or self.metric.match(key) is None else self.metric.named(key)
 
     @property
-    def formula(self) -> str | None:
-        """How it is computed."""
-        ends = {LOW: "lower end of the interval of", HIGH: "upper end of the interval of", STD: "deviation of"}
-        which = next((f"{words}: " for end, words in ends.items() if self.key.endswith(end)), "")
-        return None if self.metric is None else which + self.metric.formula
-
-    @property
     def interval(self) -> Interval | None:
         """Its interval, where it has one."""
         group, _, key = self.key.rpartition("/")
@@ -91,7 +81,8 @@ class RunTarget(NamedTuple):
     evidence: Evidence
     lineage: Lineage | None = None
     number: Number | None = None
-    known: Origin = "dvc.lock"
+    known: Literal["dvc.lock", "git"] = "dvc.lock"
+    """Where it is from: the working tree or a commit."""
 
 
 class ImageTarget(NamedTuple):

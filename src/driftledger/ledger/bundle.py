@@ -5,11 +5,9 @@ The same run gives the same bytes, from whichever clone and however often.
 
 import io
 import json
-import platform
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +85,9 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
         raise LedgerError(f"{evidence.name} is not published; run 'driftledger track' first")
     said = {"name": evidence.name, "combination": [*evidence.combination], "fingerprint": evidence.fingerprint}
     lineages = [each.model_dump(mode="json", by_alias=True, exclude={"score"}) for each in evidence.lineages]
-    here = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
     code = evidence.code.model_dump(mode="json")
-    packages = {f"{each.metadata['Name']}=={each.version}" for each in distributions()}
     small = {
         bundle.EVIDENCE: canonical_json(said | {"lineages": lineages, "code": code}).encode(),
-        bundle.ENVIRONMENT: canonical_json({"packages": sorted(packages, key=str.casefold), **here}).encode(),
         f"{bundle.LEDGER}{sha256_of(published.to_dict())}.json": canonical_json(published.to_dict()).encode(),
         **features.members(),
     }
@@ -103,12 +98,11 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
     for folder in folders:
         for name, md5 in contents.manifest(folder).items():
             path, file = f"{folder.path}/{name}", contents.path(md5, f"{folder.path}/{name}")
-            assert file is not None  # it was fetched
-            digests = bundle.digests(file.read_bytes())
+            assert file is not None  # all of it is here
             if images or path.endswith((".json", ".jsonl")):
-                held[path], members[bundle.FILES + path] = digests, partial(_unchanged, file, path, digests)
+                held[path], members[bundle.FILES + path] = bundle.digests(file.read_bytes()), file.read_bytes
             else:
-                left_out[path] = digests
+                left_out[path] = bundle.digests(file.read_bytes())
     manifest = {
         "schema": bundle.SCHEMA,
         "kind": bundle.KIND,
@@ -137,13 +131,6 @@ def is_bundle(path: Path) -> bool:
     except (BundleError, OSError):
         return False
     return True
-
-
-def _unchanged(file: Path, path: str, digests: dict[str, Any]) -> bytes:
-    data = file.read_bytes()
-    if bundle.digests(data) != digests:
-        raise LedgerError(f"{path} was changed while it was bundled; bundle again when nothing writes to it")
-    return data
 
 
 def _write(out: Path, members: dict[str, Callable[[], bytes]]) -> None:

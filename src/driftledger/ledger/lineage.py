@@ -15,8 +15,8 @@ from driftledger.core.errors import LedgerError
 from driftledger.core.files import load_json, parse_json
 from driftledger.core.paths import Combination
 from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, parse_lock
-from driftledger.ledger.objects.files import Tree, Workspace, listing_md5
-from driftledger.ledger.objects.git import Git, is_unreadable
+from driftledger.ledger.objects.files import Workspace, listing_md5
+from driftledger.ledger.objects.git import CommitTree, Git, is_unreadable
 
 PUBLISHED = "ledger"
 """The folder of the published runs' files, below a project's top folder."""
@@ -136,7 +136,7 @@ def read_all_evidence(
     root: Path,
     selected: Selected,
     combinations: Sequence[Combination],
-    tree: Tree | None = None,
+    tree: Workspace | CommitTree | None = None,
 ) -> list[Evidence]:
     """Gather each combination's evidence from ``dvc.lock``, the score files and Git.
 
@@ -196,7 +196,9 @@ def fingerprint_of(lineages: Sequence[Lineage], combination: Combination) -> str
     )
 
 
-def read_lineage(tree: Tree, lock: Mapping[str, LockEntry], spec: Benchmark, keys: Mapping[str, str]) -> Lineage:
+def read_lineage(
+    tree: Workspace | CommitTree, lock: Mapping[str, LockEntry], spec: Benchmark, keys: Mapping[str, str]
+) -> Lineage:
     """What stands behind one score; its files are not checked.
 
     Raises:
@@ -226,7 +228,7 @@ def _folder(lock: Mapping[str, LockEntry], stage: Stage, keys: Mapping[str, str]
     return Folder(path=stage.at(keys), out=out, md5=locked.md5)
 
 
-def _check_output(tree: Tree, folder: Folder) -> None:
+def _check_output(tree: Workspace | CommitTree, folder: Folder) -> None:
     """Check that the scores of a model are those that ``dvc.lock`` has: Git keeps them, and DVC does not."""
     listing = tree.listing(folder.out)
     if not listing:

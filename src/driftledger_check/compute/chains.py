@@ -36,7 +36,7 @@ from driftledger_check.compute.stats import (
 )
 from driftledger_check.compute.values import ALL, PERCENT, Found, MissingError, Row, Sample
 
-MOST_REPEATS, MOST_ITERATIONS, MOST_PIXELS = 1000, 100, 1024
+MOST_REPEATS, MOST_ITERATIONS, MOST_PIXELS = 1000, 100, 4096
 TEXT_MEAN = "text_similarity_mean"
 
 
@@ -104,7 +104,7 @@ class Part(NamedTuple):
 
 def genception(files: ScoreFiles, found: Found) -> None:
     """How similar chains stay to their first image, and their descriptions to the first one."""
-    settings, samples = values.settings(files), values.samples(files.data)
+    settings, samples = files.score["inputs"]["settings"], values.samples(files.data)
     repeats, groups = read_chains(files.collected["chain"], found), files.data.json("dataset.json")["groups"]
     most = values.whole(settings["iterations"], 1, MOST_ITERATIONS)
     sooner = settings.get("iterations_by_group") or {}
@@ -261,10 +261,10 @@ def _read(files: ScoreFiles, samples: Sequence[Sample], chains: Chains, most: in
 
 def fidelity(files: ScoreFiles, found: Found) -> None:
     """Image against redrawing, and image against description."""
-    settings, every = values.settings(files), values.samples(files.data)
+    settings, every = files.score["inputs"]["settings"], values.samples(files.data)
     repeats = read_chains(files.collected["redraw"], found)
     samples = [sample for sample in every if sample.split == "test"] or every
-    encoder, side = Encoder(files, "encoder", found), values.whole(settings["ssim_side"], 11, 4096)
+    encoder, side = Encoder(files, "encoder", found), values.whole(settings["ssim_side"], 11, MOST_PIXELS)
     parts = [_redrawn(files, samples, chains, encoder, side, found) for chains in repeats]
     whole = parts[0] if len(parts) == 1 else _mean_of(parts)
     intervals, columns = Intervals.of(settings), dict(whole.columns)
@@ -337,6 +337,4 @@ def _redrawn(
 @lru_cache(maxsize=512)
 def _luma(picture: Picture, side: int) -> NDArray[np.uint8]:
     """Squeezed to ``side`` × ``side``."""
-    if side > MOST_PIXELS:
-        raise MissingError(f"images of {side} × {side} pixels are more than the checker compares")
     return np.asarray(picture.open().convert("L").resize((side, side), Image.Resampling.BILINEAR))

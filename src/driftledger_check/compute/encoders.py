@@ -37,8 +37,7 @@ class Picture(NamedTuple):
     @property
     def sha256(self) -> str:
         """Of its file."""
-        found: str = self.folder.digests(self.name)["sha256"]
-        return found
+        return str(self.folder.digests(self.name)["sha256"])
 
     def open(self) -> Image.Image:
         try:

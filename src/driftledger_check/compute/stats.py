@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger_check.bundle import Vector
-from driftledger_check.compute.values import MissingError
 
 Array = NDArray[np.float64]
 
@@ -21,8 +20,6 @@ SIX_DECIMALS = 1e-6
 """How far an SSIM may be off."""
 CELLS = 2**21
 """Numbers computed at once."""
-MOST_VOTES = 2**31
-"""Queries × neighbours × classes: seconds."""
 _WEIGHTS = np.exp(-(np.arange(-5, 6) ** 2) / (2 * 1.5**2))
 
 
@@ -119,8 +116,6 @@ def votes(ranked: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
     """q×K classes of neighbours, nearest first → q×K: what the first 1 … K of them vote for; of several that are even,
     the one whose member is nearest."""
     most, winners = ranked.shape[1], []
-    if ranked.size * classes > MOST_VOTES:
-        raise MissingError(f"votes of {most} neighbours on {classes} classes are more than the checker counts")
     for start in range(0, len(ranked), several := max(1, CELLS // (most * classes))):
         there = ranked[start : start + several, :, None] == np.arange(classes)
         first = np.where(there.any(axis=1), there.argmax(axis=1), most)

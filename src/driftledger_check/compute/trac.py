@@ -49,7 +49,7 @@ class Retrieved(NamedTuple):
 
 
 def trac(files: ScoreFiles, found: Found) -> None:
-    card, settings = files.data.json("dataset.json"), values.settings(files)
+    card, settings = files.data.json("dataset.json"), files.score["inputs"]["settings"]
     intervals, sampled = Intervals.of(settings), card["name"] in settings.get("sampled_classes", [])
     asked = files.score["inputs"]["protocol"]
     lengths, shots = asked["max_tokens"], [0, *asked["shots"]]

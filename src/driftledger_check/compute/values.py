@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from driftledger_check.bundle import Folder, ScoreFiles
+from driftledger_check.bundle import Folder
 
 ALL = "all"
 """The group of what has none."""
@@ -43,12 +43,6 @@ def samples(data: Folder) -> list[Sample]:
     ]
 
 
-def settings(files: ScoreFiles) -> Row:
-    """How it was scored."""
-    found: Row = files.score["inputs"]["settings"]
-    return found
-
-
 def records(folder: Folder) -> list[Row]:
     """What is collected, a row each: unit, step and repeat, what came of them, and what else the benchmark noted."""
     return [_flat(line) for line in folder.rows("records.jsonl")]
@@ -60,10 +54,8 @@ def _flat(line: Row) -> Row:
     drawn: Row = next((each for each in line["results"] if each.get("image") is not None), {})
     outcome = next((each for each in ended[::-1] if each != "ok"), "ok")
     results = {"outcome": outcome, "text": said.get("text"), "image": drawn.get("image"), "results": line["results"]}
-    return {**line.get("extra", {}), **results, "repeat": 0, **{key: line[key] for key in _PLACE if key in line}}
-
-
-_PLACE = ("unit", "step", "repeat")
+    place = {"unit": line["unit"], "step": line["step"], "repeat": line.get("repeat", 0)}
+    return {**line.get("extra", {}), **results, **place}
 
 
 def description(record: Row) -> str | None:

@@ -4,7 +4,6 @@ import json
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
 
 from pathspec import GitIgnoreSpec
 from pydantic import TypeAdapter
@@ -18,20 +17,11 @@ DIR = ".dir"
 _LISTING = TypeAdapter(dict[RelativePath, Md5])
 
 
-class Tree(Protocol):
-    """The files of a project; paths are relative to its top folder."""
-
-    def read(self, path: str) -> bytes | None:
-        """The bytes of a file; None where there is no such file."""
-        ...
-
-    def listing(self, folder: str) -> dict[str, str]:
-        """Path relative to the folder → MD5 of every file below it."""
-        ...
-
-
 class Workspace:
-    """The files of a checkout as they are now. No link that leads out of it is followed, unless it is trusted."""
+    """The files of a checkout as they are now. No link that leads out of it is followed, unless it is trusted.
+
+    Paths are relative to its top folder.
+    """
 
     def __init__(self, root: Path, *, trust: bool = False) -> None:
         self.root, self._trust = root, trust
@@ -42,21 +32,19 @@ class Workspace:
         return file if self.is_here(file) else None
 
     def read(self, path: str) -> bytes | None:
+        """The bytes of a file; None where there is no such file."""
         file = self.here(path)
         return None if file is None else file.read_bytes()
 
     def listing(self, folder: str) -> dict[str, str]:
-        return {name: md5_file(self.root / folder / name) for name in self.names(folder)}
-
-    def names(self, folder: str) -> list[str]:
-        """The files below a folder, relative to it, without those that ``.dvcignore`` names."""
+        """Path relative to a folder → MD5 of every file below it, without those that ``.dvcignore`` names."""
         top = self.root / folder
-        files = [Path(below, name) for below, _, names in os.walk(top) for name in names]
-        return sorted(
-            file.relative_to(top).as_posix()
+        files = sorted(Path(below, name) for below, _, names in os.walk(top) for name in names)
+        return {
+            file.relative_to(top).as_posix(): md5_file(file)
             for file in files
             if self.is_here(file) and not self._ignored.match_file(file.relative_to(self.root).as_posix())
-        )
+        }
 
     def is_here(self, file: Path) -> bool:
         """Whether it is a file below the top folder, as itself or by a link."""

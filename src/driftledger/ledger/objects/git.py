@@ -157,7 +157,7 @@ class Git:
 
 
 class CommitTree:
-    """The project's files in a commit: a :class:`~driftledger.ledger.objects.files.Tree`."""
+    """The project's files in a commit, as :class:`~driftledger.ledger.objects.files.Workspace` has those of now."""
 
     def __init__(self, git: Git, commit: str) -> None:
         self._git, self._commit = git, commit

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from driftledger.benchmarks.base import kind_of
 from driftledger.benchmarks.collecting import Collecting, Replay
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, RecordedResult
 from driftledger.collect.batches import make_batch
@@ -71,13 +70,11 @@ class Regenerated(NamedTuple):
     seed: int
     """That draws the same calls once more."""
     kinds: list[CallKind]
-    never: list[str]
-    """Components whose calls cannot be made again, and why."""
     result: VerifyResult
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready, without the result."""
-        return {"seed": self.seed, "never": self.never, "kinds": [kind._asdict() for kind in self.kinds]}
+        return {"seed": self.seed, "kinds": [kind._asdict() for kind in self.kinds]}
 
 
 def regenerate(
@@ -123,10 +120,7 @@ def regenerate(
             call.call.component.release()
     result.checked["calls"] = compared.total()
     kinds = [CallKind(kind, len(calls), compared[kind]) for kind, calls in sorted(pools.items())]
-    cards = (item for run in runs for each in run.lineages for item in each.score.components.items())
-    again_or_not = (_again(card, role, components) for role, card in cards if kind_of(role) != "encoder")
-    never = dict.fromkeys(each.why for each in again_or_not if isinstance(each, Unavailable))
-    return Regenerated(seed, kinds, list(never), result)
+    return Regenerated(seed, kinds, result)
 
 
 def draw_lots(pools: Mapping[str, Sequence[Again]], count: int, seed: int) -> list[tuple[str, Again]]:
