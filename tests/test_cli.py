@@ -181,7 +181,7 @@ def test_what_lies_where_something_else_should_is_one_sentence(
         assert said == f"driftledger: data/x.json: {os.strerror(number)}; correct that and run again\n"
 
 
-@pytest.mark.parametrize("bug", [ValueError("a bug"), KeyError("x"), OSError(errno.EISDIR, "Is a directory")])
+@pytest.mark.parametrize("bug", [ValueError("a bug"), KeyError("x"), FileNotFoundError(errno.ENOENT, "a bug")])
 def test_a_bug_is_not_dressed_up(bug: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "report", raising(bug))
     monkeypatch.setattr(sys, "argv", ["driftledger", "report"])

@@ -23,15 +23,14 @@ from driftledger.core.text import for_line, for_terminal
 if TYPE_CHECKING:
     from driftledger.project.project import Project
 
-DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
-PLACE_ERRORS = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG)
-"""Something else lies where a file or a folder should; a sentence only if the error names the place."""
+DISK_ERRORS = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG),
+)
+"""The disk cannot be used, or something else lies where a file or a folder should."""
 RUNS_OWN_CODE = frozenset({"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset", "models", "people"})
 """The commands that evaluate: the project's own code that params.yaml names may run. All others may be used to look at
 what strangers made."""
-PORT = 5000
-"""Where ``ui`` serves."""
-
 PANELS = EVALUATE, ASK, SHOW = "Evaluate", "Ask", "Show and publish"
 """The panels of ``--help``; commands are defined in the order in which people come to them."""
 _EXAMPLES = """Examples:
@@ -331,7 +330,7 @@ def report(
 @app.command(rich_help_panel=SHOW)
 def ui(
     context: typer.Context,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Of 127.0.0.1.")] = PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Of 127.0.0.1.")] = 5000,
 ) -> None:
     """Serve MLflow on this machine, and say where the scores are."""
     from driftledger.tracking.ui import serve
@@ -419,10 +418,10 @@ def main() -> None:
     except DriftledgerError as error:
         _fail(str(error))
     except OSError as error:
-        place = error.filename2 or error.filename
-        if error.errno not in (DISK_ERRORS + PLACE_ERRORS if place else DISK_ERRORS):
+        if error.errno not in DISK_ERRORS:
             raise
-        _fail(f"{place or 'a file'}: {error.strerror}; correct that and run again")
+        place = error.filename2 or error.filename or "a file"
+        _fail(f"{place}: {error.strerror}; correct that and run again")
 
 
 def _fail(sentence: str) -> None:

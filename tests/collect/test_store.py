@@ -1,6 +1,7 @@
 """Finished calls on disk: what is found again, who may write, and what merging brings together."""
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -134,9 +135,8 @@ def second(folder: Path, how: str) -> "subprocess.Popen[str]":
 
 def test_a_second_process_waits_and_says_for_whom(tmp_path: Path) -> None:
     with CallStore(tmp_path):
-        holder = json.loads((tmp_path / "calls.holder.json").read_text())
         said, _ = second(tmp_path, "no").communicate()
-        used = f"the call store {tmp_path} is in use by process {holder['pid']} ({holder['command']}, since "
+        used = f"the call store {tmp_path} is in use by process {os.getpid()} ("
         assert said.startswith(used)
         assert "run again when it has ended, or without --no-wait" in said
         waiting = second(tmp_path, "wait")
@@ -166,11 +166,11 @@ def test_a_store_that_is_only_read_is_not_made(tmp_path: Path) -> None:
 
 
 def test_a_store_of_another_version_is_named(tmp_path: Path) -> None:
-    for version, words in ((3, "written by driftledger 0.2; the tag v0.2 reads it"), (9, "by driftledger a later")):
+    for version in (3, 9):
         with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
             db.execute(f"PRAGMA user_version = {version}")
         for writes in (True, False):
-            with pytest.raises(StoreError, match=words):
+            with pytest.raises(StoreError, match=f"is of version {version}, and version 4 is read here"):
                 CallStore(tmp_path, writes=writes)
 
 

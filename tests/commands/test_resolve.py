@@ -73,7 +73,7 @@ CHANGES: dict[str, tuple[Callable[[Params], object], str]] = {
     ),
     "a model": (
         lambda params: params["models"]["regions_medium"].update(detail="fine"),
-        r"(models|entries\.models|settings\.models|collect|score)\.regions_medium.*",
+        r"(models|entries\.models|collect|score)\.regions_medium.*",
     ),
     "an image": (lambda params: draw(Path("my_images/0.png"), 9), r"(data|entries)\.datasets\.my_images.*"),
     "a setting of scoring": (
@@ -94,17 +94,6 @@ def test_a_change_is_noted_where_it_belongs(what: str, resolved: Resolved) -> No
     assert [place for place in places if not re.fullmatch(expected, place)] == []
 
 
-def test_what_only_the_catalogue_has_is_there_too(resolved: Resolved) -> None:
-    def change(params: Params) -> None:
-        for section in ("models", "generators", "encoders", "descriptions"):
-            del params[section]
-        params["run"] |= {"models": ["gpt_4o"], "genception": [], "fidelity": [], "mm_vet": []}
-
-    noted = resolved(change)["settings"]["models"]["gpt_4o"]
-    assert (noted["provider"], noted["model"], noted["max_tokens"]) == ("openai", "gpt-4o-2024-05-13", 512)
-    assert not {"prices", "limits"} & noted.keys()
-
-
 def test_a_benchmark_that_goes_over_nothing_is_left_out(resolved: Resolved) -> None:
     noted = resolved(lambda params: params["run"].update(mm_vet=[], fidelity=[]))
     assert noted["judge"] == "none"
@@ -122,6 +111,5 @@ def test_peoples_ratings_are_noted(tmp_path: Path, resolved: Resolved) -> None:
     places = {re.sub(r"\.(blind|regions_medium)\.", ".*.", place) for place in differing(before, resolved(nothing))}
     assert places == {
         "beside.fidelity.ratings",
-        "entries.beside.fidelity.ratings.digest",
         "score.*.fidelity/my_images/painter/layout.ratings",
     }

@@ -262,7 +262,7 @@ def line(limits: Limits, calls: int = 0, cost: float = 0.0) -> ServiceClient:
 
 
 async def ask(one: ServiceClient, attempt: Callable[[], Awaitable[Reply]], expected: Usage) -> Answered[Reply]:
-    async with one.slot():
+    async with one.slots:
         return await one.call(attempt, expected)
 
 

@@ -124,7 +124,7 @@ def write_rows(path: Path, text: str) -> None:
 
 
 def write_shared(path: Path, text: str) -> None:
-    write_bytes(path, text.encode(), shared=True, synced=True)
+    write_bytes(path, text.encode(), durable=True)
 
 
 WAYS = pytest.mark.parametrize("write", [write_text, write_rows, write_shared])

@@ -1,6 +1,5 @@
 """Further checkouts share what is kept with the main one."""
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -49,11 +48,6 @@ def test_a_worktree_and_a_folder_in_it(main: Path, worktree: Path) -> None:
     assert main_checkout(worktree / "evaluation") == main / "evaluation"
 
 
-def test_a_worktree_whose_pointers_are_relative(main: Path, worktree: Path) -> None:
-    (worktree / ".git").write_text("gitdir: ../main/.git/worktrees/further\n", encoding="utf-8")
-    assert main_checkout(worktree) == main
-
-
 def test_the_worktrees_of_a_bare_repository_share_its_folder(main: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--bare", str(main), "bare.git")
     git(tmp_path / "bare.git", "worktree", "add", str(tmp_path / "one"))
@@ -91,11 +85,6 @@ def test_dvc_may_have_started_something_elsewhere(main: Path, tmp_path: Path, mo
 )
 def test_what_is_no_pointer_leads_nowhere(pointer: bytes, tmp_path: Path) -> None:
     (tmp_path / ".git").write_bytes(pointer)
-    assert main_checkout(tmp_path) == tmp_path
-
-
-def test_nobody_waits_for_a_pointer(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / ".git")
     assert main_checkout(tmp_path) == tmp_path
 
 

@@ -108,7 +108,7 @@ BAD = {
     "value: Input should be a finite number (got 'nan')": ROW.replace("126.5", "nan"),
     "value: Input should be a finite number (got '1e999')": ROW.replace("126.5", "1e999"),
     "line 2 of mine.csv: date: ": ROW.replace("2025", "2024-13"),
-    "line 3 of mine.csv: 'GPT-4V' has another value of 'MME' in": ROW + ROW,
+    "line 3 of mine.csv: 'GPT-4V' has another value of 'MME' above": ROW + ROW,
 }
 
 

@@ -99,16 +99,6 @@ def test_large_records(tmp_path: Path) -> None:
 
 
 IMAGES: dict[str, tuple[int, str, str, int]] = {
-    "ten through an encoder take the memory of one": (
-        4_000,
-        "from driftledger.collect.features import encode_images\n"
-        "from driftledger.core.registry import provider_class\n"
-        "from driftledger.core.types import ImageFile\n"
-        "encoder = provider_class('encoders', 'layout')()\n"
-        "print(len(encode_images(encoder, [ImageFile(path, str(number)) for number in range(10)])))\n",
-        "10",
-        400,
-    ),
     "a dataset's is refused by its header": (
         13_300,
         "from driftledger.core.errors import DataError\nfrom driftledger.data.datasets.decode import decode\n"

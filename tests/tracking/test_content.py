@@ -29,7 +29,7 @@ NAMES = {
         score("mm_sap", EXAM, {"score": 80.0, "answer_rate": 40.0, "answer_accuracy": 95.0, "known_knowns": 1.0}),
         ["self_awareness/exam", "answer_rate/exam", "answer_accuracy/exam"],
     ),
-    "mm_vet": (score("mm_vet", EXAM, {"total": 45.0, "total_unread_wrong": 45.0}), ["mm_vet_total/exam"]),
+    "mm_vet": (score("mm_vet", EXAM, {"total": 45.0, "total_std": 1.0}), ["mm_vet_total/exam"]),
     "mme": (score("mme", EXAM, {"score": 130.0, "accuracy": 70.0}), ["mme_score/exam", "mme_accuracy/exam"]),
 }
 

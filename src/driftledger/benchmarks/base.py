@@ -455,7 +455,7 @@ class Benchmark(ABC):
         """
         made = {"model": given.model, "generator": given.generator}
         components: dict[str, Any] = {
-            role: (given.keys[role], made[role](given.keys[role])) for role in made.keys() & given.keys
+            role: (given.keys[role], make(given.keys[role])) for role, make in made.items() if role in given.keys
         }
         if self.judged:
             components["judge"] = (given.judge, given.model(given.judge or ""))

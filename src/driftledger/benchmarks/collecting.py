@@ -6,7 +6,7 @@ Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of th
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
@@ -105,11 +105,11 @@ class Collecting:
         """
         for name, field in spec.settings.model_fields.items():
             if name in card.protocol:
-                valid: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]  # a form that is built here
+                valid: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]
                 valid.validate_python(card.protocol[name])
         named: dict[str, tuple[str, Component]] = {}
         for role, each in card.components.items():
-            known = SimpleNamespace(fingerprint=each.fingerprint, spec={"settings": each.settings})
+            known = SimpleNamespace(fingerprint=each.fingerprint, spec={}, model_dump=partial(dict, each.settings))
             named[role] = each.name, components.get(role, cast(Component, known))
         return cls(spec, card.keys, data, named, card.protocol)
 

@@ -22,7 +22,7 @@ from driftledger.core.files import new_folder, read_json, write_json, write_json
 from driftledger.core.types import Float64, Outcome
 from driftledger.data.records import DatasetCard, read_samples
 from driftledger.metrics.exact import round_significant
-from driftledger.metrics.intervals import DIGITS, ConfidenceInterval, Estimate, mean_interval
+from driftledger.metrics.intervals import DIGITS, Estimate, mean_interval
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark, Stage
@@ -133,34 +133,24 @@ class Ends(NamedTuple):
     metrics: dict[str, float]
     absent: dict[str, str]
 
-    @classmethod
-    def of(cls, key: str, estimate: Estimate, unit: float = 1.0) -> "Ends":
-        """Of a metric that is ``unit`` times an estimate."""
-        return cls.between(key, estimate.interval, estimate.reason, unit)
 
-    @classmethod
-    def between(cls, key: str, ends: ConfidenceInterval | None, reason: str, unit: float = 1.0) -> "Ends":
-        """Return the ends of a metric's interval to 9 significant digits, or why it has none."""
-        if ends is None:
-            return cls({}, {f"{key} interval": reason})
-        low, high = (round_significant(unit * end, DIGITS) for end in ends)
-        return cls({key + LOW: low, key + HIGH: high}, {})
-
-    @classmethod
-    def together(cls, several: Iterable["Ends"]) -> "Ends":
-        """Of several metrics."""
-        all_of_them = cls({}, {})
-        for each in several:
-            all_of_them.metrics.update(each.metrics)
-            all_of_them.absent.update(each.absent)
-        return all_of_them
+def interval_ends(estimates: Mapping[str, Estimate], unit: float = 1.0) -> Ends:
+    """Return the ends of metrics that are ``unit`` times an estimate, to 9 significant digits."""
+    ends = Ends({}, {})
+    for key, estimate in estimates.items():
+        if estimate.interval is None:
+            ends.absent[f"{key} interval"] = estimate.reason
+        else:
+            low, high = (round_significant(unit * end, DIGITS) for end in estimate.interval)
+            ends.metrics.update({key + LOW: low, key + HIGH: high})
+    return ends
 
 
-def interval(key: str, values: Float64, groups: Sequence[str], scoring: Scoring) -> Ends:
-    """The interval of a mean over groups; NaN is left out."""
+def interval_of_known(values: Float64, groups: Sequence[str], scoring: Scoring) -> Estimate:
+    """Estimate a mean over groups; NaN is left out."""
     known = np.isfinite(values)
     members = [group for group, is_known in zip(groups, known, strict=True) if is_known]
-    return Ends.of(key, mean_interval(values[known], members, scoring.confidence))
+    return mean_interval(values[known], members, scoring.confidence)
 
 
 class HasOutcome(Protocol):

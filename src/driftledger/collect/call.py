@@ -148,15 +148,6 @@ class Planned(Generic[R]):
     steps: Callable[[], Steps[R]]
     calls: Sequence[tuple[Component, Conversation | str]]
 
-    @staticmethod
-    def of(call: "Ask") -> "Planned[Result]":
-        """Return the protocol of a single call, which returns its result."""
-
-        def steps() -> Steps[Result]:
-            return (yield call)
-
-        return Planned(steps, [(call.component, call.conversation)])
-
 
 class RunSteps(Protocol):
     """Drives protocols: makes their calls, or only counts them.

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,7 @@ class FeatureStore:
         content = io.BytesIO()
         np.save(content, array, allow_pickle=False)
         with suppress(OSError):  # a full disk: nothing is lost by it
-            write_bytes(path, content.getvalue(), synced=True)
+            write_bytes(path, content.getvalue(), durable=True)
         return array
 
 
@@ -60,9 +60,13 @@ def encode_images(encoder: Encoder, images: Iterable[ImageFile], features: Featu
     waiting = iter(images)
     batches = []
     while batch := list(islice(waiting, encoder.batch_size)):
-        encode = partial(encoder.encode_images, _Opened(batch))
+        encode = partial(_encode_files, encoder, batch)
         batches.append(_stored(features, encoder, "images", [image.sha256 for image in batch], encode))
     return np.concatenate(batches) if batches else np.zeros((0, 0), np.float32)
+
+
+def _encode_files(encoder: Encoder, batch: Sequence[ImageFile]) -> Float32:
+    return encoder.encode_images([image.open() for image in batch])
 
 
 def encode_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | None = None) -> Float32:
@@ -89,19 +93,6 @@ def read_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | 
     readings = _stored(features, encoder, "readings", unique, read).tolist()
     of = {text: PromptUsage(*reading) for text, reading in zip(unique, readings, strict=True)}
     return [of[text] for text in texts]
-
-
-class _Opened(Sequence[Any]):
-    """Images that are decoded when they are looked at, so that a batch of large ones takes the memory of one."""
-
-    def __init__(self, files: Sequence[ImageFile]) -> None:
-        self._files = files
-
-    def __len__(self) -> int:
-        return len(self._files)
-
-    def __getitem__(self, index: Any) -> Any:
-        return _Opened(self._files[index]) if isinstance(index, slice) else self._files[index].open()
 
 
 def _stored(

@@ -1,6 +1,7 @@
 """What collecting would still cost, computed from the call store without making a call."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -25,9 +26,10 @@ class PlannedCalls:
     most_cost: float | None = None
     spent: Spent = field(default_factory=Spent)
 
-    def add(self, count: int, each: Usage | None) -> None:
-        """Count calls, each of which may consume ``each``."""
+    def add(self, asked: Conversation | str, count: int) -> None:
+        """Count calls by a stand-in for their input."""
         self.to_make += count
+        each = expected_of(self.component, asked)
         if each is None or not isinstance(self.component, RemoteComponent):
             return
         self.input_tokens += count * (each.input_tokens or 0)
@@ -81,26 +83,19 @@ class Plan:
                 skipped = digest in self._seen
                 self._seen.setdefault(digest, None)
                 for component, asked in each.calls[walked.known + skipped :]:
-                    self.add(component, asked, 1)
+                    self.of(component).add(asked, 1)
         if not complete:
             raise NotStoredError
         return returned
 
-    def recorded(self, collect: "Callable[[RunSteps], R]") -> "R | None":
+    def recorded(self, collect: Callable[[RunSteps], Any]) -> None:
         """Count the calls of a stage with records; none if some are not stored, since somebody else made them."""
         trial = Plan(self.store)
-        try:
-            collected = collect(trial.run)
-        except NotStoredError:
-            return None
-        for digest, component in trial._seen.items():
-            if component is not None:
-                self._note_stored(digest, component)
-        return collected
-
-    def add(self, component: Component, asked: Conversation | str, count: int) -> None:
-        """Count calls by a stand-in for their input."""
-        self.of(component).add(count, expected_of(component, asked))
+        with suppress(NotStoredError):
+            collect(trial.run)
+            for digest, component in trial._seen.items():
+                if component is not None:
+                    self._note_stored(digest, component)
 
     def of(self, component: Component) -> PlannedCalls:
         """What has been counted for a component so far."""

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from itertools import count
 from threading import Thread
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -103,12 +102,7 @@ class Collector:
     def _wait_for(self, work: Coroutine[Any, Any, R]) -> R:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    def run(
-        self,
-        protocols: Iterable[Steps[R]],
-        progress: Progress,
-        positions: Sequence[int] | None = None,
-    ) -> list[R]:
+    def run(self, protocols: Iterable[Steps[R]], progress: Progress, positions: Sequence[int] | None = None) -> list[R]:
         """Run every unit's protocol to its end and return what each returned, in order. Any thread may call this.
 
         Args:
@@ -144,10 +138,7 @@ class Collector:
         self._wait_for(self._workers.release(component))
 
     async def drive(
-        self,
-        protocols: Iterable[Steps[R]],
-        progress: Progress,
-        positions: Sequence[int] | None = None,
+        self, protocols: Iterable[Steps[R]], progress: Progress, positions: Sequence[int] | None = None
     ) -> list[R]:
         """As :meth:`run`, inside the event loop."""
         units = list(protocols)
@@ -185,9 +176,9 @@ class Collector:
 
     async def _unit(self, run: "_Run", position: int, protocol: Steps[R]) -> R:
         """Drive one protocol to its end; what it raises stops its run."""
-        result: Result | None = None
+        result, step = None, 0
         try:
-            for step in count():
+            while True:
                 try:
                     call = next(protocol) if result is None else protocol.send(result)
                 except StopIteration as stop:
@@ -197,12 +188,12 @@ class Collector:
                 run.batches.move(position, step)
                 result = await self._result(run, position, call)
                 run.progress.update()
+                step += 1
         except BaseException as error:
             run.stop(error)
             raise
         finally:
             self._wake()
-        raise AssertionError("a protocol has an end")
 
     async def _result(self, run: "_Run", position: int, call: Call) -> Result:
         """Find a call's result in the store, or have it made."""
@@ -285,7 +276,7 @@ class Collector:
         self._asked[digest] = future = asyncio.get_running_loop().create_future()
         try:
             client, attempt = await self._service(call.component)
-            async with client.slot():
+            async with client.slots:
                 if run.stopped is not None:
                     raise run.stopped
                 asked = (call.conversation,) if isinstance(call, Ask) else (call.prompt, call.seed)

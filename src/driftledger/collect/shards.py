@@ -21,7 +21,6 @@ from driftledger.core.terminal import Progress
 R = TypeVar("R")
 
 _SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
-_STORE = re.compile(r"shard-[0-9]+-of-([0-9]+)")
 
 
 class Shard(NamedTuple):
@@ -68,7 +67,7 @@ def block_of(components: Iterable[Component]) -> int:
 
 def stores_in(folder: Path) -> list[Path]:
     """The stores of shards: the folder itself, or those inside it."""
-    inside = sorted(each for each in folder.glob("*/") if _STORE.fullmatch(each.name))
+    inside = sorted(folder.glob("shard-*-of-*/"))
     return [each for each in (folder, *inside) if (each / DATABASE).is_file()]
 
 

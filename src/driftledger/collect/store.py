@@ -23,10 +23,10 @@ from filelock import BaseFileLock, FileLock, Timeout
 from driftledger.collect.call import Call, Context, Cost, Finished, Result, Spent
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
-from driftledger.core.files import write_bytes, write_json
+from driftledger.core.files import write_bytes, write_text
 from driftledger.core.types import ImageFile, Outcome
 
-DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder.json"
+DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
 VERSION = 4
 """Of the tables. Versions 1 to 3 were written by driftledger 0.2 and before."""
 
@@ -91,10 +91,9 @@ class CallStore:
         [(version,)] = db.execute("PRAGMA user_version")
         if version not in (0, VERSION):
             db.close()
-            written = "0.2; the tag v0.2 reads it: " if version < VERSION else "a later version; install that one, or "
             raise StoreError(
-                f"the call store {self.folder} was written by driftledger {written}"
-                "delete it or name another folder as store: in params.yaml"
+                f"the call store {self.folder} is of version {version}, and version {VERSION} is read here; delete it "
+                "or name another folder as store: in params.yaml (the tag v0.2 reads version 3)"
             )
         if version == 0 and file is not None and self._lock is None:
             db.close()
@@ -184,7 +183,7 @@ class CallStore:
         image = ImageFile(object_path(self.folder, digest), digest)
         try:
             if whole_image(self.folder, digest) is None:
-                write_bytes(image.path, png, shared=True, synced=True)
+                write_bytes(image.path, png, durable=True)
         except OSError as error:
             raise self._full(error) from None
         return image
@@ -300,23 +299,15 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 def _locked(folder: Path, *, wait: bool) -> BaseFileLock:
     """Lock the store for this process, in which several :class:`CallStore` share the lock."""
-    lock = FileLock(folder / LOCK, is_singleton=True, thread_local=False)
+    lock, holder = FileLock(folder / LOCK, is_singleton=True, thread_local=False), folder / HOLDER
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        used = f"the call store {folder} is in use by {_holder(folder)}"
+        used = f"the call store {folder} is in use by {holder.read_text() if holder.exists() else 'another process'}"
         if not wait:
             raise StoreError(f"{used}; run again when it has ended, or without --no-wait") from None
         print(f"{used}; waiting for it", file=sys.stderr, flush=True)
         lock.acquire()
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    write_json(folder / HOLDER, {"pid": os.getpid(), "command": command, "since": time.strftime("%Y-%m-%d %H:%M:%S")})
+    write_text(holder, f"process {os.getpid()} ({command}, since {time.strftime('%Y-%m-%d %H:%M:%S')})")
     return lock
-
-
-def _holder(folder: Path) -> str:
-    try:
-        holder = json.loads((folder / HOLDER).read_bytes())
-        return f"process {holder['pid']} ({holder['command']}, since {holder['since']})"
-    except (OSError, ValueError, KeyError):  # it has just taken the lock
-        return "another process"

@@ -240,8 +240,8 @@ def _count(task: Task, plan: Plan) -> None:
     try:
         collecting.run(plan.run)
     except NotStoredError as error:
-        for each in error.rest:
-            plan.add(*each)
+        for component, asked, count in error.rest:
+            plan.of(component).add(asked, count)
 
 
 def collect_shard(

@@ -12,10 +12,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from configparser import ConfigParser
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -35,6 +36,8 @@ LOG = "run.log"
 """In the folder of the checkout's state."""
 ALWAYS = ("resolve", "track")
 """Stages that do not count as work."""
+
+Start = Callable[..., "subprocess.Popen[str]"]
 
 _STAGE = re.compile(r"(Running stage|Stage) '([^']+)'")
 _TROUBLE = re.compile(r"(driftledger|\w*(?:Error|Exception)): (.+)")
@@ -70,12 +73,15 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
                         mark.unlink()
             own, path = str(Path(sys.executable).parent), os.environ.get("PATH", "")  # the commands of this Python
             path = path if own in path.split(os.pathsep) else os.pathsep.join([own, path])
-            environment = os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"}
+            start = partial(  # a child has a group of processes of its own, which _end can end
+                subprocess.Popen, cwd=project.root, env=os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"},
+                stdin=subprocess.DEVNULL, start_new_session=True, encoding="utf-8", errors="replace",
+            )  # fmt: skip
             remote = _has_remote(project.root)
-            if not targets and (code := _make_calls(project, environment, remote)):
+            if not targets and (code := _make_calls(project, start, remote)):
                 return code
             options = [*(["--pull"] if remote else []), *(["--force"] if force else [])]
-            code, ran = _follow(project, ["dvc", "repro", *options, *targets], environment, plain=plain)
+            code, ran = _follow(project, start, ["dvc", "repro", *options, *targets], plain=plain)
     except Timeout:
         raise ConfigError(f"another 'driftledger run' is under way here; its log is {log}") from None
     except SystemExit as stopped:
@@ -116,7 +122,7 @@ def _has_remote(root: Path) -> bool:
     return bool(config.get("core", "remote", fallback=""))
 
 
-def _make_calls(project: Project, environment: Mapping[str, str], remote: bool) -> int:
+def _make_calls(project: Project, start: Start, remote: bool) -> int:
     """Make the calls that are missing, of all models in one process, and return its exit code."""
     resolve(project)
     models = project.settings.run.models
@@ -124,27 +130,24 @@ def _make_calls(project: Project, environment: Mapping[str, str], remote: bool) 
         # What others have paid for comes first. Stages that nobody has pushed are no reason to stop.
         stages = ["data", *(f"collect@{model}" for model in models)]
         command = ["dvc", "pull", "--quiet", "--allow-missing", *stages]
-        _wait(_start(command, project.root, environment, stderr=subprocess.DEVNULL))
+        _wait(start(command, stderr=subprocess.DEVNULL))
     data(project)
     if all(task.is_made() for model in models for task in tasks_of(project, model)):
         return 0
     command = [sys.executable, "-P", "-m", "driftledger", "collect", *([] if project.waits else ["--no-wait"])]
-    return _wait(_start(command, project.root, environment))
+    return _wait(start(command))
 
 
-def _follow(
-    project: Project, command: Sequence[str], environment: Mapping[str, str], *, plain: bool
-) -> tuple[int, list[str]]:
+def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bool) -> tuple[int, list[str]]:
     """Run DVC with its text in the log; return the exit code, 2 for a mistake, and the stages that ran."""
     path = project.paths.state / LOG
     ran, stage, trouble, mistake = list[str](), "", "", False
-    process = _start(command, project.root, environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
-        with path.open("wb") as log:
+        with path.open("w", encoding="utf-8") as log:
             for row in process.stdout or ():
-                log.write(row)
-                log.flush()
-                text = row.decode(errors="replace").rstrip()
+                print(row, end="", file=log, flush=True)
+                text = row.rstrip()
                 if plain:
                     print(text, flush=True)
                 if match := _STAGE.match(text):
@@ -187,28 +190,14 @@ def show_scores(project: Project) -> None:
     print("\n".join(map(for_line, lines)), flush=True)
 
 
-def _start(
-    command: Sequence[str],
-    root: Path,
-    environment: Mapping[str, str],
-    stdout: int | None = None,
-    stderr: int | None = None,
-) -> "subprocess.Popen[bytes]":
-    """Start a child with a group of processes of its own, which :func:`_end` can end."""
-    return subprocess.Popen(
-        command, cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
-        start_new_session=True,
-    )  # fmt: skip
-
-
-def _wait(process: "subprocess.Popen[bytes]") -> int:
+def _wait(process: "subprocess.Popen[str]") -> int:
     try:
         return process.wait()
     finally:
         _end(process)
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def _end(process: "subprocess.Popen[str]") -> None:
     """End a child that still runs, and whatever it has started: as Ctrl-C does, then harder."""
     for number, patience in _PATIENCE:
         if process.poll() is None:

@@ -62,8 +62,8 @@ def init(folder: Path, *, images: Path | None = None, preset: str | None = None,
         DataError: the folder of images holds none.
     """
     root = folder.resolve()
-    place = _shown(root)
-    if is_ours(_text(root / PIPELINE)) and (root / PARAMS).exists() and not force:
+    place, is_begun = _shown(root), is_ours(_text(root / PIPELINE))
+    if is_begun and (root / PARAMS).exists() and not force:
         if images is not None or preset is not None:
             raise ConfigError(
                 f"{place} is a project already; change what run selects in its {PARAMS}, or --force writes that again"
@@ -73,10 +73,8 @@ def init(folder: Path, *, images: Path | None = None, preset: str | None = None,
     path, is_kept = ("", False) if images is None else _images(root, top or root, images)
     selected = {} if images is None else {name_of(Path(path).name): path}
     texts = generated() | {PARAMS: first_params(root, preset or "start", selected)}
-    others = [name for name, text in texts.items() if name != PARAMS and _is_others(root / name, text)]
-    if not is_ours(_text(root / PIPELINE)):
-        others += [name for name in (PARAMS, LOCK) if os.path.lexists(root / name)]
-    if others and not force:
+    existing = [] if is_begun or force else [name for name in (*texts, LOCK) if os.path.lexists(root / name)]
+    if others := [name for name in existing if _text(root / name) != texts.get(name)]:
         raise ConfigError(
             f"{place} holds {', '.join(others)} of something else; give the project a folder of its own, as in "
             "'driftledger init evaluation', or --force overwrites them"
@@ -106,11 +104,6 @@ def generated() -> dict[str, str]:
 def is_ours(text: str) -> bool:
     """Whether some version of the package wrote the file."""
     return text.startswith(_HEADER)
-
-
-def _is_others(file: Path, text: str) -> bool:
-    """Whether a file is there that neither some version of the package nor the text is."""
-    return os.path.lexists(file) and not is_ours(old := _text(file)) and old != text
 
 
 def with_rules(text: str, wanted: str) -> str:

@@ -106,11 +106,10 @@ class Human(Model):
         """
         try:
             path = self.path.expanduser()
-            if path.is_file() or (path.suffix.lower() == ".csv" and not path.is_dir()):
-                return path
-            if leads_out(path / SHEET, path):  # the folder comes back from somebody else
-                raise ConfigError(f"human: {path / SHEET} is a link out of its folder; put the sheet itself there")
-            return path / SHEET
+            sheet = path if path.suffix.lower() == ".csv" else path / SHEET
+            if sheet != path and leads_out(sheet, path):  # the folder comes back from somebody else
+                raise ConfigError(f"human: {sheet} is a link out of its folder; put the sheet itself there")
+            return sheet
         except (OSError, RuntimeError) as error:
             raise ConfigError(f"human: {str(self.path)!r:.200} cannot be reached ({error}); correct path") from None
 
@@ -156,12 +155,10 @@ class Human(Model):
                 overlap = entry.picture == other.picture or not entry.picture or not other.picture
                 if not overlap or (entry.annotator, entry.text) == (other.annotator, other.text):
                     continue
-                where = f"human: {self.sheet} has several texts for sample {entry.subject.sample!r:.200}"
                 names = [repr(each.annotator[:100]) if each.annotator else "no name" for each in (other, entry)]
-                if entry.annotator == other.annotator:
-                    raise ConfigError(f"{where}, t={entry.subject.t} by {names[0]}; remove all rows of them but one")
                 raise ConfigError(
-                    f"{where}, t={entry.subject.t}, by {' and '.join(names)}; set annotator to choose one"
+                    f"human: {self.sheet} has several texts for sample {entry.subject.sample!r:.200}, "
+                    f"t={entry.subject.t}, by {' and '.join(names)}; set annotator to choose one, or keep one row"
                 )
             found[entry.subject].append(entry)
         return found

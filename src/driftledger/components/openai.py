@@ -154,37 +154,21 @@ class OpenAIComponent(RemoteComponent):
         """The request of a call."""
 
     @abstractmethod
-    async def read(self, answer: Any, service: "Service", *given: Any) -> Any:
+    async def read(self, answer: Any, *given: Any) -> Any:
         """What a service's answer becomes: a reply or an image, with its outcome.
 
         Raises:
             TransientError: it is not a whole answer.
         """
 
-    async def ask(self, service: "Service", *given: Any) -> Any:
-        """Make one attempt at one call."""
-        try:
-            answer = await service.post(self.path, self.body_of(*given), self.needed)
-        except Rejected as error:
-            return self.nothing(error.outcome, str(error), error.usage)
-        return await self.read(answer, service, *given)
-
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
         openai = import_extra("openai")
         import httpx2
 
-        key = None
-        if self.api_key_env is not None:
-            key = os.environ.get(self.api_key_env, "").strip()
-            if not re.fullmatch(r"[!-~]+", key):
-                raise ConfigError(
-                    f"{self.title}: the environment variable {self.api_key_env} is not set, or holds no key; put the "
-                    f"key for {self.host} there, or set api_key_env to null for a server that needs none"
-                )
         try:
             client = openai.AsyncOpenAI(
-                api_key=key or "none",  # given nothing, it would take OPENAI_API_KEY and send that
+                api_key=self._key or "none",  # given nothing, it would take OPENAI_API_KEY and send that
                 base_url=self.url,
                 max_retries=0,
                 timeout=self.limits.timeout,
@@ -196,53 +180,49 @@ class OpenAIComponent(RemoteComponent):
         client.organization = client.project = None
         client._custom_headers = {}
         async with client:
-            yield partial(self.ask, Service(client, f"{self.title} at {self.host}", key, self.api_key_env))
+            yield partial(self._ask, client)
 
-
-class Rejected(Exception):  # noqa: N818 - an answer, if an unwelcome one
-    """The service will not do this one call; ``usage`` is None where it does not say whether it bills for that."""
-
-    def __init__(self, outcome: Outcome, message: str, usage: Usage | None) -> None:
-        super().__init__(message)
-        self.outcome = outcome
-        self.usage = usage
-
-
-class Service:
-    """An open client of one server: single attempts, and what their failures mean, without the key."""
-
-    def __init__(self, client: "openai.AsyncOpenAI", who: str, key: str | None, api_key_env: str | None) -> None:
-        self._client = client
-        self._who = who
-        """Component and host, as sentences name them."""
-        self._key = key
-        self._api_key_env = api_key_env
-
-    async def post(self, path: str, body: Mapping[str, Any], needed: str) -> Any:
-        """Make one request and read the JSON that answers it, an object with a list ``needed`` that holds an object.
+    async def _ask(self, client: "openai.AsyncOpenAI", *given: Any) -> Any:
+        """Make one attempt at one call.
 
         Raises:
             TransientError: there is no answer, or none that can be read, for a reason that may pass.
             ServiceError: every call would be answered like this.
-            Rejected: this one is.
         """
         import httpx2
         import openai
 
         try:
-            response = await self._client.post(path, body=body, cast_to=httpx2.Response)
+            response = await client.post(self.path, body=self.body_of(*given), cast_to=httpx2.Response)
         except openai.APIStatusError as error:
-            raise self._refused(error) from None
+            return self._refused(error)
         except openai.APIConnectionError as error:
             raise self._lost(error) from None
-        text = response.text
+        text, answer = response.text, None
         if self._key and len(self._key) >= _SHORTEST_SECRET:
             text = text.replace(self._key, "***")
         with suppress(ValueError):
             answer = from_json(text)
-            if _found(answer, dict, needed, 0) is not None:
-                return answer
-        raise self.useless(f"an answer that cannot be read: {text[:1000]}")
+        if _found(answer, dict, self.needed, 0) is None:
+            raise self.useless(f"an answer that cannot be read: {text[:1000]}")
+        return await self.read(answer, *given)
+
+    @property
+    def _who(self) -> str:
+        """Component and host, as sentences name them."""
+        return f"{self.title} at {self.host}"
+
+    @property
+    def _key(self) -> str | None:
+        if self.api_key_env is None:
+            return None
+        key = os.environ.get(self.api_key_env, "").strip()
+        if not re.fullmatch(r"[!-~]+", key):
+            raise ConfigError(
+                f"{self.title}: the environment variable {self.api_key_env} is not set, or holds no key; put the "
+                f"key for {self.host} there, or set api_key_env to null for a server that needs none"
+            )
+        return key
 
     def say(self, text: str) -> str:
         """``text`` from the service on one short line, without the key."""
@@ -263,8 +243,8 @@ class Service:
         not_sent = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
         return TransientError(f"{self._who}: {said}", billed=not not_sent)
 
-    def _refused(self, error: "openai.APIStatusError") -> TransientError | ServiceError | Rejected:
-        """The answer is an HTTP error."""
+    def _refused(self, error: "openai.APIStatusError") -> Any:
+        """What a call becomes that is answered by an HTTP error; whatever is not this call's own is raised."""
         status, body = error.status_code, error.body  # the client has unwrapped {"error": …}
         if isinstance(body, list) and body and isinstance(body[0], dict):  # Gemini
             body = body[0].get("error")
@@ -274,20 +254,21 @@ class Service:
         said = f"HTTP {status}: {self.say(message)}"
         codes = {str(detail.get("code")), str(detail.get("type"))}
         if status < 500 and _FILTER.search(" ".join((*codes, message))):
-            return Rejected(Outcome.FILTERED, said, None)
+            return self.nothing(Outcome.FILTERED, said)
         # A value from params.yaml, such as a temperature, and not the call's own content.
         setting = not str(detail.get("param") or "messages").startswith(("messages", "prompt"))
         every_call = codes & _EVERY_CALL or ("unsupported_value" in codes and setting)
         if not every_call and "API_KEY_INVALID" not in error.response.text:  # Gemini's, deep inside a 400
             if status in _AGAIN or status >= 500:
-                return TransientError(said, retry_after(error.response.headers), billed=status in _AFTER_THE_WORK)
+                after = retry_after(error.response.headers)
+                raise TransientError(said, after, billed=status in _AFTER_THE_WORK) from None
             if status in _THIS_INPUT:
-                return Rejected(Outcome.FAILED, said, Usage(0, 0))
+                return self.nothing(Outcome.FAILED, said, Usage(0, 0))
         advice = _ADVICE.get(status, "check base_url" if status < 400 else "change the entry in params.yaml")
         if status == 401:
-            env = self._api_key_env
+            env = self.api_key_env
             advice = f"check the key in {env}" if env else "name in api_key_env the variable that holds its key"
-        return ServiceError(f"{self._who}: {said}; {advice} and run again")
+        raise ServiceError(f"{self._who}: {said}; {advice} and run again") from None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -401,11 +382,11 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         image = {"url": f"data:image/png;base64,{content}"}
         return {"type": "image_url", "image_url": image | ({"detail": self.image_detail} if self.image_detail else {})}
 
-    async def read(self, answer: Any, service: Service, conversation: Conversation) -> Reply:
+    async def read(self, answer: Any, conversation: Conversation) -> Reply:
         choice = answer["choices"][0]
         message = _found(choice, dict, "message")
         if message is None or not isinstance(message.get("content"), str | list | None):
-            raise service.useless(f"an answer that cannot be read: {answer}")
+            raise self.useless(f"an answer that cannot be read: {answer}")
         text = message.get("content") or ""
         if isinstance(text, list):  # thoughts and text, as some models that think send them
             text = "".join(_found(part, str, "text") or "" for part in text if _found(part, str, "type") == "text")
@@ -415,14 +396,14 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         if refusal := _found(message, str, "refusal"):
             text, outcome = refusal, Outcome.REFUSED
         elif reason.startswith("content_filter") or outcome is Outcome.FILTERED:
-            outcome, error = Outcome.FILTERED, service.say(f"finish_reason: {reason}")
+            outcome, error = Outcome.FILTERED, self.say(f"finish_reason: {reason}")
         elif outcome is Outcome.TRUNCATED and not text.strip():
             outcome = Outcome.FAILED
             error = f"max_tokens = {self._most(conversation)} were used up before the answer began"
         elif outcome is None:
-            raise service.useless(f"half an answer (finish_reason: {reason})")
+            raise self.useless(f"half an answer (finish_reason: {reason})")
         elif outcome is Outcome.OK and not text.strip():
-            raise service.useless(f"an empty answer (finish_reason: {reason or 'stop'})")
+            raise self.useless(f"an empty answer (finish_reason: {reason or 'stop'})")
         text = conversation.whole(text.strip()) if conversation.prefix and outcome.goes_on else text
         usage = None
         if _found(answer, dict, "usage") is not None:
@@ -477,7 +458,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         seeds = {self.seed_parameter: seed} if self.seed_parameter else {}
         return {"model": self.model, "prompt": prompt, "n": 1, **sent, **seeds, **self.extra}
 
-    async def read(self, answer: Any, service: Service, prompt: str, seed: int) -> Generated:
+    async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
         drawn = answer["data"][0]
         encoded = _found(drawn, str, "b64_json")
         if not encoded:
@@ -486,12 +467,12 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
                     f"{self.title} at {self.host} answers with the address of an image; set response_format: b64_json, "
                     "and run again"
                 )
-            raise service.useless("an answer without an image")
+            raise self.useless("an answer without an image")
         try:
             data = base64.b64decode(encoded.rpartition(",")[2], validate=True)  # some send a data URL
             image = (await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)).image
         except (binascii.Error, DataError) as error:
-            raise service.useless(f"an answer with no image that can be used: {error}") from None
+            raise self.useless(f"an answer with no image that can be used: {error}") from None
         usage = Usage(_tokens(answer, "input_tokens"), _tokens(answer, "output_tokens"), images=1)
         revised = _found(drawn, str, "revised_prompt")
         return Generated(image, served_model=_found(answer, str, "model"), revised_prompt=revised, usage=usage)

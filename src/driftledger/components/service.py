@@ -131,7 +131,8 @@ class ServiceClient:
         self._limits = limits
         self._prices = prices or Prices()
         self._budget = budget
-        self._slots = asyncio.Semaphore(limits.concurrency)
+        self.slots = asyncio.Semaphore(limits.concurrency)
+        """One for each call that may be on its way at once, with its attempts."""
         self._turn = asyncio.Lock()
         self._minute: deque[list[float]] = deque()
         """When each request of the last 60 seconds started, and its tokens."""
@@ -144,12 +145,8 @@ class ServiceClient:
         self._refused = self._refused or reason
         self._is_refused.set()
 
-    def slot(self) -> AbstractAsyncContextManager[None]:
-        """One of the calls that may be on their way at once, with its attempts."""
-        return self._slots
-
     async def call(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
-        """Make one call, inside a :meth:`slot`, with as many attempts as it takes and the limits allow.
+        """Make one call, inside one of :attr:`slots`, with as many attempts as it takes and the limits allow.
 
         Before a :class:`TransientError` is tried again, it waits as long as the service asks for, and nobody else
         starts a request meanwhile. Otherwise the first retry follows at once, and the others after exponentially longer
@@ -310,7 +307,7 @@ class RemoteComponent(Component):
             async with self.connect() as once:
 
                 async def answer(given: tuple[Any, ...], most: Usage) -> Answered[Any]:
-                    async with line.slot():
+                    async with line.slots:
                         return await line.call(partial(once, *given), most)
 
                 return await asyncio.gather(*(answer(*each) for each in calls))

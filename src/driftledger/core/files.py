@@ -70,16 +70,15 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
-def write_bytes(path: Path, data: bytes, *, shared: bool = False, synced: bool = False) -> None:
+def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
     """Write a file in one step: a reader sees the old bytes or the new ones.
 
     Args:
-        shared: whether another thread or process may write the same bytes at the same time.
-        synced: whether the bytes must be on the disk first, or a power cut could leave an empty file under the name.
+        durable: others may write the same bytes at the same time, and a power cut leaves all of them or no file.
     """
-    with _new_file(path, f".{os.getpid()}.{get_ident()}" if shared else "") as file:
+    with _new_file(path, f".{os.getpid()}.{get_ident()}" if durable else "") as file:
         file.write(data)
-        if synced:
+        if durable:
             file.flush()
             os.fsync(file.fileno())
 

@@ -4,11 +4,10 @@ Some come with the package; a project may have its own in ``data/leaderboards``,
 A file is a leaderboard. A benchmark's name may end in ``/`` and a part of it, as in ``GC@3/Existence``.
 """
 
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, NamedTuple
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -20,7 +19,6 @@ from driftledger.data.tables import read_table
 Text = Annotated[str, Field(min_length=1)]
 Date = Annotated[str, Field(pattern=r"^[0-9]{4}(-(0[1-9]|1[0-2])(-[0-3][0-9])?)?$")]
 """``2024``, ``2024-04`` or ``2024-04-25``."""
-Row = TypeVar("Row", bound=NamedTuple)
 
 
 class OutsideValue(NamedTuple):
@@ -61,36 +59,21 @@ def read_leaderboards(folders: Iterable[Path]) -> list[Leaderboard]:
         DataError: a file is not CSV, a row lacks a value or has a wrong one, or a model has two values of one
             benchmark. Names the file and the line.
     """
-    return [Leaderboard(path.stem, tuple(_values(path))) for path in _chosen(folders)]
+    adapter, boards = TypeAdapter(OutsideValue), []
+    for path in _chosen(folders):
+        values: dict[tuple[str, str], OutsideValue] = {}
+        for place, cells in read_table(path).rows:
+            where, given = f"{path.parent}: {place}", {name.casefold(): cell.strip() for name, cell in cells.items()}
+            try:
+                value = adapter.validate_python({name: given.get(name) for name in OutsideValue._fields})
+            except ValidationError as error:
+                raise DataError(f"{explain(error, where)}; correct it") from None
+            if values.setdefault((value.model, value.benchmark), value) is not value:
+                raise DataError(f"{where}: {value.model!r} has another value of {value.benchmark!r} above; keep one")
+        boards.append(Leaderboard(path.stem, tuple(values.values())))
+    return boards
 
 
 def _chosen(folders: Iterable[Path]) -> list[Path]:
     paths = {path.name: path for folder in folders for path in folder.glob("*.csv")}
     return [paths[name] for name in sorted(paths)]
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    for place, cells in read_table(path).rows:
-        yield f"{path.parent}: {place}", {name.casefold(): cell.strip() for name, cell in cells.items()}
-
-
-def _values(path: Path) -> Iterator[OutsideValue]:
-    places: dict[tuple[str, str], str] = {}
-    for place, cells in _rows(path):
-        value = _checked(OutsideValue, cells, place)
-        key = value.model, value.benchmark
-        if key in places:
-            raise DataError(f"{place}: {value.model!r} has another value of {value.benchmark!r} in {places[key]}")
-        places[key] = place
-        yield value
-
-
-_adapter = cache(TypeAdapter)
-
-
-def _checked(kind: type[Row], cells: dict[str, Any], where: str) -> Row:
-    try:
-        row: Row = _adapter(kind).validate_python({name: cells.get(name) for name in kind._fields})
-        return row
-    except ValidationError as error:
-        raise DataError(f"{explain(error, where)}; correct it") from None

@@ -60,10 +60,10 @@ def resolved(project: Project) -> dict[str, Any]:
         }
         for section, some in named.items()
     }
-    noted["descriptions"] = {name: _description(settings, name, known) for name in settings.named("descriptions")}
+    noted["descriptions"] = {name: _description(settings, name, noted) for name in settings.named("descriptions")}
     noted["judge"] = noted["models"][settings.judge] if settings.needs_judge else NOTHING
     noted["beside"] = {
-        spec.name: {setting: _beside(project, spec, setting, known) for setting in spec.beside}
+        spec.name: {setting: _beside(project, spec, setting) for setting in spec.beside}
         for spec in settings.benchmarks
         if spec.beside
     }
@@ -83,9 +83,6 @@ def resolved(project: Project) -> dict[str, Any]:
         "cross_check": _cross_check(settings, noted),
         "correlation": settings.correlation.model_dump(mode="json"),
         "leaderboards": leaderboard_digests(leaderboard_folders(project.root)),
-    }
-    noted["settings"] = {
-        section: {name: _in_words(each) for name, each in some.items()} for section, some in named.items()
     }
     noted["entries"] = known.entries
     for key, why in known.missing.items():
@@ -150,28 +147,19 @@ def _shaped_by(
     return inputs
 
 
-def _beside(project: Project, spec: Benchmark, setting: str, known: "_Noted") -> str:
-    def digest() -> str:
-        file = project.file_beside(spec, setting)
-        return NOTHING if file is None else sha256_file(file)
-
-    written = sha256_of(str(getattr(project.settings.section(spec.name), setting)))
-    return known.digest(f"beside.{spec.name}.{setting}", written, digest)
+def _beside(project: Project, spec: Benchmark, setting: str) -> str:
+    file = project.file_beside(spec, setting)
+    return NOTHING if file is None else sha256_file(file)
 
 
-def _description(settings: Settings, name: str, known: "_Noted") -> dict[str, Any]:
+def _description(settings: Settings, name: str, noted: Mapping[str, Any]) -> dict[str, Any]:
     """Return a way to ask for a description in words, and what is behind its examples."""
     description = settings.description(name)
-    shown = description.demonstrations
-    encoder = settings.encoder(shown.encoder) if shown and shown.encoder else None
-    by = settings.model(shown.by) if shown and shown.by else None
-
-    def digest() -> str:
-        behind = [None if each is None else each.fingerprint for each in (encoder, by)]
-        return NOTHING if shown is None else sha256_of(behind)
-
-    written = sha256_of([None if each is None else _as_written(each) for each in (encoder, by)])
-    return {**_in_words(description), "examples_by": known.digest(f"examples.{name}", written, digest)}
+    examples: str = NOTHING
+    if shown := description.demonstrations:
+        encoder = noted["encoders"][shown.encoder] if shown.encoder else None
+        examples = sha256_of([encoder, noted["models"][shown.by] if shown.by else None])
+    return {**_in_words(description), "examples_by": examples}
 
 
 def _source(section: str, name: str, provider: Provider, known: "_Noted") -> dict[str, str]:
@@ -181,21 +169,15 @@ def _source(section: str, name: str, provider: Provider, known: "_Noted") -> dic
     return noted if is_ours(place.partition(":")[0]) else {**noted, "code": code_digest(place)}
 
 
-def _in_words(entry: Component | Provider | Description) -> dict[str, Any]:
-    """Return what can change an output: of a component every setting, of data and descriptions what is set."""
-    if isinstance(entry, Component):
-        return {"provider": entry.provider, **entry.model_dump(mode="json", exclude=entry.operational())}
+def _in_words(entry: Provider | Description) -> dict[str, Any]:
     words = entry.model_dump(mode="json", exclude_defaults=True)
     return words if isinstance(entry, Description) else {"provider": entry.provider, **words}
 
 
 def _as_written(entry: Component | Provider) -> str:
     """Return a digest of an entry that needs nothing of what it names."""
-    if not isinstance(entry, Component):
-        return sha256_of(_in_words(entry))
-    named = entry.model_dump(mode="json", include=entry.operational(), exclude_defaults=True)
-    code = entry.code_digest if entry.code_is_identity else None
-    return sha256_of([_in_words(entry), named, entry.version, code])
+    code = [entry.version, entry.code_is_identity and entry.code_digest] if isinstance(entry, Component) else []
+    return sha256_of([entry.provider, entry.model_dump(mode="json", exclude_defaults=True), *code])
 
 
 class _Noted:

@@ -181,6 +181,10 @@ class Settings(Strict):
         if section == "models" and self.needs_judge:
             names.append(self.judge)
         names += [name for _, mark, name in self.references() if mark.section == section]
+        if section in ("encoders", "models"):
+            shown = [self.description(name).demonstrations for name in self.named(DESCRIPTIONS)]
+            given = [each.encoder if section == "encoders" else each.by for each in shown if each]
+            names += [name for name in given if name is not None]
         return tuple(dict.fromkeys(names))
 
     def references(self) -> Iterator[tuple[str, EntryOf, str]]:

@@ -17,7 +17,7 @@ from driftledger.benchmarks.base import Table, cell
 from driftledger.benchmarks.genception.settings import GenCeptionSettings
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.scoring import interval
+from driftledger.benchmarks.scoring import interval_ends, interval_of_known
 from driftledger.collect.features import encode_texts
 from driftledger.components.base import Encoder
 from driftledger.core.grouping import grouped
@@ -112,12 +112,11 @@ def _support(
 
     categories = [each.category or ONE_CATEGORY for each in samples]
     means = means_of(pd.DataFrame({KEY: values}, index=categories), score.details["groups"])
-    members = [category for category, is_known in zip(categories, known, strict=True) if is_known]
     section = project.settings.section("genception")
     scoring = benchmark("genception").scoring_of(section, project.settings.run.seed)
     return {
         **means.overall,
-        **interval(KEY, values[known], members, scoring).metrics,
+        **interval_ends({KEY: interval_of_known(values, categories, scoring)}).metrics,
         "category": {name: row[KEY] for name, row in means.by_category.items() if KEY in row},
         "group": {name: row[KEY] for name, row in means.by_group.items() if KEY in row},
     }

@@ -15,8 +15,6 @@ from driftledger.ledger.lineage import place_of
 from driftledger.reports.leaderboard import at_a_glance, by_kind, overview
 from driftledger.reports.scores import RowsOf, by_benchmark
 
-_MOST = 20
-"""Rows of each kind; the files have all of them."""
 _LETTERS = 200
 _BREAKS = re.compile(r"(?<! of)\s+(?!of \d)")
 """Where a head breaks into lines: not within ``2 of 3``."""
@@ -33,19 +31,15 @@ def glance(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Rende
     if shown is None:
         return Group()
     drawn = table(*shown.head, numbers=shown.head[1:])
-    short = [
-        re.sub(r"\(a control (is|may be) above (.*) models\)", r"(control \1 above \2)", title) for title in shown.head
-    ]
+    short = [re.sub(r"\(a (control .*) models\)", r"(\1)", title) for title in shown.head]
     for column, title in zip(drawn.columns, short, strict=True):
         column.header, column.vertical = Text("\n").join(map(line, _BREAKS.split(title))), "bottom"
     kinds = by_kind(shown, parts)
     for kind, rows in kinds.items():
         if kind != "models":
             drawn.add_row(line(f"{kind}:", QUIET))
-        for row in rows[:_MOST]:
+        for row in rows:
             drawn.add_row(*_cells(row))
-        if len(rows) > _MOST:
-            drawn.add_row(line(f"and {len(rows) - _MOST} more", QUIET))
     lines: list[RenderableType] = [drawn]
     if any(isinstance(each, Cell) and each.letters for row in shown.rows for each in row):
         lines.append(line("models that share a letter cannot be told apart; ± is half the interval", QUIET))

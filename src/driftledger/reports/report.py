@@ -44,7 +44,6 @@ def write_report(project: Project) -> str | None:
     with new_folder(paths.reports / "figures") as folder:
         for name, _, data in (figure for some in figures.values() for figure in some):
             write_bytes(folder / name, data)
-    chains = [score for score in scores if score.benchmark == "genception"]
     write_site(paths.site, project, parts, correlated, figures)
     missing = missing_folders(project, scores)
     if not missing:

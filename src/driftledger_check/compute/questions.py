@@ -6,7 +6,7 @@ in none.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -63,19 +63,10 @@ class Graded:
     def column(self, key: str) -> list[str]:
         return [question[key] or "" for question in self.questions]
 
-    def wrong(self, unread: str | None = None) -> Flags:
+    def wrong(self) -> Flags:
         """Which replies would be wrong ones if nothing could be read in them."""
-        flags: Flags = self._called & ((unread or self.unread) == "wrong")
+        flags: Flags = self._called & (self.unread == "wrong")
         return flags
-
-    def both_ways(self, headline: str, read: Flags, measure: Callable[[Flags], float | None]) -> dict[str, float]:
-        """The headline with unread replies as wrong ones, and without them."""
-        found = {}
-        for unread in ("wrong", "left_out"):
-            wrong = self.wrong(unread)
-            if (read | wrong).any() and (value := measure(wrong)) is not None:
-                found[f"{headline}_unread_{unread}"] = value
-        return found
 
     def refused(self) -> float:
         """In percent of the calls that were answered."""
@@ -106,8 +97,7 @@ def mm_sap(files: ScoreFiles, found: Found) -> None:
     right = np.array([_id(question["answer"]) for question in questions])[:, None]
     chosen = np.array([[_id(each["read"]) for each in row] for row in graded.by_question])
     declined = np.array([[each["outcome"] == "refused" for each in row] for row in graded.by_question])
-    both = {"with": np.where(declined, refusal, chosen), "without": chosen}
-    choices = both["with" if graded.settings["count_free_refusals"] else "without"]
+    choices = np.where(declined, refusal, chosen) if graded.settings["count_free_refusals"] else chosen
 
     def parts(choices: Ids, wrong: Flags) -> dict[str, tuple[Flags, Flags]]:
         """Measure → what it counts, and of what. Accepted are the right option (basic), it and the refusal (know), only
@@ -124,15 +114,8 @@ def mm_sap(files: ScoreFiles, found: Found) -> None:
             "known_unknowns": (declined, counted & (of != "basic")),
         }
 
-    def headline(choices: Ids, wrong: Flags) -> float | None:
-        return _measured(parts(choices, wrong)).get("score")
-
     mine, read = parts(choices, wrong), choices >= 0
-    metrics = _measured(mine) | graded.both_ways("score", read, lambda wrong: headline(choices, wrong))
-    for name, some in both.items():
-        if (value := headline(some, wrong)) is not None:
-            metrics[f"score_{name}_free_refusals"] = value
-    metrics["free_refusals"] = graded.refused()
+    metrics = _measured(mine) | {"free_refusals": graded.refused()}
     for name, (above, below) in mine.items():
         if below.any():
             sums = [each.sum(axis=1).tolist() for each in (above, below)]
@@ -175,7 +158,6 @@ def mm_vet(files: ScoreFiles, found: Found) -> None:
     grades = [[None if grade is None else Fraction(repr(grade)) for grade in row] for row in written]
     read, wrong = np.array([[grade is not None for grade in row] for row in grades]), graded.wrong()
     metrics = _graded("total", grades, read | wrong)
-    metrics |= graded.both_ways("total", read, lambda wrong: _graded("total", grades, read | wrong).get("total"))
     steps, exact = 10, {grade for row in grades for grade in row if grade is not None}
     while steps < FINEST and any((steps * grade).denominator > 1 for grade in exact):
         steps *= 10
@@ -252,15 +234,11 @@ def mme(files: ScoreFiles, found: Found) -> None:
         about.setdefault(f"{category}/{question['image_id']}", []).append(at)
     pairs = [[one, other] for one, other in about.values()]
 
-    def scores(wrong: Flags) -> _MmeScores:
-        return _MmeScores(right, read | wrong[:, 0], pairs, categories)
-
-    mine = scores(graded.wrong())
+    mine = _MmeScores(right, read | graded.wrong()[:, 0], pairs, categories)
     every = list(mine.each)
     metrics: dict[str, float | None] = {key: value for key, value in mine.whole.items() if key != "score"}
     metrics |= {"refused": graded.refused(), "score": mine.total(every, mean=True)}
     metrics["score_sum"] = mine.total(every, mean=False)
-    metrics |= graded.both_ways("score", read[:, None], lambda wrong: scores(wrong).total(every, mean=True))
     metrics |= {name: mine.total(some, mean=False) for name, some in ABILITIES.items() if {*some} <= {*every}}
     groups = files.data.json("question_set.json").get("groups", {})
     means = {

@@ -58,7 +58,6 @@ def test_mm_sap(
     score, rows = scored(tmp_path, "mm_sap", SAP, SAP_READ, permutations=1, unread=unread)
     names = ("score", "answer_rate", "answer_accuracy", "known_knowns", "known_unknowns")
     assert [score.metrics[name] for name in names] == pytest.approx(measures)
-    assert (score.metrics["score_unread_wrong"], score.metrics["score_unread_left_out"]) == pytest.approx((60, 100))
     assert score.groups["subset"]["basic"]["score"] == basic
     assert (score.scored, score.counted, score.total, score.coverage) == (3, counted, 6, 0.5)
     assert [row.values["score"] for row in rows] == [[value] for value in worth]
@@ -93,7 +92,6 @@ def test_mm_vet(
 ) -> None:
     score, rows = scored(tmp_path, "mm_vet", [*VET, POEM], VET_READ, unread=unread)
     assert (score.metrics["total"], score.metrics.get("total_std")) == total
-    assert (score.metrics["total_unread_wrong"], score.metrics["total_unread_left_out"]) == (25, 75)
     grades = {name: each["grade"] for name, each in score.groups["capability"].items() if "grade" in each}
     assert grades == by_capability
     assert (score.scored, score.counted, score.total) == (2, counted, 6)
@@ -122,7 +120,6 @@ def test_mme(tmp_path: Path, unread: str, metrics: dict[str, float], counted: in
     score, rows = scored(tmp_path, "mme", MME, MME_READ, unread=unread)
     assert {name: score.metrics[name] for name in metrics} == metrics
     assert score.groups["category"]["count"] == metrics
-    assert (score.metrics["score_unread_wrong"], score.metrics["score_unread_left_out"]) == (130, 200)
     assert (score.scored, score.counted, score.total) == (4, counted, 6)
     assert [row.values["score"] for row in rows] == [[value] for value in worth]
 
@@ -150,7 +147,6 @@ def test_where_nothing_was_read_the_score_is_0_by_the_papers_and_none_without(tm
         score = taken.score().score
         headline = benchmark(name).metrics[0].key
         assert (score.metrics[headline], score.coverage, score.counted) == (0, 0, number)
-        assert f"{headline}_unread_left_out" not in score.metrics
         taken.read_as([ended(Outcome.FAILED)] * number)
         with pytest.raises(CoverageError, match=f"only 0 of {number} answers could be read"):
             taken.score()
@@ -162,6 +158,5 @@ def test_a_refusal_in_free_text_that_does_not_count_is_a_choice_that_could_not_b
     for unread, without in (("wrong", 50), ("left_out", 100)):
         given = {"permutations": 1, "unread": unread, "count_free_refusals": False}
         score = scored(tmp_path / unread, "mm_sap", asked, read, **given).score
-        assert (score.metrics["score"], score.metrics["score_without_free_refusals"]) == (without, without)
-        assert score.metrics["score_with_free_refusals"] == 100
+        assert score.metrics["score"] == without
         assert (score.scored, score.counted) == (1, 2 if unread == "wrong" else 1)

@@ -199,7 +199,7 @@ def counted(folder: Path, collecting: Collecting) -> dict[str, tuple[int, int]]:
             collecting.run(plan.run)
         except NotStoredError as error:
             for each in error.rest:
-                plan.add(*each)
+                plan.of(each[0]).add(*each[1:])
         return {getattr(calls.component, "prefix", ""): (calls.stored, calls.to_make) for calls in plan.calls.values()}
 
 

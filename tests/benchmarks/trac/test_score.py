@@ -268,7 +268,7 @@ def test_the_score_says_what_it_is_of_and_what_went_in(tmp_path: Path) -> None:
         *found.curves,
         *(key for each in found.groups.values() for row in each.values() for key in row),
     ]
-    assert not [key for key in numbers if spec.of_curve(key.rpartition("/")[2]) is None]
+    assert not [key for key in numbers if spec.metric(key.rpartition("/")[2]) is None]
 
 
 def test_descriptions_longer_than_the_encoder_reads_are_flagged(tmp_path: Path) -> None:

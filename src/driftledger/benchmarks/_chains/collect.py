@@ -39,7 +39,7 @@ def describe(model: Model, asked: ChainRequest, image: ImageFile, context: Conte
     """Return the call for a description of an image."""
     subject = Subject(context.sample, context.t)
     shown = Conversation.ask(asked.describe_prompt, image, subject, asked.max_tokens, prefix=asked.prefix)
-    return Ask(model, "describe", shown, context, asked_again(model.spec["settings"], repeat))
+    return Ask(model, "describe", shown, context, asked_again(model.model_dump(), repeat))
 
 
 def drawing_prompt(asked: ChainRequest, description: str | None) -> str:

@@ -1,18 +1,17 @@
 """What the scores over questions have in common: reading the records, denominators, and the record that comes of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.benchmarks._questions.records import ReadAnswer
-from driftledger.benchmarks._questions.settings import UNREAD, QuestionScoring, Unread
+from driftledger.benchmarks._questions.settings import QuestionScoring
 from driftledger.benchmarks._questions.spec import QuestionBenchmark
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, served_versions
 from driftledger.benchmarks.score import Inputs, Row, Score
-from driftledger.benchmarks.scoring import Ends, ToScore, check_coverage, outcomes
-from driftledger.benchmarks.settings import Scoring
+from driftledger.benchmarks.scoring import PERCENT, ToScore, check_coverage, outcomes
 from driftledger.collect.call import changed_versions
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json
@@ -20,12 +19,8 @@ from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-from driftledger.metrics._checks import Integers
-from driftledger.metrics.intervals import share_interval
 
-PERCENT = 100.0
 DATA = "question_set"
-
 
 Flags = NDArray[np.bool_]
 """Questions × variants or gradings."""
@@ -59,30 +54,12 @@ class GradedAnswers:
         self.by_question = grouped(self.grades, lambda grade: grade.record.unit)
         """Each question's grades, by variant and grading."""
 
-    def wrong(self, unread: Unread | None = None) -> Flags:
+    @property
+    def wrong(self) -> Flags:
         """Which answers count as wrong where nothing could be read in them: all of them or none, but those of a failed
-        call, which says nothing of the model.
-
-        Args:
-            unread: by default as the settings have it.
-        """
+        call, which says nothing of the model."""
         told = [[grade.outcome is not Outcome.FAILED for grade in self.by_question[each.id]] for each in self.questions]
-        return np.array(told) & ((unread or cast(QuestionScoring, self._given.scoring).unread) == "wrong")
-
-    def both_ways(self, headline: str, read: Flags, measure: Callable[[Flags], float | None]) -> dict[str, float]:
-        """The headline with unread answers as wrong ones, and with these left out; without one that is over nothing.
-
-        Args:
-            read: which answers could be read.
-            measure: the headline, by which of the others count as wrong.
-        """
-        found = {}
-        for unread in UNREAD:
-            wrong = self.wrong(unread)
-            value = measure(wrong) if (read | wrong).any() else None
-            if value is not None:
-                found[f"{headline}_unread_{unread}"] = value
-        return found
+        return np.array(told) & (cast(QuestionScoring, self._given.scoring).unread == "wrong")
 
     def share(self, outcome: Outcome) -> float:
         """How many of the answers ended so, in percent; a failed call gave none."""
@@ -115,7 +92,7 @@ class GradedAnswers:
             groups=groups,
             outcomes=outcomes(self.grades),
             scored=int(read.sum()),
-            counted=int((read | self.wrong()).sum()),
+            counted=int((read | self.wrong).sum()),
             total=read.size,
             coverage=int(read.sum()) / read.size,
             absent=absent,
@@ -144,11 +121,6 @@ def question_row(
         values=values,
         extra={**extra, "outcomes": ended, "read": [grade.read for grade in grades]},
     )
-
-
-def interval(key: str, numerator: Integers, denominator: Integers, clusters: Sequence[str], scoring: Scoring) -> Ends:
-    """The interval of a metric that is Σ numerator / Σ denominator over questions, in percent."""
-    return Ends.of(key, share_interval(numerator, denominator, clusters, scoring.confidence), PERCENT)
 
 
 def joint_outcome(outcomes: Sequence[Outcome]) -> Outcome:

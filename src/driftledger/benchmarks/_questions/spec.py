@@ -2,18 +2,16 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from driftledger.benchmarks._questions.records import NO_ANSWER, AnswerExtra, ReadAnswer, answer_of, is_readable
-from driftledger.benchmarks._questions.settings import UNREAD, QuestionScoring, QuestionSection
+from driftledger.benchmarks._questions.settings import QuestionScoring, QuestionSection
 from driftledger.benchmarks.base import (
     QUESTION_SET,
     RECORDS_OF,
     Benchmark,
     Input,
-    Metric,
     Rule,
     Stage,
     score_stage,
@@ -36,21 +34,6 @@ READ = frozenset({Input.ANSWERS, Input.DATA})
 
 ANOTHER_PROMPT = Rule("prompt", "another prompt asks another question")
 UNREAD_COUNTS = Rule("unread", "what could not be read counts as wrong in one of them only")
-
-
-def both_ways(headline: Metric) -> Iterator[Metric]:
-    """The headline with unread answers as wrong ones, and with these left out; one of both is the headline itself."""
-    for unread, title in zip(UNREAD, ("unread answers counted as wrong", "unread answers left out"), strict=True):
-        yield replace(
-            headline,
-            key=f"{headline.key}_unread_{unread}",
-            title=f"{headline.title}, {title}",
-            formula=f"as the {headline.title}; {title}, and failed calls in no denominator",
-            headline=False,
-            row="",
-            pairing="mean",
-            tracked="",
-        )
 
 
 class QuestionBenchmark(Benchmark):
@@ -92,7 +75,7 @@ class QuestionBenchmark(Benchmark):
 
 
 def flow(
-    name: str, *asked: str, scored: tuple[str, ...] = (), judged: bool = False, version: int = 2
+    name: str, *asked: str, scored: tuple[str, ...] = (), judged: bool = False, version: int = 3
 ) -> tuple[Stage, Stage]:
     """The stages that ask the model, and the judge where there is one, and that score the answers.
 

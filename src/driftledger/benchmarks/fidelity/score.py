@@ -31,12 +31,12 @@ from driftledger.benchmarks.records import served_versions
 from driftledger.benchmarks.score import REPEAT, STD, Score
 from driftledger.benchmarks.scoring import (
     PERCENT,
-    Ends,
     FromDataset,
     Scored,
     ToScore,
     check_coverage,
-    interval,
+    interval_ends,
+    interval_of_known,
     outcomes,
 )
 from driftledger.collect.features import encode_images, encode_texts, read_texts
@@ -91,8 +91,8 @@ def score(given: ToScore, spec: Benchmark) -> Scored:
     by_itself = [_numbers(each, encoder) for each in alone] if len(alone) > 1 else []
     spreads = {key + STD: std for key, std in deviations(by_itself).items() if key != "images"}
     everything = [ONE_CATEGORY] * len(samples)
-    intervals = Ends.together(
-        interval(str(key), column.to_numpy(), everything, scoring) for key, column in whole.values.items()
+    intervals = interval_ends(
+        {str(key): interval_of_known(column.to_numpy(), everything, scoring) for key, column in whole.values.items()}
     )
     metrics = _numbers(whole, encoder)
     scored = Score(

@@ -28,7 +28,15 @@ from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.records import served_versions
 from driftledger.benchmarks.score import HIGH, LOW, REPEAT, STD, Point, Score
-from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, interval, outcomes
+from driftledger.benchmarks.scoring import (
+    FromDataset,
+    Scored,
+    ToScore,
+    check_coverage,
+    interval_ends,
+    interval_of_known,
+    outcomes,
+)
 from driftledger.collect.features import FeatureStore, encode_images, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.types import Float64
@@ -78,9 +86,9 @@ def score(given: ToScore, spec: Benchmark) -> Scored:
     each_alone = [_means(each, groups, frechet, later).overall for each in alone] if len(alone) > 1 else []
     metrics = means.overall
     spreads = {key + STD: std for key, std in deviations(each_alone).items() if key in metrics and key != "images"}
-    with_intervals = [key for key in whole.values if key in metrics and (key.startswith("gc_at_") or key == TEXT_MEAN)]
-    intervals = Ends.together(
-        interval(key, whole.values[key].to_numpy(), categories, scoring) for key in with_intervals
+    estimated = [key for key in whole.values if key in metrics and (key.startswith("gc_at_") or key == TEXT_MEAN)]
+    intervals = interval_ends(
+        {key: interval_of_known(whole.values[key].to_numpy(), categories, scoring) for key in estimated}
     )
     metrics |= intervals.metrics | spreads
     reached = sum(int(each.values["similarity_mean"].notna().sum()) for each in alone)

@@ -1,5 +1,6 @@
 """Tables that only GenCeption has: people against the best model, and the rank over groups of categories."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from driftledger.benchmarks.base import NOTHING, Benchmark, Cell, Cells, Origin, Table, cell
@@ -51,32 +52,27 @@ def rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table
     if len(groups) < 2:
         return
     head = [""]
-    rows: list[list[Cell | str]] = [
-        [Cell(score.model, more=(score.is_control and "control") or "")] for score in scores
-    ]
-    total = sum(len(members) for members in groups.values())
-    weighted: list[list[float | None]] = [[] for _ in scores]
+    rows = [[Cell(score.model, more=(score.is_control and "control") or "")] for score in scores]
+    total, weighted = sum(map(len, groups.values())), [0.0 for _ in scores]
     for group, members in groups.items():
-        ranks_at: list[list[int | None]] = []
-        for key in spec.keys_of(gc, scores):
-            number = f"group/{group}/{key}"
-            values = [spec.value_of(score, number) for score in scores]
-            if any(value is not None for value in values):
-                competing = [None if score.is_control else value for score, value in zip(scores, values, strict=True)]
-                known = [value for value in competing if value is not None]
-                left = iter(competition_ranks(known, higher_is_better=True) if known else [])
-                ranks_at.append([None if value is None else next(left) for value in competing])
-                head.append(f"{group} {gc.named(key)}")
-                for cells, score, value, rank in zip(rows, scores, values, ranks_at[-1], strict=True):
-                    more = "" if rank is None else f"rank {rank}"
-                    cells.append(cell(value, digits=gc.digits, more=more, of=Origin(score, number)))
-        for place, terms in enumerate(weighted):
-            ranks = [float(rank) for at in ranks_at if (rank := at[place]) is not None]
-            complete = ranks and len(ranks) == len(ranks_at)
-            terms.append(exact_mean(ranks) * len(members) / total if complete else None)
-    for cells, score, terms in zip(rows, scores, weighted, strict=True):
-        known_terms = [term for term in terms if term is not None]
-        cells.append(cell(sum(known_terms) if len(known_terms) == len(terms) else None, of=Origin(score, "")))
+        numbers = {f"group/{group}/{key}": f"{group} {gc.named(key)}" for key in spec.keys_of(gc, scores)}
+        columns = {number: [spec.value_of(score, number) for score in scores] for number in numbers}
+        columns = {number: values for number, values in columns.items() if any(value is not None for value in values)}
+        ranks_of: list[list[float]] = [[] for _ in scores]
+        for number, values in columns.items():
+            ranked = [at for at, value in enumerate(values) if value is not None and not scores[at].is_control]
+            ranks = competition_ranks([values[at] or 0.0 for at in ranked], higher_is_better=True) if ranked else []
+            rank_of = dict(zip(ranked, ranks, strict=True))
+            head.append(numbers[number])
+            for at, (cells, score) in enumerate(zip(rows, scores, strict=True)):
+                more = f"rank {rank_of[at]}" if at in rank_of else ""
+                cells.append(cell(values[at], digits=gc.digits, more=more, of=Origin(score, number)))
+                ranks_of[at] += [float(rank_of[at])] if at in rank_of else []
+        for at, ranks_at in enumerate(ranks_of):
+            complete = columns and len(ranks_at) == len(columns)
+            weighted[at] += exact_mean(ranks_at) * len(members) / total if complete else math.nan
+    for cells, score, rank in zip(rows, scores, weighted, strict=True):
+        cells.append(cell(None if math.isnan(rank) else rank, of=Origin(score, "")))
     shares = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
     yield Table(
         "GC by groups of categories, and the GC rank of the paper's first version",

@@ -1,38 +1,22 @@
 """The paper's section 4.1 over stored permutations of the options."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftledger.benchmarks._questions.records import ReadAnswer
-from driftledger.benchmarks._questions.scoring import (
-    PERCENT,
-    Flags,
-    GradedAnswers,
-    interval,
-    question_row,
-)
+from driftledger.benchmarks._questions.scoring import GradedAnswers, question_row
 from driftledger.benchmarks._questions.spec import QuestionBenchmark
 from driftledger.benchmarks.mm_sap.questions import SIZES
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring
 from driftledger.benchmarks.score import STD
-from driftledger.benchmarks.scoring import Ends, Scored, ToScore
+from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
-from driftledger.metrics.self_awareness import MEASURES, SelfAwareness, by_group, over_permutations, ratios
-from driftledger.metrics.self_awareness import score as self_awareness
-
-
-class Key(NamedTuple):
-    """The questions as arrays: option ids, −1 where no option is right."""
-
-    correct: NDArray[np.int64]
-    refusal: NDArray[np.int64]
-    subset: list[str]
+from driftledger.metrics.intervals import share_interval
+from driftledger.metrics.self_awareness import MEASURES, by_group, over_permutations, ratios
 
 
 def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
@@ -45,80 +29,60 @@ def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
     """
     graded, scoring = GradedAnswers(given, spec), cast(MMSAPScoring, given.scoring)
     questions = graded.questions
-    key = Key(
-        np.array([-1 if question.answer is None else int(question.answer) for question in questions]),
-        np.array([question.refusal for question in questions]),
-        [question.subset or "" for question in questions],
-    )
-    with_refusals, without = (_choices(graded, counts) for counts in (True, False))
-    choices, wrong = with_refusals if scoring.count_free_refusals else without, graded.wrong()
-    metrics = _over(choices, key, wrong)
+
+    def chosen(question: QuestionEntry, grade: ReadAnswer) -> int:
+        refused = grade.outcome is Outcome.REFUSED and scoring.count_free_refusals
+        choice = question.refusal if refused else grade.read
+        return -1 if choice is None else int(choice)
+
+    choices = np.array([[chosen(each, grade) for grade in graded.by_question[each.id]] for each in questions])
+    read, variants = choices >= 0, [*zip(choices.T, graded.wrong.T, strict=True)]
+    correct = np.array([-1 if question.answer is None else int(question.answer) for question in questions])
+    refusal, subsets = np.array([each.refusal for each in questions]), [each.subset or "" for each in questions]
+
+    def measured(groups: list[str]) -> dict[str, dict[str, float]]:
+        """Group → mean and deviation over permutations of each measure, in percent."""
+        each = [by_group(row, correct, refusal, subsets, groups, unread_is_wrong=wrong) for row, wrong in variants]
+        over = {name: over_permutations([one[name] for one in each]) for name in each[0]}
+        for name in over:
+            if name.startswith("beyond"):  # where no answer is right, and the paper leaves the accuracy out
+                over[name].pop("answer_accuracy", None)
+        return {
+            name: {
+                key: PERCENT * value
+                for measure, spread in spreads.items()
+                for key, value in ((measure, spread.mean), (measure + STD, spread.std))
+                if value is not None
+            }
+            for name, spreads in over.items()
+        }
+
+    metrics = measured(["all"] * len(questions))["all"]
     if not metrics:
         raise CoverageError(
             "every answer is a refusal in free text; set mm_sap.count_free_refusals in params.yaml to count these as "
             "choosing the refusal"
         )
-    read = (choices >= 0).T
-    metrics |= graded.both_ways("score", read, lambda wrong: _over(choices, key, wrong)["score"])
-    for name, which in (("with", with_refusals), ("without", without)):
-        if measured := _over(which, key, wrong):
-            metrics[f"score_{name}_free_refusals"] = measured["score"]
     metrics["free_refusals"] = graded.share(Outcome.REFUSED)
-    per_variant = [ratios(row, *key, unread_is_wrong=some) for row, some in zip(choices, wrong.T, strict=True)]
-    ends: list[Ends] = []
+    parts = [ratios(row, correct, refusal, subsets, unread_is_wrong=wrong) for row, wrong in variants]
+    images = [question.image_sha256 for question in questions]
+    estimates = {}
     for name in MEASURES:
-        numerator, denominator = (sum(parts) for parts in zip(*(one[name] for one in per_variant), strict=True))
+        numerator, denominator = (sum(sides) for sides in zip(*(one[name] for one in parts), strict=True))
         if denominator.any():
-            images = [question.image_sha256 for question in questions]
-            ends.append(interval(name, numerator, denominator, images, scoring))
-    subtasks = [f"{question.subset}: {question.subtask}" for question in questions]
-    groups = {name: _grouped(choices, key, wrong, of) for name, of in (("subset", key.subset), ("subtask", subtasks))}
-    accepted = [one["score"] for one in per_variant]
+            estimates[name] = share_interval(numerator, denominator, images, scoring.confidence)
+    intervals = interval_ends(estimates, PERCENT)
+    metrics |= intervals.metrics
     rows = []
     for index, question in enumerate(questions):
+        accepted = [one["score"] for one in parts]
         worth = [float(one.numerator[index]) if one.denominator[index] else None for one in accepted]
         told = {"subset": question.subset or "", "subtask": question.subtask or ""}
         rows.append(question_row(question, graded.by_question[question.id], {"score": worth}, **told))
-    intervals = Ends.together(ends)
-    metrics |= intervals.metrics
+    groups = {
+        "subset": measured(subsets),
+        "subtask": measured([f"{question.subset}: {question.subtask}" for question in questions]),
+    }
     absent = {measure: "no question of its kind" for measure in MEASURES if measure not in metrics} | intervals.absent
-    sizes = dict(sorted(Counter(key.subset).items()))
+    sizes = dict(sorted(Counter(subsets).items()))
     return Scored(graded.score(metrics, groups, read, absent, details={SIZES: sizes}), rows)
-
-
-def _choices(graded: GradedAnswers, count_refusals: bool) -> NDArray[np.int64]:
-    """Variants × questions: the chosen option's id, −1 where nothing could be read."""
-
-    def chosen(question: QuestionEntry, grade: ReadAnswer) -> int:
-        choice = question.refusal if grade.outcome is Outcome.REFUSED and count_refusals else grade.read
-        return -1 if choice is None else int(choice)
-
-    return np.array([[chosen(each, grade) for grade in graded.by_question[each.id]] for each in graded.questions]).T
-
-
-def _over(choices: NDArray[np.int64], key: Key, wrong: Flags) -> dict[str, float]:
-    """Nothing where no choice of any permutation is in the denominators.
-
-    Args:
-        wrong: questions × variants: whether a choice that could not be read is a wrong one.
-    """
-    asked = [(row, some) for row, some in zip(choices, wrong.T, strict=True) if ((row >= 0) | some).any()]
-    scores = [self_awareness(row, *key, unread_is_wrong=some) for row, some in asked]
-    return _percent(scores) if scores else {}
-
-
-def _grouped(choices: NDArray[np.int64], key: Key, wrong: Flags, groups: list[str]) -> dict[str, dict[str, float]]:
-    asked = zip(choices, wrong.T, strict=True)
-    per_variant = [by_group(row, *key, groups, unread_is_wrong=some) for row, some in asked]
-    found = {name: _percent([one[name] for one in per_variant]) for name in per_variant[0]}
-    for name in found:
-        if name.startswith("beyond"):  # where no answer is right, and the paper leaves the accuracy out
-            found[name] = {key: value for key, value in found[name].items() if not key.startswith("answer_accuracy")}
-    return found
-
-
-def _percent(scores: Sequence[SelfAwareness]) -> dict[str, float]:
-    """The mean and the deviation of each measure over permutations."""
-    over = over_permutations(scores)
-    ends = (end for name, each in over.items() for end in ((name, each.mean), (name + STD, each.std)))
-    return {name: PERCENT * value for name, value in ends if value is not None}

@@ -15,7 +15,7 @@ class MMSAPSettings(QuestionSection):
     permutations: int = Field(ge=1, le=120)
     """Of the options of each question, the same for every model; section 4.2 of the paper."""
     count_free_refusals: bool
-    """Whether declining in free text counts as choosing the refusal; both figures are always in the score."""
+    """Whether declining in free text counts as choosing the refusal."""
 
 
 class MMSAPScoring(QuestionScoring):

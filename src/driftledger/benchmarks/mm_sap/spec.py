@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from driftledger.benchmarks._questions.parsing import choice
 from driftledger.benchmarks._questions.parsing.said import Parsed
 from driftledger.benchmarks._questions.records import answer_of
-from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
+from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, flow
 from driftledger.benchmarks.base import Layout, Metric, Rule, Scatter, Stage
 from driftledger.benchmarks.mm_sap.questions import SIZES, MMSAPQuestions
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring, MMSAPSettings
@@ -27,18 +27,7 @@ if TYPE_CHECKING:
 _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
 _percent = partial(Metric, needs=READ, unit="%")
-_STAGES = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=3)
-_SCORE = _percent(
-    "score",
-    "self-awareness score",
-    f"100 · accepted choices / all: the right option in basic, it or the refusal in know, the refusal in beyond; "
-    f"{_OVER_ORDERS}",
-    f"{_MEASURE} 2",
-    headline=True,
-    row="score",
-    pairing="ratio",
-    tracked="self_awareness",
-)
+_ANSWERS, _SCORES = flow("mm_sap", "permutations", scored=("count_free_refusals",))
 
 
 class MMSAP(QuestionBenchmark):
@@ -47,10 +36,20 @@ class MMSAP(QuestionBenchmark):
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:1]
-    scores: ClassVar[Stage] = _STAGES[1]
+    collects: ClassVar[tuple[Stage, ...]] = (_ANSWERS,)
+    scores: ClassVar[Stage] = _SCORES
     metrics: ClassVar[tuple[Metric, ...]] = (
-        _SCORE,
+        _percent(
+            "score",
+            "self-awareness score",
+            "100 · accepted choices / all: the right option in basic, it or the refusal in know, the refusal in "
+            f"beyond; {_OVER_ORDERS}",
+            f"{_MEASURE} 2",
+            headline=True,
+            row="score",
+            pairing="ratio",
+            tracked="self_awareness",
+        ),
         _percent(
             "answer_rate",
             "answer rate",
@@ -81,19 +80,6 @@ class MMSAP(QuestionBenchmark):
             f"100 · refusals / all, in know and beyond; {_OVER_ORDERS}",
             f"{_MEASURE} 4",
             headline=True,
-        ),
-        *both_ways(_SCORE),
-        _percent(
-            "score_with_free_refusals",
-            "score, refusals in free text counted as choosing the refusal",
-            f"as the self-awareness score; {_OVER_ORDERS}",
-            f"{_MEASURE} 2",
-        ),
-        _percent(
-            "score_without_free_refusals",
-            "score, refusals in free text not counted as choosing the refusal",
-            f"as the self-awareness score; {_OVER_ORDERS}",
-            f"{_MEASURE} 2",
         ),
         _percent(
             "free_refusals",
@@ -135,10 +121,6 @@ class MMSAP(QuestionBenchmark):
                 "self-awareness score": "score",
             },
         },
-        left_out=(
-            *("score_unread_wrong", "score_unread_left_out"),
-            *("score_with_free_refusals", "score_without_free_refusals"),
-        ),
         group_bars={"subset": "score", "subtask": "score"},
         groups={"subtask": ", as in the paper's Figure 4"},
     )

@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from driftledger.benchmarks._questions.scoring import GradedAnswers, interval, question_row
+from driftledger.benchmarks._questions.scoring import GradedAnswers, question_row
 from driftledger.benchmarks._questions.spec import QuestionBenchmark
 from driftledger.benchmarks.mm_vet.calibration import TOLERANCE
 from driftledger.benchmarks.mm_vet.grades import calibrations
 from driftledger.benchmarks.score import STD
-from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
 from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores, by_capability, by_combination
 from driftledger.metrics.capabilities import score as total_grade
 from driftledger.metrics.exact import decimal
+from driftledger.metrics.intervals import share_interval
 
-PERCENT = 100.0
 STEPS = 10**6
 """Of a grade, so that sums are of whole numbers."""
 
@@ -30,14 +30,15 @@ def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
     questions = graded.questions
     grades = [[grade.read for grade in graded.by_question[question.id]] for question in questions]
     needed = [question.capabilities for question in questions]
-    read, wrong = np.array([[grade is not None for grade in row] for row in grades]), graded.wrong()
+    read, wrong = np.array([[grade is not None for grade in row] for row in grades]), graded.wrong
     total = total_grade(grades, unread_is_wrong=wrong)
     capabilities = by_capability(grades, needed, unread_is_wrong=wrong)
     combinations = by_combination(grades, needed, unread_is_wrong=wrong)
     sums = np.array([sum(round(STEPS * (grade or 0)) for grade in row) for row in grades])
     counts = (read | wrong).sum(axis=1)
     images = [question.image_sha256 for question in questions]
-    ends = interval("total", sums, STEPS * counts, images, given.scoring)
+    estimate = share_interval(sums, STEPS * counts, images, given.scoring.confidence)
+    ends = interval_ends({"total": estimate}, PERCENT)
     calibration = calibrations(graded.records)
     rows = [
         question_row(
@@ -49,9 +50,7 @@ def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
         for question, row, counted in zip(questions, grades, read | wrong, strict=True)
     ]
     score = graded.score(
-        _values("total", total)
-        | graded.both_ways("total", read, lambda wrong: total_grade(grades, unread_is_wrong=wrong).mean)
-        | ends.metrics,
+        _values("total", total) | ends.metrics,
         {
             "capability": {name: _values("grade", each) for name, each in capabilities.items()},
             "combination": {name: _values("grade", each) for name, each in combinations.items()},

@@ -14,7 +14,6 @@ from driftledger.benchmarks._questions.spec import (
     READ,
     UNREAD_COUNTS,
     QuestionBenchmark,
-    both_ways,
     flow,
 )
 from driftledger.benchmarks.base import Layout, Metric, Rule, Stage
@@ -31,16 +30,7 @@ if TYPE_CHECKING:
     from driftledger.benchmarks.scoring import Scored, ToScore
 
 _grade = partial(Metric, source="capabilities.score; Yu et al., MM-Vet, section 3", needs=READ)
-_STAGES = flow("mm_vet", "grade_prompt", "grade_again", "gradings", judged=True)
-_TOTAL = _grade(
-    "total",
-    "total grade",
-    "100 · the mean of the judge's grades, mean over the gradings",
-    headline=True,
-    row="total",
-    pairing="ratio",
-    tracked="mm_vet_total",
-)
+_ANSWERS, _SCORES = flow("mm_vet", "grade_prompt", "grade_again", "gradings", judged=True)
 
 
 class MMVet(QuestionBenchmark):
@@ -49,11 +39,18 @@ class MMVet(QuestionBenchmark):
     name: ClassVar[str] = "mm_vet"
     title: ClassVar[str] = "MM-Vet"
     questions: ClassVar[QuestionRules] = MMVetQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:1]
-    scores: ClassVar[Stage] = _STAGES[1]
+    collects: ClassVar[tuple[Stage, ...]] = (_ANSWERS,)
+    scores: ClassVar[Stage] = _SCORES
     metrics: ClassVar[tuple[Metric, ...]] = (
-        _TOTAL,
-        *both_ways(_TOTAL),
+        _grade(
+            "total",
+            "total grade",
+            "100 · the mean of the judge's grades, mean over the gradings",
+            headline=True,
+            row="total",
+            pairing="ratio",
+            tracked="mm_vet_total",
+        ),
         _grade(
             "grade", "grade", "as the total grade, over the questions that take a capability, or a combination of them"
         ),
@@ -76,7 +73,6 @@ class MMVet(QuestionBenchmark):
             }
             | {"total": "total"}
         },
-        left_out=("total_unread_wrong", "total_unread_left_out"),
         group_bars={"capability": "grade"},
         groups={"combination": ", as in the paper's Table 3"},
     )

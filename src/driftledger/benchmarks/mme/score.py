@@ -1,21 +1,22 @@
 """Accuracy, accuracy+ and the score per category, and what MME makes of them in total."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from driftledger.benchmarks._questions.records import ReadAnswer
-from driftledger.benchmarks._questions.scoring import PERCENT, Flags, GradedAnswers, interval, joint_outcome
+from driftledger.benchmarks._questions.scoring import GradedAnswers, joint_outcome
 from driftledger.benchmarks._questions.spec import QuestionBenchmark
 from driftledger.benchmarks.mme.questions import SUBTASKS
 from driftledger.benchmarks.score import Row
-from driftledger.benchmarks.scoring import Ends, Scored, ToScore
-from driftledger.benchmarks.scoring import interval as mean_of_groups
+from driftledger.benchmarks.scoring import PERCENT, Ends, Scored, ToScore, interval_ends
 from driftledger.benchmarks.settings import Scoring
+from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.intervals import proportion_interval
+from driftledger.metrics.intervals import Estimate, mean_interval, proportion_interval, share_interval
 from driftledger.metrics.yes_no import YesNoScores, by_category, total
 from driftledger.metrics.yes_no import score as yes_no
 
@@ -39,32 +40,25 @@ def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
     categories = [question.category or "all" for question in questions]
     # Two categories may use one name for an image.
     images = [f"{category}/{question.image_id}" for category, question in zip(categories, questions, strict=True)]
-    read, wrong = np.array([[answer is not None] for answer in answers]), graded.wrong()
+    read, wrong = np.array([[answer is not None] for answer in answers]), graded.wrong
     overall = yes_no(answers, truth, images, unread_is_wrong=wrong[:, 0])
-
-    def of_categories(wrong: Flags) -> dict[str, YesNoScores]:
-        return by_category(answers, truth, images, categories, unread_is_wrong=wrong[:, 0])
-
-    each = of_categories(wrong)
+    each = by_category(answers, truth, images, categories, unread_is_wrong=wrong[:, 0])
     together = total(each)
     metrics = _values(overall) | {"refused": graded.share(Outcome.REFUSED)}
     metrics.pop("score", None)
     if together.score is not None and together.mean is not None:
         metrics |= {"score": together.mean, "score_sum": together.score}
-    metrics |= graded.both_ways("score", read, lambda wrong: total(of_categories(wrong)).mean)
     correct = [
         float(answer == right) if counted else None
         for answer, right, counted in zip(answers, truth, (read | wrong)[:, 0], strict=True)
     ]
-    pairs: dict[str, list[int]] = {}
-    for index, image in enumerate(images):
-        pairs.setdefault(image, []).append(index)
+    pairs = grouped(range(len(images)), lambda index: images[index])
     rows = [
         _row(image, [questions[i] for i in pair], [correct[i] for i in pair], [grades[i] for i in pair])
         for image, pair in pairs.items()
     ]
-    ends = Ends.together(_intervals(rows, given.scoring))
-    metrics |= _sums(each, SUBTASKS) | ends.metrics
+    ends, ends_of_score = _intervals(rows, given.scoring)
+    metrics |= _sums(each, SUBTASKS) | ends.metrics | ends_of_score.metrics
     groups = {"category": {name: _values(values) for name, values in each.items()}}
     if graded.groups:
         groups["group"] = {
@@ -72,23 +66,24 @@ def score(given: ToScore, spec: QuestionBenchmark) -> Scored:
             for name, members in graded.groups.items()
             if (mean := total({member: each[member] for member in members}).mean) is not None
         }
-    absent = {f"{name}: score": "nothing could be read" for name in together.missing} | ends.absent
+    absent = {f"{name}: score": "nothing could be read" for name in together.missing}
+    absent |= ends.absent | ends_of_score.absent
     return Scored(graded.score(metrics, groups, read, absent), rows)
 
 
-def _intervals(rows: Sequence[Row], scoring: Scoring) -> Iterator[Ends]:
-    """Over images, two questions each: of accuracy and accuracy+ over all, and of the mean over categories."""
+def _intervals(rows: Sequence[Row], scoring: Scoring) -> tuple[Ends, Ends]:
+    """Over images, two questions each: of accuracy and accuracy+ over all; and of the mean over categories."""
     images = [(row, [value for value in row.values["correct"] if value is not None]) for row in rows]
     right, asked = (np.array([int(of(known)) for _, known in images]) for of in (sum, len))
-    yield interval("accuracy", right, asked, [row.unit for row in rows], scoring)
+    accuracy = share_interval(right, asked, [row.unit for row in rows], scoring.confidence)
     whole = [(row.group, value) for row in rows if (value := row.values["score"][0]) is not None]
     if len(whole) < len(rows):
         why = f"{len(rows) - len(whole)} images have a question without an answer that counts"
-        yield Ends({}, {"accuracy_plus interval": why, "score interval": why})
+        plus = score = Estimate(math.nan, math.inf, 0.0, None, why)
     else:
-        both = sum(right == asked)
-        yield Ends.of("accuracy_plus", proportion_interval(int(both), len(rows), scoring.confidence), PERCENT)
-        yield mean_of_groups("score", np.array([value for _, value in whole]), [group for group, _ in whole], scoring)
+        plus = proportion_interval(int(sum(right == asked)), len(rows), scoring.confidence)
+        score = mean_interval([value for _, value in whole], [group for group, _ in whole], scoring.confidence)
+    return interval_ends({"accuracy": accuracy, "accuracy_plus": plus}, PERCENT), interval_ends({"score": score})
 
 
 def _sums(each: Mapping[str, YesNoScores], abilities: Mapping[str, Sequence[str]]) -> dict[str, float]:
@@ -99,12 +94,9 @@ def _sums(each: Mapping[str, YesNoScores], abilities: Mapping[str, Sequence[str]
 
 
 def _values(measured: YesNoScores) -> dict[str, float]:
-    values = {
-        "accuracy": None if measured.accuracy is None else PERCENT * measured.accuracy,
-        "accuracy_plus": None if measured.accuracy_plus is None else PERCENT * measured.accuracy_plus,
-        "score": measured.score,
-    }
-    return {name: value for name, value in values.items() if value is not None}
+    shares = {"accuracy": measured.accuracy, "accuracy_plus": measured.accuracy_plus}
+    values = {name: PERCENT * share for name, share in shares.items() if share is not None}
+    return values if measured.score is None else values | {"score": measured.score}
 
 
 def _row(image: str, pair: list[QuestionEntry], correct: list[float | None], grades: list[ReadAnswer]) -> Row:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from driftledger.benchmarks._questions.parsing import yes_no
 from driftledger.benchmarks._questions.parsing.said import Parsed
 from driftledger.benchmarks._questions.records import answer_of
-from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
+from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, flow
 from driftledger.benchmarks.base import Layout, Metric, Stage
 from driftledger.benchmarks.mme.questions import MMEQuestions
 from driftledger.benchmarks.records import CollectedRecord
@@ -23,15 +23,7 @@ if TYPE_CHECKING:
 _PAPER = "Fu et al., MME, section 2.2"
 _score = partial(Metric, source=f"yes_no.total; {_PAPER}", needs=READ)
 _share = partial(Metric, source=f"yes_no.score; {_PAPER}", needs=READ, unit="%")
-_STAGES = flow("mme")
-_SCORE = _score(
-    "score",
-    "score",
-    "100 · (accuracy + accuracy+) of a category, mean over categories; 0 to 200",
-    headline=True,
-    row="score",
-    tracked="mme_score",
-)
+_ANSWERS, _SCORES = flow("mme")
 
 
 class MME(QuestionBenchmark):
@@ -40,10 +32,17 @@ class MME(QuestionBenchmark):
     name: ClassVar[str] = "mme"
     title: ClassVar[str] = "MME"
     questions: ClassVar[QuestionRules] = MMEQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:1]
-    scores: ClassVar[Stage] = _STAGES[1]
+    collects: ClassVar[tuple[Stage, ...]] = (_ANSWERS,)
+    scores: ClassVar[Stage] = _SCORES
     metrics: ClassVar[tuple[Metric, ...]] = (
-        _SCORE,
+        _score(
+            "score",
+            "score",
+            "100 · (accuracy + accuracy+) of a category, mean over categories; 0 to 200",
+            headline=True,
+            row="score",
+            tracked="mme_score",
+        ),
         _share(
             "accuracy",
             "accuracy",
@@ -55,7 +54,6 @@ class MME(QuestionBenchmark):
             "accuracy+",
             "100 · images with both questions answered right / images; in total over the images of all categories",
         ),
-        *both_ways(_SCORE),
         _score(
             "perception",
             "perception",
@@ -85,7 +83,7 @@ class MME(QuestionBenchmark):
                 name: name for name in ("score", "accuracy", "accuracy_plus", "refused")
             }
         },
-        left_out=("score_sum", "score_unread_wrong", "score_unread_left_out"),
+        left_out=("score_sum",),
         group_bars={"category": "score"},
         groups={"category": "", "group": ""},
     )

@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.records import CollectedRecord, served_versions
 from driftledger.benchmarks.score import Point, Row, Score
-from driftledger.benchmarks.scoring import PERCENT, Ends, FromDataset, Scored, ToScore, check_coverage, noted, outcomes
+from driftledger.benchmarks.scoring import (
+    PERCENT,
+    FromDataset,
+    Scored,
+    ToScore,
+    check_coverage,
+    interval_ends,
+    noted,
+    outcomes,
+)
 from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of
 from driftledger.benchmarks.trac.settings import TracScoring
 from driftledger.collect.call import changed_versions
@@ -188,7 +197,7 @@ def metrics_of(
             share = share_interval(hits.astype(np.int64), ones, retrieved.truth, scoring.confidence)
         else:
             share = proportion_interval(int(hits.sum()), n, scoring.confidence)
-        values |= {name: _percent(hits)} | Ends.of(name, share, PERCENT).metrics
+        values |= {name: _percent(hits)} | interval_ends({name: share}, PERCENT).metrics
     best = int(np.argmax(curve))
     values |= {"vote_best": curve[best], "vote_best_k": float(best + 1)}
     right = sum(retrieved.labels.count(label) for label in retrieved.truth)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from driftledger.benchmarks.base import (
     DATASET,
@@ -193,8 +193,9 @@ class Trac(Benchmark):
             components["example_encoder"] = shown.encoder, given.encoder(shown.encoder)
         if shown is not None and shown.by:
             components["example_model"] = shown.by, given.model(shown.by)
-        for role in components.keys() & {"model", "example_model"}:
-            check_prefix(way.prefix, components[role][0], cast(Model, components[role][1]))
+        for asked, component in components.values():
+            if isinstance(component, Model):
+                check_prefix(way.prefix, asked, component)
         protocol = TracProtocol(
             prompt=filled(way.prompt, card, name),
             prefix=way.prefix,

@@ -4,11 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
 from driftledger.data.records import read_samples
+
+START = "test image"
+TAKEN = {"label": "label", "taken for": "top1", "by class mean": "class_mean", "nearest": "nearest"}
+"""What a reader is shown → the row's name for it."""
 
 
 def traces(spec: Benchmark, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
@@ -22,55 +25,24 @@ def traces(spec: Benchmark, folders: Mapping[str, Path], score: Score, rows: Seq
     prompt = TracProtocol.model_validate(score.inputs.protocol).prompt
     values = values_of(spec, score)
     for row in rows:
-        record = records[row.unit]
+        record, nearest = records[row.unit], str(row.extra.get("nearest"))
         image: dict[str, Shown] = {"sample": row.unit, "image": Shot(files[row.unit])}
-        taken = {name: row.extra.get(key) for name, key in _TAKEN.items()}
+        asked, gave = {"prompt": prompt, **image}, {"description": record.text}
+        steps = [Step("describe", "model", asked, gave, record.outcome, record.error, START)]
+        if nearest in records:  # the support image whose description is most similar shows the difference
+            shown = {"image": Shot(files[nearest]), "description": records[nearest].text}
+            name, taken_for = f"nearest by {score.keys['text_encoder']}", row.extra["top1"]
+            right = None if taken_for is None else taken_for == row.extra["label"]
+            gave_nearest = {**shown, "taken for": taken_for}
+            steps.append(Step(name, "", {"nearest": nearest}, gave_nearest, column=name, good=right))
         yield Trace(
             unit=row.unit,
             name="description",
             asked=image,
-            gave={"description": record.text, **taken},
+            gave={"description": record.text, **{name: row.extra.get(key) for name, key in TAKEN.items()}},
             outcome=row.outcome,
-            steps=[
-                Step(
-                    "describe",
-                    "model",
-                    {"prompt": prompt, **image},
-                    {"description": record.text},
-                    record.outcome,
-                    record.error,
-                    _START,
-                ),
-                *_nearest(row, records, files, score.keys["text_encoder"]),
-            ],
+            steps=steps,
             values=values(row),
-            start=_START,
+            start=START,
             known={"label": row.extra.get("label")},
         )
-
-
-def _right(row: Row) -> bool | None:
-    """Whether the class of the nearest is its own; None where nothing was retrieved."""
-    return row.extra["top1"] == row.extra["label"] if row.extra.get("top1") is not None else None
-
-
-def _nearest(row: Row, records: Mapping[str, CollectedRecord], files: Mapping[str, Path], by: str) -> Iterator[Step]:
-    """The support image whose description is most similar, beside which the difference can be seen."""
-    nearest = str(row.extra.get("nearest"))
-    if nearest in records:
-        yield Step(
-            f"nearest by {by}",
-            "",
-            {"nearest": nearest},
-            {
-                "image": Shot(files[nearest]),
-                "description": records[nearest].text,
-                "taken for": row.extra["top1"],
-            },
-            column=f"nearest by {by}",
-            good=_right(row),
-        )
-
-
-_START = "test image"
-_TAKEN = {"label": "label", "taken for": "top1", "by class mean": "class_mean", "nearest": "nearest"}

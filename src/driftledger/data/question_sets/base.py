@@ -9,9 +9,6 @@ from typing import ClassVar, NamedTuple
 from driftledger.core.strict import Name
 from driftledger.data.datasets.base import Provider
 
-Protocol = Name
-"""The name of the benchmark that a set's questions are for."""
-
 
 @dataclass(frozen=True, slots=True)
 class SourceQuestion:
@@ -75,7 +72,7 @@ class QuestionRules(ABC):
 class QuestionProvider(Provider, ABC):
     """A frozen specification of where questions come from."""
 
-    protocol: Protocol
+    protocol: Name
     """Which benchmark the questions are for, and so which fields they have."""
 
     def check(self, rules: QuestionRules) -> None:  # most have nothing to check

@@ -11,9 +11,8 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import Record, read_jsonl
-from driftledger.core.strict import Id, RelativePath
+from driftledger.core.strict import Id, Name, RelativePath
 from driftledger.core.types import ImageFile
-from driftledger.data.question_sets.base import Protocol
 
 QUESTIONS, CARD = "questions.jsonl", "question_set.json"
 
@@ -48,7 +47,7 @@ class QuestionSetCard(Record):
 
     name: str
     provider: str
-    protocol: Protocol
+    protocol: Name
     settings: dict[str, Any]
     source: dict[str, str]
     questions: int

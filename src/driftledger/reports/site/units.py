@@ -77,7 +77,8 @@ def strips_of(trace: Trace) -> dict[str, dict[str, Column]]:
     before: str | None = None
     for step in trace.steps:
         before = before if step.again in strips else None
-        column = strips.setdefault(step.again, {}).setdefault(step.column or step.name, Column())
+        head = step.column or step.name
+        column = strips.setdefault(step.again, {}).setdefault(head, Column())
         column.steps.append(step)
         gave = texts_of(step.gave)
         for text in gave.pop(DESCRIPTION, []):
@@ -86,7 +87,7 @@ def strips_of(trace: Trace) -> dict[str, dict[str, Column]]:
             before = text
         asked = {} if step.options else texts_of(step.asked)
         for key, texts in asked.items():
-            if key != PROMPT and (new := [text for text in texts if (key, text) not in seen]):
+            if key != PROMPT and (new := [text for text in texts if text != head and (key, text) not in seen]):
                 column.facts.setdefault(key, []).extend(new)
                 seen |= {(key, text) for text in new}
         for key, texts in gave.items():
