@@ -24,7 +24,7 @@ class QuestionEntry(Record):
     image: RelativePath
     """Below the question set's folder."""
     image_sha256: str
-    image_id: str
+    image_id: Annotated[str, Field(min_length=1, max_length=1000)]
     """Equal for questions about the same image at the source; images of two ids may look alike."""
     question: str
     options: list[str] = Field(default_factory=list)
