@@ -33,6 +33,7 @@ from driftledger.reports.scores import Part
 from driftledger.reports.site.provenance import href, path_of, score_view, section_of
 from driftledger.reports.site.thumbnails import write_thumbnails
 from driftledger.reports.site.units import files_of, number_of, strips_of, texts_of
+from driftledger.reports.tables import interval, title_of
 
 HERE = Path(__file__).parent
 STYLE, SCRIPT = "assets/site.css", "assets/site.js"
@@ -100,6 +101,8 @@ class Site:
             "number_of": number_of,
             "texts_of": texts_of,
             "strips_of": strips_of,
+            "title_of": title_of,
+            "interval": interval,
         }
 
     def add_pictures(self, before: Path) -> None:

@@ -6,12 +6,11 @@ from typing import Any
 
 from driftledger.benchmarks.base import COVERAGE, NEEDED_FOR, ROLES, Origin
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import SCORE, STD, Score, base_key
+from driftledger.benchmarks.score import SCORE, Score, base_key
 from driftledger.benchmarks.selection import is_of
 from driftledger.core.paths import Combination
 from driftledger.ledger.lineage import place_of
 from driftledger.ledger.lock import LockEntry
-from driftledger.reports.tables import interval, title_of
 
 
 def path_of(score: Score) -> str:
@@ -48,20 +47,9 @@ def score_view(
         for key in [key for key in values if base_key(key) == key and spec.metric(key) is metric]:
             alone = sum(key in each.metrics for each in others) == 1
             place = key if alone or not run else f"{place_of(spec, score.keys)}/{key}"
-            numbers.append(
-                {
-                    "anchor": f"{section_of(score)}-{key}",
-                    "metric": metric,
-                    "title": title_of(metric, key),
-                    "headline": key in spec.headlines(score),
-                    "text": f"{values[key]:.{metric.digits}f}",
-                    "value": repr(float(values[key])),
-                    "interval": interval(values, key, metric.digits),
-                    "deviation": f"{values[key + STD]:.{metric.digits}f}" if key + STD in values else "",
-                    "roles": [role for role in roles if NEEDED_FOR[role] & metric.needs],
-                    "command": f"driftledger audit {shlex.quote(f'{run or file}:{place}')}",
-                }
-            )
+            command = f"driftledger audit {shlex.quote(f'{run or file}:{place}')}"
+            used = [role for role in roles if NEEDED_FOR[role] & metric.needs]
+            numbers.append((metric, key, values[key], used, command))
     behind = []
     for stage in spec.stages:
         entry = locks.get(stage.lock(score.keys))
