@@ -1,9 +1,5 @@
 """What commands print fits where it is printed, and hostile text does nothing there."""
 
-import os
-import pty
-import sys
-
 import pytest
 
 from driftledger.core.terminal import BAD, facts, line, lines, show, table
@@ -16,23 +12,6 @@ WORDS = "word " * 60
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}])
-def test_a_terminal_has_colours_unless_it_is_asked_for_none(environment: dict[str, str]) -> None:
-    code = f"from driftledger.core.terminal import BAD, line, show\nshow(line({WORDS!r}, BAD))\n"
-    process, terminal = pty.fork()
-    if process == 0:
-        os.execve(sys.executable, [sys.executable, "-c", code], os.environ | {"TERM": "xterm-256color", **environment})
-    sent = b""
-    try:
-        while data := os.read(terminal, 65536):
-            sent += data
-    except OSError:  # it has ended
-        pass
-    os.waitpid(process, 0)
-    os.close(terminal)
-    assert (b"\x1b[31m" in sent) != bool(environment)
 
 
 @pytest.mark.parametrize(("columns", "width"), [(None, 80), ("60", 60), ("120", 120)])

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, 
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
-from driftledger.core.strict import Name
+from driftledger.core.strict import Name, Words
 from driftledger.core.types import Outcome
 
 METRICS, SCORE, ROWS = "metrics.json", "score.json", "rows.jsonl"
@@ -153,7 +153,7 @@ class RepeatRow(BaseModel):
 class Row(Record):
     """A line of ``rows.jsonl``: what one sample, question or pair is worth in a score."""
 
-    unit: str
+    unit: Words
     """The sample, question or image it is about."""
     group: str
     """Within which it is averaged before groups are; ``all`` where the score is a plain mean."""

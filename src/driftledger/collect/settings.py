@@ -12,7 +12,7 @@ Place = Literal["here", "ray"]
 
 
 class CollectSettings(Strict):
-    """The section ``collect``; ``--on`` and ``--address`` of ``driftledger collect`` override it."""
+    """The section ``collect``."""
 
     where: Place = "here"
     """Not called ``on``, since YAML reads that word as a truth value."""

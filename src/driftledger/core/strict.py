@@ -1,6 +1,7 @@
 """What pydantic checks for us: settings without room for a misspelt key; names, ids and relative paths.
 
 Every field that may be joined to a folder has one of the types below, so that nothing a file says leads out of it.
+Prose, which is only shown, is :data:`Words`.
 """
 
 import re
@@ -78,3 +79,5 @@ Id = Annotated[str, AfterValidator(_checked_id)]
 RelativePath = Annotated[str, AfterValidator(_checked_path)]
 Md5 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}(\.dir)?$")]
 """DVC's name for a file in its cache, or a folder."""
+Words = Annotated[str, StringConstraints(max_length=1_000_000)]
+"""Shown to people, and never joined to a path."""

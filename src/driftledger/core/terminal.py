@@ -1,10 +1,9 @@
 """Where commands print: one console, the looks that tables and sentences share, and a progress bar.
 
-Never wider than the terminal, 80 columns where there is none; plain in pipes and files, and where NO_COLOR is set. Text
+Never wider than the terminal, 80 columns where there is none; plain in pipes and files. Text
 from files, models and users goes through :func:`line`, which lets no markup and no control character through.
 """
 
-import os
 import shutil
 import sys
 from collections import Counter
@@ -32,7 +31,6 @@ def console(file: TextIO | None = None, width: int | None = None) -> Console:
     return Console(
         file=file,
         width=width or shutil.get_terminal_size((80, 24)).columns,
-        color_system=None if os.environ.get("NO_COLOR") else "auto",
         highlight=False,
         markup=False,
         emoji=False,

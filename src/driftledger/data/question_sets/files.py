@@ -11,7 +11,7 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import Record, read_jsonl
-from driftledger.core.strict import Id, Name, RelativePath
+from driftledger.core.strict import Id, Name, RelativePath, Words
 from driftledger.core.types import ImageFile
 
 QUESTIONS, CARD = "questions.jsonl", "question_set.json"
@@ -24,9 +24,9 @@ class QuestionEntry(Record):
     image: RelativePath
     """Below the question set's folder."""
     image_sha256: str
-    image_id: Annotated[str, Field(min_length=1, max_length=1000)]
+    image_id: Words
     """Equal for questions about the same image at the source; images of two ids may look alike."""
-    question: str
+    question: Words
     options: list[str] = Field(default_factory=list)
     answer: Annotated[int, Field(ge=0)] | str | None = None
     """The index of the right option, where one is; or what is right as text: a ground truth, ``yes`` or ``no``."""
