@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gzip
 import json
 import time
 from collections.abc import Awaitable, Callable
@@ -221,6 +222,23 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
         with Canned(307, "", {"location": thief.base_url}) as server, pytest.raises(ServiceError, match="HTTP 307"):
             attempt(chat(server.base_url), HELLO)
         assert thief.requests == []
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "said"),
+    [
+        (b"{" + b" " * 2000, {}, "ReadError: the answer has more than 1,000 bytes"),
+        (gzip.compress(b" " * 10_000), {"content-encoding": "gzip"}, "DecodingError: the answer is compressed"),
+    ],
+    ids=["large", "compressed"],
+)
+def test_an_answer_that_would_fill_the_memory_is_not_read(
+    body: bytes, headers: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("driftledger.components.openai._LARGEST_ANSWER", 1000)
+    with Canned(200, body, headers) as server, pytest.raises(TransientError, match=said) as caught:
+        attempt(chat(server.base_url), HELLO)
+    assert caught.value.billed
 
 
 @pytest.mark.parametrize("value", ["", "   ", "two words", "clé-secrète", "line\nline"])

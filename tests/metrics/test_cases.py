@@ -18,7 +18,6 @@ from driftledger.metrics import (
     agreement,
     capabilities,
     drift,
-    naming,
     neighbours,
     paired,
     retrieval,
@@ -98,15 +97,6 @@ def of_structural(case: Any) -> Compared:
 def of_agreement(case: Any) -> Compared:
     found = agreement.agreement(np.array(case["human"]), np.array(case["automatic"]))
     yield found and found[:3], None if case.get("none") else (case["spearman"], case["kendall"], case["pearson"])
-
-
-def of_naming(case: Any) -> Compared:
-    if "others" in case:
-        yield naming.class_names(case["label"], case["others"]), tuple(case["expected"])
-    elif "some" in case:
-        yield naming.leaks([case["said"]], ["own"], {"own": case["some"]})[0].own, case["expected"]
-    else:
-        yield naming.leaks([case["said"]], [case["label"]], case["names"]), [(case["own"], case["other"])]
 
 
 def of_paired(case: Any) -> Compared:

@@ -26,7 +26,6 @@ from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.groups import Difference, groups, holm, shown
 from driftledger.metrics.intervals import clustered_mean_interval, mean_interval, proportion_interval, share_interval
 from driftledger.metrics.intervals import t_quantile as quantile
-from driftledger.metrics.naming import leaks
 from driftledger.metrics.neighbours import STEPS, nearest
 from driftledger.metrics.paired import (
     minimum_detectable_difference,
@@ -453,13 +452,6 @@ def test_totals_of_published_scores() -> None:
     assert total(scores).score == pytest.approx(1528.4488795518207, abs=1e-9)
     lost = YesNoScores(None, None, None, 0, 60)
     assert total(scores | {"lost": lost}) == (None, None, ("lost",))
-
-
-def test_longest_names_and_hostile_texts() -> None:
-    names = {"a": ["red fox"], "b": ["fox terrier"], "c": ["fox"]}
-    assert leaks(["red fox terriers", "foxes"], ["a", "a"], names) == [(True, True), (False, True)]
-    for text in ("a" + "\u0315\u0300" * 100_000, "red fox " * 50_000, "s" * 500_000, "\ud800\x00" * 100_000):
-        assert len(leaks([text], ["a"], names)) == 1  # in linear time
 
 
 # Ratings, repeats

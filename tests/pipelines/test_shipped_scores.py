@@ -27,10 +27,6 @@ def test_who_does_not_look_tells_what_chance_tells() -> None:
         assert metrics["top1"] == metrics["class_mean"] == metrics["vote_best"] == metrics["chance"]
 
 
-def test_no_description_names_its_digit() -> None:
-    assert {trac(model).metrics["leak_rate"] for model in SEEING} == {0}
-
-
 def test_the_more_a_model_tells_the_more_survives() -> None:
     named = (
         {"dataset": "photos", "model": model, "generator": "painter", "encoder": "layout"}

@@ -63,7 +63,7 @@ def test_the_csv_has_one_row_per_value(tmp_path: Path) -> None:
     assert len(rows) == sum(len(dict(each.numbers())) for each in some) + points
     assert of(rows, "trac/top1", "condition", "l64, 0-shot") == {"seer": ("68.0", "1")}
     assert of(rows, "trac/vote", "step", "2") == {"seer": ("66.0", "")}
-    assert of(rows, "trac/leak_rate") == {"seer": ("25.0", "")}, "neither direction is better"
+    assert of(rows, "trac/chance") == {"seer": ("10.0", "")}, "neither direction is better"
     assert of(rows, "fidelity/coverage") == {"seer": ("0.5", "")}
     places = {(row["dataset"], row["generator"], row["encoder"], row["description"]) for row in rows}
     assert places == {("digits", "", "reader", "short"), ("shapes", "brush", "eye", ""), ("exam", "", "", "")}

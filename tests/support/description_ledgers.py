@@ -60,7 +60,7 @@ def trac_score(description: str = "short", text_encoder: str = "reader", **chang
             "text_encoder": component(text_encoder),
             **(shown if description == "shown" else {}),
         },
-        "metrics": {"top1": 64.0, "top1_low": 60.0, "class_mean": 58.0, "chance": 10.0, "leak_rate": 25.0},
+        "metrics": {"top1": 64.0, "top1_low": 60.0, "class_mean": 58.0, "chance": 10.0},
         "groups": {
             "class": {"seven": {"top1": 50.0, "test": 1.0}, "=one": {"top1": 75.0}},
             "condition": {
@@ -138,7 +138,7 @@ def add_trac(root: Path, *scores: Score, said: str = "a hook", label: str = "sev
 def trac_row(sample: str, label: str, found: str | None) -> Row:
     """A test sample, and the class that both ways to retrieve took it for; None where there was no description."""
     right: list[float | None] = [100.0 * (found == label)]
-    told = {"nearest": "d0", "top1": found, "class_mean": found, "names_own": True, "names_other": False}
+    told = {"nearest": "d0", "top1": found, "class_mean": found}
     return Row(
         unit=sample,
         group="all",

@@ -1,12 +1,13 @@
 """The one record of all benchmarks, and the card that stands beside the records of a folder."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from driftledger.collect.call import Call, Result, count_versions, version
+from driftledger.collect.call import Call, Result
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
 from driftledger.core.strict import Id, Name, RelativePath
@@ -149,8 +150,20 @@ def served_versions(records: Iterable[CollectedRecord]) -> dict[str, dict[str, i
     calls: dict[str, dict[str, str]] = {}
     for each in (result for record in records for result in record.results):
         if each.role != "generator" or each.image is not None:
-            calls.setdefault(each.role, {})[each.key] = version(each.served_model, each.system_fingerprint)
-    return count_versions({role: versions.values() for role, versions in calls.items()})
+            named = " ".join(part for part in (each.served_model, each.system_fingerprint) if part)
+            calls.setdefault(each.role, {})[each.key] = named
+    counts = {role: Counter(filter(None, versions.values())) for role, versions in calls.items()}
+    return {role: dict(sorted(each.items())) for role, each in counts.items() if each}
+
+
+def changed_versions(served: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """A sentence for each role that more than one served version has played."""
+    return [
+        f"{len(versions)} served versions of the {role} are behind this score: "
+        + ", ".join(f"{name} ({count} calls)" for name, count in versions.items())
+        for role, versions in served.items()
+        if len(versions) > 1
+    ]
 
 
 class CollectedCard(Record):

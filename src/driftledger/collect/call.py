@@ -1,7 +1,6 @@
 """A call to a component: what it asks, the key it is stored under, what it gave, and the protocols that yield it."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as PythonGenerator
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -218,25 +217,3 @@ def result_of(given: Reply | Generated) -> tuple[Result, bytes | None]:
 def _utf8(text: str | None) -> str | None:
     """Replace lone surrogates by question marks."""
     return None if text is None else text.encode("utf-8", "replace").decode()
-
-
-def version(name: str | None, fingerprint: str | None) -> str:
-    """The served model's name with its system fingerprint, if the service gives one; empty for a local component."""
-    return " ".join(part for part in (name, fingerprint) if part)
-
-
-def count_versions(versions: Mapping[str, Iterable[str]]) -> dict[str, dict[str, int]]:
-    """Role → served version → number of calls. Local components have no version and are absent."""
-    counts = {role: Counter(names) for role, names in versions.items()}
-    named = {role: {name: count for name, count in sorted(each.items()) if name} for role, each in counts.items()}
-    return {role: each for role, each in named.items() if each}
-
-
-def changed_versions(served: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """A sentence for each role that more than one served version has played."""
-    return [
-        f"{len(versions)} served versions of the {role} are behind this score: "
-        + ", ".join(f"{name} ({count} calls)" for name, count in versions.items())
-        for role, versions in served.items()
-        if len(versions) > 1
-    ]

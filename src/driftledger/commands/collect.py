@@ -203,9 +203,16 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
     settings, run = project.settings, project.settings.run
     with project.store(writes=False) as store:
         plan = Plan(store)
-        for model in run.models:
-            for task in tasks_of(project, model):
-                _count(task, plan)
+        for task in (task for model in run.models for task in tasks_of(project, model)):
+            collecting = task.collecting()
+            if task.is_made():
+                plan.recorded(collecting.run)
+                continue
+            try:
+                collecting.run(plan.run)
+            except NotStoredError as error:  # what follows calls that are still to be made is counted at most
+                for component, asked, count in error.rest:
+                    plan.of(component).add(asked, count)
         models = {name: plan.of(project.model(name)) for name in settings.named("models")}
         counted = {
             f"models.{name}": calls
@@ -228,20 +235,6 @@ def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
         cells = [f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if value else "–" for value in values]
         planned.add_row(line(name), *map(line, cells))
     return planned
-
-
-def _count(task: Task, plan: Plan) -> None:
-    """Count the calls of a folder; what follows calls that are still to be made is counted at most."""
-    has_data = (task.project.root / task.spec.data.at(task.keys)).is_dir()
-    collecting = task.collecting()
-    if has_data and task.is_made():
-        plan.recorded(collecting.run)
-        return
-    try:
-        collecting.run(plan.run)
-    except NotStoredError as error:
-        for component, asked, count in error.rest:
-            plan.of(component).add(asked, count)
 
 
 def collect_shard(

@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, model_validator
@@ -31,12 +31,15 @@ from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, 
 from driftledger.data.datasets.decode import decode
 
 if TYPE_CHECKING:
+    import httpx2
     import openai
 
 A = TypeVar("A")
 
 OFFICIAL = "https://api.openai.com/v1"
 
+_LARGEST_ANSWER = 128 * 2**20
+"""Bytes; an image of 4096×4096 pixels takes less, in base64."""
 _LONGEST_MESSAGE = 300
 _SHORTEST_SECRET = 16
 """A shorter key is a placeholder such as EMPTY or lm-studio, and such a word may stand in an answer."""
@@ -75,6 +78,29 @@ FINISH_REASONS: dict[str, Outcome] = {
 }
 """Why an answer ended, in lower case and without Gemini's ``image_``. Any other reason is no whole answer: the call is
 tried again."""
+
+
+async def _bound(response: "httpx2.Response") -> None:
+    """Let an answer end with an error where it grows too large, or is packed although nobody asked for that."""
+    import httpx2
+
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise httpx2.DecodingError("the answer is compressed, which was not asked for")
+    whole = response.stream
+
+    class Bounded(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for chunk in cast(httpx2.AsyncByteStream, whole):
+                size += len(chunk)
+                if size > _LARGEST_ANSWER:
+                    raise httpx2.ReadError(f"the answer has more than {_LARGEST_ANSWER:,} bytes")
+                yield chunk
+
+        async def aclose(self) -> None:
+            await cast(httpx2.AsyncByteStream, whole).aclose()
+
+    response.stream = Bounded()
 
 
 class OpenAIComponent(RemoteComponent):
@@ -172,7 +198,11 @@ class OpenAIComponent(RemoteComponent):
                 base_url=self.url,
                 max_retries=0,
                 timeout=self.limits.timeout,
-                http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
+                http_client=openai.DefaultAsyncHttpxClient(
+                    follow_redirects=False,
+                    headers={"Accept-Encoding": "identity"},  # a megabyte of gzip may hold a gigabyte
+                    event_hooks={"response": [_bound]},
+                ),
             )
         except httpx2.InvalidURL as error:
             raise ConfigError(f"{self.title}: base_url cannot be asked: {error}; correct it and run again") from None

@@ -20,7 +20,6 @@ Anything else is a bug and keeps its traceback.
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 
 
 class DriftledgerError(Exception):
@@ -87,11 +86,3 @@ def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
 def first_few(things: Sequence[str], most: int = 5) -> str:
     """Join the first few, and say how many more there are: ``a; b; and 3 more``."""
     return "; ".join([*things[:most], *([f"and {len(things) - most} more"] if len(things) > most else [])])
-
-
-def nothing_at(path: Path) -> bool:
-    """Whether the path does not exist, as far as can be seen; a link that leads nowhere does not."""
-    try:
-        return not path.expanduser().exists()
-    except (OSError, RuntimeError, ValueError):
-        return False

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, DataError, MissingSourceError, nothing_at, unknown_name
+from driftledger.core.errors import ConfigError, DataError, MissingSourceError, unknown_name
 from driftledger.core.paths import leads_out
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line, shortened
@@ -81,7 +81,7 @@ def find_source(path: str, revision: str | None, kind: Literal["model", "dataset
         return Source(folder, None, None)
     if revision is None:
         sentence = f"{path!r:.200} is not a folder here; correct path, or set revision if it is on the hub"
-        raise MissingSourceError(sentence, path) if nothing_at(folder) else ConfigError(sentence)
+        raise ConfigError(sentence) if folder.exists() else MissingSourceError(sentence, path)
     if _COMMIT.fullmatch(revision):
         return Source(None, path, revision)
     hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")

@@ -70,9 +70,10 @@ def change_params(root: Path, wanted: Mapping[str, Any], what: str) -> list[str]
     before, text = read_yaml(root / PARAMS), _changed(root, wanted)
     after = load_yaml(text)
     parse_settings(after, f"{PARAMS} with {what}", root.absolute())
-    if changed := [str(change) for change in changes(before, after)]:
+    differing = [*changes(before, after)]
+    if differing:
         write_text(root / PARAMS, text)
-    return changed
+    return [f"{each.key}: added" if each.key in after.keys() - before else str(each) for each in differing]
 
 
 def preset_settings(root: Path, name: str) -> Settings:

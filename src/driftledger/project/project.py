@@ -15,7 +15,7 @@ from driftledger.benchmarks.selection import Selected
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Encoder, Generator, Model
-from driftledger.core.errors import ConfigError, MissingExtraError, MissingSourceError, StoreError, nothing_at
+from driftledger.core.errors import ConfigError, MissingExtraError, MissingSourceError, StoreError
 from driftledger.core.files import load_json
 from driftledger.core.paths import Combination, Paths, main_checkout
 from driftledger.project.settings import PARAMS, Settings, load_settings
@@ -140,7 +140,7 @@ class Project:
         file: Path = self.root / path
         if not file.is_file():
             sentence = f"{spec.name}.{setting} in params.yaml is {path}, which is missing; correct it or set null"
-            raise MissingSourceError(sentence, str(path)) if nothing_at(file) else ConfigError(sentence)
+            raise ConfigError(sentence) if file.exists() else MissingSourceError(sentence, str(path))
         return file
 
     def _folders(self, spec: Benchmark, keys: Mapping[str, str]) -> dict[str, Path]:

@@ -144,24 +144,6 @@ def test_over_a_single_sampled_class_there_is_no_interval(tmp_path: Path) -> Non
     assert "top1_low" not in found.metrics
 
 
-def test_descriptions_that_name_a_class_are_told_apart(tmp_path: Path) -> None:
-    write_case(tmp_path)
-    found, rows = scored(tmp_path)
-    assert [name for name, row in rows.items() if row.extra["names_own"]] == ["c"]
-    assert [name for name, row in rows.items() if row.extra["names_other"]] == ["d"]
-    assert (found.metrics["leak_rate"], found.metrics["other_rate"]) == (25.0, 25.0)
-    assert found.metrics["top1_naming"] == 100.0
-    assert found.metrics["top1_not_naming"] == pytest.approx(200 / 3)
-    assert found.groups["class"]["crow"]["leak_rate"] == 50.0
-
-
-def test_a_share_of_nothing_is_absent_with_a_reason(tmp_path: Path) -> None:
-    write_case(tmp_path, {name: TEST[name] for name in "ab"})
-    found, _ = scored(tmp_path)
-    assert "top1_naming" not in found.metrics
-    assert found.absent == {"top1_naming": "no description names its class"}
-
-
 def test_what_was_refused_lowers_coverage_and_is_no_error(tmp_path: Path) -> None:
     write_case(tmp_path, TEST | {"e": ("wren", None)}, lost=["r2"])
     found, rows = scored(tmp_path)

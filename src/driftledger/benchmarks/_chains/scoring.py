@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from driftledger.benchmarks.records import CollectedCard, CollectedRecord, served_versions
+from driftledger.benchmarks.records import CollectedCard, CollectedRecord, changed_versions, served_versions
 from driftledger.benchmarks.score import RepeatRow, Row
 from driftledger.benchmarks.scoring import noted
-from driftledger.collect.call import changed_versions
 from driftledger.core.types import Float64, Outcome
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.repeats import mean_over_repeats

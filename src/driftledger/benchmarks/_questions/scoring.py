@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from driftledger.benchmarks._questions.records import ReadAnswer
 from driftledger.benchmarks._questions.settings import QuestionScoring
 from driftledger.benchmarks._questions.spec import QuestionBenchmark
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, served_versions
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, changed_versions, served_versions
 from driftledger.benchmarks.score import Inputs, Row, Score
 from driftledger.benchmarks.scoring import PERCENT, ToScore, check_coverage, outcomes
-from driftledger.collect.call import changed_versions
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.records import CollectedRecord, served_versions
+from driftledger.benchmarks.records import CollectedRecord, changed_versions, served_versions
 from driftledger.benchmarks.score import Point, Row, Score
 from driftledger.benchmarks.scoring import (
     PERCENT,
@@ -22,7 +22,6 @@ from driftledger.benchmarks.scoring import (
 )
 from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of
 from driftledger.benchmarks.trac.settings import TracScoring
-from driftledger.collect.call import changed_versions
 from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
@@ -30,7 +29,6 @@ from driftledger.core.errors import CoverageError, first_few
 from driftledger.data.records import ONE_CATEGORY, DatasetCard
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals import proportion_interval, share_interval
-from driftledger.metrics.naming import class_names, leaks
 from driftledger.metrics.retrieval import class_mean, votes
 
 Flags = NDArray[np.bool_]
@@ -52,9 +50,6 @@ class Retrieval(NamedTuple):
     """q×K: whether the majority among the k nearest is right, for k = 1 … K, the support size of the largest class."""
     taken: dict[str, list[str | None]]
     """``top1`` and ``class_mean`` → the label that each query is taken for."""
-    own: Flags
-    """Whether a description names its class; ``other``: another class."""
-    other: Flags
     cut: int
     """How many descriptions, of both sets, are longer than the encoder reads."""
 
@@ -113,7 +108,11 @@ def score(given: ToScore, spec: Benchmark) -> Scored:
         counted=len(found.queries),
         total=len(tested),
         coverage=len(found.queries) / len(tested),
-        absent=_absent(metrics[headline], sampled),
+        absent={
+            f"{key} interval": "a single class shows no spread"
+            for key in ("top1", "class_mean")
+            if f"{key}_low" not in metrics[headline]
+        },
         served=served,
         flags=[
             *changed_versions(served),
@@ -160,8 +159,6 @@ def retrieve(
     voted = votes(of_support, classes, of_queries, max(map(classes.count, set(classes))))
     seen = [bool(row.any()) for row in of_queries]
     right = voted.winners == np.array([voted.classes.index(label) for label in truth])[:, None]
-    names = {label: class_names(label, dataset.label_names.get(label, ())) for label in dataset.labels}
-    named = leaks(texts, truth, names)
 
     def known(values: Sequence[str]) -> list[str | None]:
         return [value if saw else None for value, saw in zip(values, seen, strict=True)]
@@ -174,8 +171,6 @@ def retrieve(
         known([support[index].unit for index in voted.nearest]),
         right & np.array(seen)[:, None],
         {"top1": known(voted.by(1)), "class_mean": known(class_mean(of_support, classes, of_queries))},
-        np.array([each.own for each in named]),
-        np.array([each.other for each in named]),
         sum(reading.cut for reading in read_texts(reader, [*corpus, *texts])),
     )
 
@@ -189,7 +184,7 @@ def metrics_of(
         leaked: test sample → the support sample that is the same image.
         sampled: whether classes stand for others like them, so that intervals are over classes and not over images.
     """
-    n, own, curve = len(retrieved.queries), retrieved.own, retrieved.vote
+    n, curve = len(retrieved.queries), retrieved.vote
     values: dict[str, float] = {}
     for name, hits in retrieved.hits.items():
         if sampled:
@@ -202,12 +197,11 @@ def metrics_of(
     values |= {"vote_best": curve[best], "vote_best_k": float(best + 1)}
     right = sum(retrieved.labels.count(label) for label in retrieved.truth)
     values["chance"] = PERCENT * right / (n * len(retrieved.labels))  # of drawing a support description blindly
-    values |= {"leak_rate": _percent(own), "other_rate": _percent(retrieved.other)}
     values["words"] = exact_mean([len((query.text or "").split()) for query in retrieved.queries])
-    parts = {"top1_naming": own, "top1_not_naming": ~own}
-    if leaked:
-        parts["top1_without_leaks"] = np.array([query.unit not in leaked for query in retrieved.queries])
-    return values | {name: _percent(retrieved.hits["top1"][part]) for name, part in parts.items() if part.any()}
+    kept = np.array([query.unit not in leaked for query in retrieved.queries])
+    if leaked and kept.any():
+        values["top1_without_leaks"] = _percent(retrieved.hits["top1"][kept])
+    return values
 
 
 def _percent(hits: Flags) -> float:
@@ -215,13 +209,12 @@ def _percent(hits: Flags) -> float:
 
 
 def _by_class(retrieved: Retrieval) -> dict[str, dict[str, float]]:
-    """Label → ``test`` and ``support`` (how many), ``top1``, ``class_mean`` and ``leak_rate``, of scored classes."""
+    """Label → ``test`` and ``support`` (how many), ``top1`` and ``class_mean``, of scored classes."""
     groups = {}
     for label in sorted(set(retrieved.truth)):
         here = np.array(retrieved.truth) == label
         groups[label] = {"test": float(here.sum()), "support": float(retrieved.labels.count(label))}
         groups[label] |= {name: _percent(hits[here]) for name, hits in retrieved.hits.items()}
-        groups[label]["leak_rate"] = _percent(retrieved.own[here])
     return groups
 
 
@@ -236,16 +229,6 @@ def _sweeps(metrics: Mapping[tuple[int | None, int], Mapping[str, float]], first
 
 def _points(values: Iterable[tuple[int, float]]) -> list[Point]:
     return [Point(step=step, value=value) for step, value in values]
-
-
-def _absent(metrics: Mapping[str, float], sampled: bool) -> dict[str, str]:
-    reasons = {
-        "top1_naming": "no description names its class",
-        "top1_not_naming": "every description names its class",
-    }
-    if sampled:
-        reasons |= {f"{key} interval": "a single class shows no spread" for key in ("top1", "class_mean")}
-    return {key: reason for key, reason in reasons.items() if key.replace(" interval", "_low") not in metrics}
 
 
 def _flags(dataset: DatasetCard, records: Sequence[CollectedRecord], retrieved: Retrieval) -> Iterator[str]:
@@ -282,8 +265,7 @@ def _rows(
         if index is not None:
             taken = {how: some[index] for how, some in retrieved.taken.items()}
             values = {how: [PERCENT * (predicted == label)] for how, predicted in taken.items()}
-            named = {"names_own": bool(retrieved.own[index]), "names_other": bool(retrieved.other[index])}
-            extra |= {"nearest": retrieved.nearest[index], **taken, **named}
+            extra |= {"nearest": retrieved.nearest[index], **taken}
         yield Row(
             unit=record.unit,
             group=ONE_CATEGORY,

@@ -4,7 +4,7 @@ Nothing is loaded to find out.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -25,12 +25,6 @@ _DANGEROUS = ("allow_pickle", "trust_remote_code")
 """What runs code that comes with a checkpoint: an entry of params.yaml has to allow it, and be the reader's own."""
 
 
-class Unavailable(NamedTuple):
-    """Why a component of the recorded version cannot be had here, as a sentence that names it."""
-
-    why: str
-
-
 class Components:
     """The recorded versions of components, each looked for once.
 
@@ -41,19 +35,19 @@ class Components:
 
     def __init__(self, project: Project) -> None:
         """Look in the entries of a project, if its ``params.yaml`` can be read."""
-        self._trust, self._found = project.own_code, dict[tuple[str, str], Component | Unavailable]()
+        self._trust, self._found = project.own_code, dict[tuple[str, str], Component | str]()
         try:
             self._settings: Settings | None = project.settings
         except ConfigError:
             self._settings = None
 
-    def get(self, card: ComponentCard, role: str) -> Component | Unavailable:
-        """The component of the recorded fingerprint that played a role, or why it cannot be had."""
+    def get(self, card: ComponentCard, role: str) -> Component | str:
+        """The component of the recorded fingerprint that played a role, or a sentence why it cannot be had."""
         kind = kind_of(role)
         key = kind, sha256_of(card.to_dict())
         if key not in self._found:
             found = self._get(card, SECTIONS[kind])
-            self._found[key] = Unavailable(f"{kind} {card.name}: {found}") if isinstance(found, str) else found
+            self._found[key] = f"{kind} {card.name}: {found}" if isinstance(found, str) else found
         return self._found[key]
 
     def _get(self, card: ComponentCard, section: str) -> Component | str:

@@ -24,7 +24,7 @@ from driftledger.core.text import shortened
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.verify.components import Components, Unavailable
+from driftledger.ledger.verify.components import Components
 from driftledger.project.project import Project
 
 UNFIT = (DriftledgerError, ValueError, LookupError, OSError, SyntaxError, NotImplementedError)
@@ -95,7 +95,7 @@ class _Check:
         known = {
             role: component
             for role, each in card.components.items()
-            if not isinstance(component := self._components.get(each, role), Unavailable)
+            if not isinstance(component := self._components.get(each, role), str)
         }
         if missing := [role for role in card.components.keys() - known if kind_of(role) == "encoder"]:
             raise LedgerError(
@@ -113,8 +113,8 @@ class _Check:
         for role in ("encoder", "text_encoder"):
             if role in spec.scores.keys or role in stored.components:
                 component = self._components.get(stored.components[role], role)
-                if isinstance(component, Unavailable):
-                    raise LedgerError(component.why)
+                if isinstance(component, str):
+                    raise LedgerError(component)
                 encoders[role] = component  # type: ignore[assignment]  # of the section of encoders
         made = spec.score(
             ToScore(

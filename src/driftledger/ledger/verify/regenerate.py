@@ -22,7 +22,6 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, Recorde
 from driftledger.collect.batches import make_batch
 from driftledger.collect.call import Ask, Call
 from driftledger.components.base import Component
-from driftledger.components.card import ComponentCard
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import sha256_bytes
@@ -33,7 +32,7 @@ from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder, Lineage
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.verify.components import Components, Unavailable
+from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.recompute import UNFIT
 from driftledger.project.project import Project
 
@@ -103,7 +102,8 @@ def regenerate(
     with contents.recorded() as folders:
         for lineage in lineages.values():
             for call in _calls(lineage, folders, components, result):
-                pools.setdefault(f"{lineage.spec.name}: {_kind(call.call)}", []).append(call)
+                kind = call.call.role if isinstance(call.call, Ask) else "draw"
+                pools.setdefault(f"{lineage.spec.name}: {kind}", []).append(call)
         # Component by component, so that no two of them need the memory at once.
         drawn = sorted(draw_lots(pools, count * len(runs), seed), key=lambda pair: pair[1].call.component.fingerprint)
         for _, some in groupby(drawn, key=lambda pair: pair[1].call.component.fingerprint):
@@ -143,13 +143,15 @@ def _calls(
             card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
             known = dict[str, Component]()
             for role, each in card.components.items():
-                component = _again(each, role, components)
-                if not isinstance(component, Unavailable):
-                    known[role] = component
-                else:
+                component = components.get(each, role)
+                if not isinstance(component, str) and component.unrepeatable is not None:
+                    component = f"{component.kind} {each.name}: {component.unrepeatable}"
+                if isinstance(component, str):
                     served = lineage.score.served.get(role, {})
                     named = f"; it called itself {', '.join(served)}" if served else ""
-                    result.skipped.append(Skipped(path, component.why + named))
+                    result.skipped.append(Skipped(path, component + named))
+                else:
+                    known[role] = component
             Collecting.recorded(lineage.spec, card, folders(lineage.data), known).run(replay)
         except (LedgerError, Image.DecompressionBombError) as error:
             result.skipped.append(Skipped(lineage.score_path, str(error)))
@@ -163,18 +165,6 @@ def _calls(
                 if each.call.component in known.values() and each.gave.outcome is not Outcome.FAILED
             ]
     return calls
-
-
-def _kind(call: Call) -> str:
-    return call.role if isinstance(call, Ask) else "draw"
-
-
-def _again(card: ComponentCard, role: str, components: Components) -> Component | Unavailable:
-    """A component that gives the same again, or why it cannot be had."""
-    component = components.get(card, role)
-    if not isinstance(component, Unavailable) and component.unrepeatable is not None:
-        return Unavailable(f"{component.kind} {card.name}: {component.unrepeatable}")
-    return component
 
 
 def _difference(recorded: Again) -> str:
