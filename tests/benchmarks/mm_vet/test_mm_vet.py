@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from driftledger.benchmarks._questions.records import ReadAnswer
-from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
-from driftledger.benchmarks.mm_vet.grades import graded
+from driftledger.benchmarks.mm_vet.grades import CALIBRATION, graded
 from driftledger.benchmarks.mm_vet.judging import graded_prompt
 from driftledger.benchmarks.mm_vet.people import GRADES, Pair, agreement, write_sheet
 from driftledger.benchmarks.mm_vet.score import judge_flags

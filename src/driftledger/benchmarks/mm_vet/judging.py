@@ -11,8 +11,7 @@ from functools import partial
 from driftledger.benchmarks._questions.collect import put
 from driftledger.benchmarks._questions.records import is_readable
 from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
-from driftledger.benchmarks.mm_vet.grades import JUDGE, calibration_unit, grade_in
+from driftledger.benchmarks.mm_vet.grades import CALIBRATION, JUDGE, calibration_unit, grade_in
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
 from driftledger.collect.call import Ask, Context, Planned, Steps
 from driftledger.components.base import Component

@@ -7,8 +7,7 @@ import numpy as np
 
 from driftledger.benchmarks._questions.scoring import GradedAnswers, question_row
 from driftledger.benchmarks._questions.spec import QuestionBenchmark
-from driftledger.benchmarks.mm_vet.calibration import TOLERANCE
-from driftledger.benchmarks.mm_vet.grades import calibrations
+from driftledger.benchmarks.mm_vet.grades import TOLERANCE, calibrations
 from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
 from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores, by_capability, by_combination
