@@ -128,7 +128,7 @@ def test_a_dataset_folder(tmp_path: Path) -> None:
     assert (card.samples, card.categories, card.groups) == (4, {"even": 1, "odd": 1}, {"visual": ["odd"]})
     assert (card.labels, card.leaks) == ({}, {})
     assert card.digest == sha256_of([[each.id, each.category, each.label, each.split, each.sha256] for each in entries])
-    assert card.settings.keys() == {"general_category", "groups", "label_names", "max_pixels"}
+    assert card.settings.keys() == {"general_category", "groups", "max_pixels"}
     assert [sample.image.open().getpixel((0, 0))[0] for sample in read_samples(tmp_path / "mine")] == [1, 2, 3, 1]
     build("mine", Given(given=items[::-1], groups={"visual": ["odd"]}), tmp_path / "turned")
     assert tree(tmp_path / "turned") == tree(tmp_path / "mine")
@@ -139,7 +139,7 @@ def test_support_and_test_set(tmp_path: Path) -> None:
         *(item("s1", 1, label="cat", split="support"), item("s2", 2, label="dog", split="support")),
         *(item("t1", 1, label="cat", split="test"), item("t2", 5, label="dog", split="test")),
     )
-    card = build("pets", Given(given=pets, label_names={"cat": ["tabby"]}), tmp_path / "pets")
+    card = build("pets", Given(given=pets), tmp_path / "pets")
     assert card.labels == {"cat": {"support": 1, "test": 1}, "dog": {"support": 1, "test": 1}}
     assert card.leaks == {"t1": "s1"}
     assert entries_of(tmp_path / "pets")[2].notes == ["same image as s1 of the support set"]
@@ -158,7 +158,6 @@ REFUSED: dict[str, tuple[tuple[SourceItem, ...], dict[str, Any], str]] = {
         "group 'v': category 'livin' is unknown; did you mean 'living'?",
     ),
     "grouped": ((LIVING,), {"groups": {"v": ["living"], "t": ["living"]}}, "'living' is listed in groups 2 times"),
-    "names": ((SUPPORT, TEST), {"label_names": {"dog": ["x"]}}, "label_names: label 'dog' is unknown; valid: cat"),
     "no split": ((SUPPORT, TEST, item("x", 3, label="cat")), {}, "x has no split, and other samples have one"),
     "no label": ((SUPPORT, TEST, item("x", 3, label=" ", split="test")), {}, "x is in the test set without a label"),
     "one set": ((SUPPORT,), {}, "dataset 'mine' has no test set; add samples to it"),

@@ -1,6 +1,7 @@
 """The tables of all benchmarks, as Markdown in ``tests/cases/tables``: worked by hand from the scores beside them."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -90,7 +91,7 @@ def test_tables_are_those_of_the_papers(name: str) -> None:
     assert lines_of(scores[::-1]) == lines_of(scores)
 
 
-def named(name: str, some: list[Table]) -> Table:
+def named(name: str, some: Sequence[Table]) -> Table:
     [table] = [table for table in some if table.name == name]
     return table
 

@@ -14,7 +14,7 @@ from driftledger.reports.tables import markdown
 HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"
 
 
-def tables_of(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> list[Table]:
+def tables_of(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Sequence[Table]:
     """The tables of the one block that these scores are."""
     [block] = blocks_of(benchmark(scores[0].benchmark), scores, rows_of)
     return tables.tables_of(block)

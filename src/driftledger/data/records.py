@@ -47,8 +47,6 @@ class DatasetCard(Record):
     """What all classes are, e.g. bird: ``{category}`` in a prompt."""
     labels: dict[str, dict[Split, int]] = Field(default_factory=dict)
     """Label → split → how many samples; empty unless the dataset has a support and a test set."""
-    label_names: dict[str, list[str]] = Field(default_factory=dict)
-    """Label → what else a description may call the class."""
     leaks: dict[Id, Id] = Field(default_factory=dict)
     """Id of a test sample → id of the support sample that is the same image, pixel for pixel."""
     digest: str

@@ -77,7 +77,7 @@ class Tested(NamedTuple):
     """Models that are not shown to be better than every control."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
     """Scores of one benchmark on the same data, through the same components but models, that may be ranked."""
 
@@ -92,7 +92,7 @@ class Block:
     apart: str = ""
     """Why these are not ranked with those of the block before, without a full stop; empty for the first one."""
     rows_of: RowsOf = lambda score: ()
-    _known: dict[str, Tested | None] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[str, Tested | None] = field(default_factory=dict, repr=False)
 
     def metric(self, number: str) -> Metric | None:
         """The metric of a number, by its name in :meth:`~driftledger.benchmarks.score.Score.numbers`."""

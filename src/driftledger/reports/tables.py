@@ -5,6 +5,7 @@ brought; it is made inert where it is written.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from driftledger.benchmarks.base import COVERAGE, NOWHERE, Benchmark, Cell, Cells, Metric, Origin, Table, cell
 from driftledger.benchmarks.score import HIGH, LOW, STD, Score, base_key
@@ -81,8 +82,12 @@ def misplaced(block: Block, number: str) -> str:
     return f" (a control is above {below} of {len(models)} models)" if below else ""
 
 
-def tables_of(block: Block) -> list[Table]:
-    """All tables of a block: models side by side, those of the benchmark alone, and groups."""
+@lru_cache(maxsize=1000)
+def tables_of(block: Block) -> Sequence[Table]:
+    """All tables of a block: models side by side, those of the benchmark alone, and groups.
+
+    Made once for the leaderboard and the pages.
+    """
     spec, order = block.spec, block.order()
     models = list(_model_tables(block))
     models[0] = models[0]._replace(notes=[*models[0].notes, *spec.notes(order)])

@@ -8,6 +8,7 @@ import json
 import math
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,7 @@ class _Push:
         self._client, self._root, self._tracking = client, root, tracking
         self._models = list(dict.fromkeys(each.combination.model for each in evidence))
         self._evidence = sorted(evidence, key=_worth)
-        self._rows: dict[str, list[Row]] = {}
+        self._rows_of = cache(lambda path: read_jsonl(root / path, Row))  # one without a generator is in several runs
         experiment = self._experiment()
         self._experiment_id, self._experiment_tags = experiment.experiment_id, experiment.tags
         self._versions = Versions(client, self._experiment_id)
@@ -178,12 +179,6 @@ class _Push:
             traces.complete()
             self._client.set_terminated(run_id)
         self._unfinished = {}
-
-    def _rows_of(self, path: str) -> list[Row]:
-        """A score without a generator is in several runs."""
-        if path not in self._rows:
-            self._rows[path] = read_jsonl(self._root / path, Row)
-        return self._rows[path]
 
     def _mark(self, finished: "dict[str, Run]") -> None:
         """Let the tags and names of all runs say which are current."""

@@ -8,7 +8,7 @@ from its end: a neighbour in writing, which would make retrieval easy, is not in
 import gzip
 from collections.abc import Iterator
 from functools import cache, partial
-from typing import Annotated, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from PIL import Image
@@ -37,9 +37,6 @@ _DARKEST = 16
 _FEWEST = 174
 """Scans of the rarest digit, which is 8."""
 
-_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_NOUNS = ("digit", "number", "numeral", "handwritten")  # no figure: a figure eight may be what a scan looks like
-
 
 class Scan(NamedTuple):
     """A line of the file."""
@@ -51,13 +48,6 @@ class Scan(NamedTuple):
     """Ink in 8×8 places, row by row: 0 … 16."""
 
 
-def _label_names() -> dict[str, list[str]]:
-    """Phrases, since a bare three or 3 may as well count shapes or measure them."""
-    return {
-        str(digit): [f"{noun} {said}" for noun in _NOUNS for said in (digit, word)] for digit, word in enumerate(_WORDS)
-    }
-
-
 class Digits(DatasetProvider):
     """The first scans of every digit are the support set, and the last ones the test set."""
 
@@ -66,7 +56,6 @@ class Digits(DatasetProvider):
     """Raised whenever a pixel changes."""
 
     general_category: str | None = Field(default="digit", pattern=r"\S")
-    label_names: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=_label_names)
     support_per_label: int = Field(default=50, ge=1, lt=_FEWEST)
     test_per_label: int = Field(default=20, ge=1, lt=_FEWEST)
 

@@ -60,8 +60,6 @@ class DatasetProvider(Provider, ABC):
     """Group name → categories whose means are averaged in it, e.g. the paper's visual and textual."""
     general_category: str | None = Field(default=None, pattern=r"\S")
     """What all classes are, e.g. bird: ``{category}`` in a prompt."""
-    label_names: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
-    """Label → other names of the class in a description."""
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
     """An image of more pixels is refused by its header, as a decompression bomb."""
     per_category: int | None = Field(default=None, ge=1)

@@ -64,7 +64,6 @@ def _with_twins(entries: list[SampleEntry], leaks: dict[str, str]) -> Iterator[S
 
 def _card(name: str, dataset: DatasetProvider, entries: list[SampleEntry]) -> DatasetCard:
     categories = dict(sorted(Counter(entry.category for entry in entries if entry.category is not None).items()))
-    labels = {entry.label for entry in entries if entry.label is not None}
     listed = [(group, category) for group, members in dataset.groups.items() for category in members]
     for group, category in listed:
         if category not in categories:
@@ -72,9 +71,6 @@ def _card(name: str, dataset: DatasetProvider, entries: list[SampleEntry]) -> Da
     for category, count in Counter(category for _, category in listed).items():
         if count > 1:
             raise DataError(f"dataset {name!r}: category {category!r} is listed in groups {count} times; list it once")
-    for label in dataset.label_names:
-        if label not in labels:
-            raise DataError(unknown_name(f"dataset {name!r}: label_names: label", label, labels))
     support = {entry.sha256: entry.id for entry in reversed(entries) if entry.split == "support"}  # the first wins
     tested = [entry for entry in entries if entry.split == "test"]
     return DatasetCard(
@@ -87,7 +83,6 @@ def _card(name: str, dataset: DatasetProvider, entries: list[SampleEntry]) -> Da
         groups=dataset.groups,
         general_category=dataset.general_category,
         labels=_label_counts(f"dataset {name!r}", entries),
-        label_names=dataset.label_names,
         leaks={entry.id: support[entry.sha256] for entry in tested if entry.sha256 in support},
         digest=dataset_digest(entries),
     )
