@@ -8,6 +8,7 @@ import pytest
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lineage import CodeVersion
 from driftledger.ledger.published import check_published, publish, read_published
+from tests.conftest import REPOSITORY
 from tests.ledger.conftest import GENCEPTION, Ledger
 from tests.ledger.test_verify import places
 
@@ -106,3 +107,9 @@ def test_without_git_deletions_cannot_be_found(ledger: Ledger) -> None:
     result = check_published(ledger.root)
     assert "there is no Git repository here" in result.skipped[0].why
     assert result.checked["published runs"] == 1
+
+
+def test_this_repository_has_every_run_that_it_has_published() -> None:
+    result = check_published(REPOSITORY)
+    assert result.checked["published runs"] >= 6
+    assert result.findings == []
