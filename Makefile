@@ -1,6 +1,6 @@
 # The commands of the README. Everything is installed into .venv, pinned by requirements*.txt.
 PYTHON ?= python3
-VENV ?= .venv
+VENV := .venv
 UV_VERSION := 0.13.8
 UV := $(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin/python
 
