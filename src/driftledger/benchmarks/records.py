@@ -17,7 +17,7 @@ RECORDS, CARD = "records.jsonl", "components.json"
 
 OF_VERSION_0_2 = (
     "it is a record of driftledger 0.2, which this version does not read: run 'dvc repro' to make it again, or "
-    "'git checkout v0.2' for the version that reads it"
+    "'git checkout 12f79dd0' in driftledger's repository for the version that reads it"
 )
 
 

@@ -93,7 +93,7 @@ class CallStore:
             db.close()
             raise StoreError(
                 f"the call store {self.folder} is of version {version}, and version {VERSION} is read here; delete it "
-                "or name another folder as store: in params.yaml (the tag v0.2 reads version 3)"
+                "or name another folder as store: in params.yaml (commit 12f79dd0 of driftledger reads version 3)"
             )
         if version == 0 and file is not None and self._lock is None:
             db.close()
