@@ -1,6 +1,6 @@
 """What the sections of question benchmarks in ``params.yaml`` have in common, and what of them a score keeps."""
 
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 from pydantic import field_validator
 
@@ -8,8 +8,6 @@ from driftledger.benchmarks.settings import Scoring, Section, has_once
 
 Unread = Literal["wrong", "left_out"]
 """What becomes of answers in which nothing could be read: in all denominators as wrong ones, or in none."""
-
-UNREAD: tuple[Unread, ...] = get_args(Unread)
 
 
 class QuestionSection(Section):
@@ -20,7 +18,7 @@ class QuestionSection(Section):
 
     prompt: str
     unread: Unread
-    """Both figures of the headline are always in the score; intervals and rows follow this one."""
+    """What every figure of the score follows."""
 
     @field_validator("prompt")
     @classmethod

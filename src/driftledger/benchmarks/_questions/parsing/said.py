@@ -3,7 +3,6 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Generic, NamedTuple, TypeVar
 
 from driftledger.benchmarks._questions.parsing.text import find, folded
@@ -82,11 +81,6 @@ class Said(ABC, Generic[V]):
         """Whether ``reading`` is denied or only imagined by the words around; ``start``: where the statement begins."""
         sentence = _after_last("but", _after_last("sentence_end", self.low[max(0, start - BACK) : start]))
         return bool(find("unreal").search(sentence) or find("negation").search(_after_last("clause_end", sentence)))
-
-    @cached_property
-    def _doubtful(self) -> bool:
-        """Whether any word may take back what follows: mostly none does, which spares most of the looking back."""
-        return any(find(name).search(self.low) for name in ("negation", "unreal"))
 
     def announced(self, name: str, how: str) -> Iterator[Reading[V]]:
         """Behind the announcements of a list, but for those of what is not the answer: *the wrong answer is*."""
