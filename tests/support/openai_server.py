@@ -10,12 +10,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from io import BytesIO
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from PIL import Image, ImageDraw
+
+from tests.support.canned_server import OnLoopback
 
 KEY = "sk-secret-0123456789abcdef"
 WORDS = (
@@ -90,7 +92,7 @@ class Incoming(NamedTuple):
     digest: bytes
 
 
-class OpenAIServer:
+class OpenAIServer(OnLoopback):
     """Serves chat completions and image generations on 127.0.0.1.
 
     ``served_models`` are the versions behind every model name: each one gives ``switch_after`` answers, the last one
@@ -129,25 +131,14 @@ class OpenAIServer:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-
-    @property
-    def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stopped.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__exit__(kind, error, trace)
 
     def _serve(self, request: BaseHTTPRequestHandler, content: bytes) -> None:
         digest = hashlib.sha256(request.path.encode() + content).digest()
