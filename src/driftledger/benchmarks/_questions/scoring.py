@@ -1,4 +1,4 @@
-"""What the scores over questions have in common: reading the records, denominators, and the record that comes of it."""
+"""What the scores over questions have in common: reading the records, denominators, and the score with its rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -6,9 +6,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.benchmarks._questions.records import ReadAnswer
-from driftledger.benchmarks._questions.settings import QuestionScoring
-from driftledger.benchmarks._questions.spec import QuestionBenchmark
+from driftledger.benchmarks._questions.spec import QuestionBenchmark, QuestionScoring, ReadAnswer
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, changed_versions, served_versions
 from driftledger.benchmarks.score import Inputs, Row, Score
 from driftledger.benchmarks.scoring import PERCENT, ToScore, check_coverage, outcomes
@@ -19,8 +17,6 @@ from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
 
-DATA = "question_set"
-
 Flags = NDArray[np.bool_]
 """Questions × variants or gradings."""
 
@@ -29,15 +25,15 @@ class GradedAnswers:
     """What a score over questions is computed from: the answers, each read or graded.
 
     Raises:
-        CoverageError: of fewer than ``min_coverage`` of the answers could be said what they are worth, or no answer is
-            in the denominators.
+        CoverageError: fewer than ``min_coverage`` of the answers could be read or graded, or no answer is in the
+            denominators.
     """
 
     def __init__(self, given: ToScore, spec: QuestionBenchmark) -> None:
         self._given, self._spec = given, spec
         [self._stage] = spec.collects
         self.records = self._stage.records(given.folders[self._stage.name])
-        self.questions = read_questions(given.folders[DATA])
+        self.questions = read_questions(given.folders["question_set"])
         by_id = {question.id: question for question in self.questions}
         answers = sorted((each for each in self.records if each.step), key=lambda each: (each.step, each.repeat))
         self.grades = [spec.read(by_id[record.unit], record) for record in answers]
@@ -47,18 +43,15 @@ class GradedAnswers:
         unread_is_wrong = cast(QuestionScoring, given.scoring).unread == "wrong"
         counts = read or (unread_is_wrong and any(grade.outcome is not Outcome.FAILED for grade in unread))
         check_coverage(read, total, "answers could be read", spec.name, given.min_coverage, lost, nothing=not counts)
-        self._card = read_json(given.folders[DATA] / QUESTION_SET_CARD, QuestionSetCard)
+        self._card = read_json(given.folders["question_set"] / QUESTION_SET_CARD, QuestionSetCard)
         self.groups = self._card.groups
         """Group name → its categories."""
         self.by_question = grouped(self.grades, lambda grade: grade.record.unit)
         """Each question's grades, by variant and grading."""
-
-    @property
-    def wrong(self) -> Flags:
+        came = [[grade.outcome is not Outcome.FAILED for grade in self.by_question[each.id]] for each in self.questions]
+        self.wrong: Flags = np.array(came) & unread_is_wrong
         """Which answers count as wrong where nothing could be read in them: all of them or none, but those of a failed
         call, which says nothing of the model."""
-        told = [[grade.outcome is not Outcome.FAILED for grade in self.by_question[each.id]] for each in self.questions]
-        return np.array(told) & (cast(QuestionScoring, self._given.scoring).unread == "wrong")
 
     def share(self, outcome: Outcome) -> float:
         """How many of the answers ended so, in percent; a failed call gave none."""
@@ -75,7 +68,7 @@ class GradedAnswers:
         flags: Sequence[str] = (),
         details: Mapping[str, Any] | None = None,
     ) -> Score:
-        """The score, with what stands behind its numbers.
+        """Return the score, with where its numbers come from.
 
         Args:
             read: which answers could be read.
