@@ -18,7 +18,7 @@ from driftledger.metrics.intervals import DIGITS, ConfidenceInterval, Estimate, 
 POWER = 0.8
 """The probability of finding a difference that exists, by custom."""
 DECIMALS = 12
-"""Differences are rounded to so many decimals, so that a rounding error is no difference."""
+"""Differences are rounded to so many decimals, so that a rounding error does not count as one."""
 
 
 class Paired(NamedTuple):
@@ -36,7 +36,7 @@ class Paired(NamedTuple):
     free: int
     """How many units can vary: samples that are not alone in their category, or clusters."""
     reason: str = ""
-    """Why there is no interval."""
+    """Why the interval is missing."""
 
 
 def paired_interval(a: Float64, b: Float64, categories: Sequence[str], *, confidence: float) -> Paired:
