@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from driftledger.benchmarks._questions.parsing.said import Parsed
+from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks.base import QUESTION_SET, RECORDS_OF, Benchmark, Extra, Input, Rule, Stage, score_stage
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult

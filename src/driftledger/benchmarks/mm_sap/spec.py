@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from driftledger.benchmarks._questions.parsing import choice
-from driftledger.benchmarks._questions.parsing.said import Parsed
+from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.scoring import GradedAnswers, question_row
 from driftledger.benchmarks._questions.spec import (
     READ,

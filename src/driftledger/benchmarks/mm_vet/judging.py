@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from driftledger.benchmarks._questions.parsing.grade import parse_grade
-from driftledger.benchmarks._questions.parsing.said import Parsed
+from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.spec import is_readable, put
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from driftledger.benchmarks._questions.parsing import grade
-from driftledger.benchmarks._questions.parsing.said import Parsed
+from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.scoring import GradedAnswers, question_row
 from driftledger.benchmarks._questions.spec import (
     ANOTHER_PROMPT,

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftledger.benchmarks._questions.parsing import yes_no as parser
-from driftledger.benchmarks._questions.parsing.said import Parsed
+from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.scoring import GradedAnswers, joint_outcome
 from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, answer_of, flow
 from driftledger.benchmarks.base import Layout, Metric, Stage

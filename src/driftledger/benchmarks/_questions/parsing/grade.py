@@ -1,11 +1,11 @@
 """A judge's grade, as MM-Vet's prompt asks for it: 0.0, 0.1, … 1.0, or a number between two of them.
 
 MM-Vet's own evaluator takes the text before the first blank, accepts any float from 0 to 1, asks up to five times and
-then grades 0. A reply that is such a float is the same grade here (NaN, which it lets through, is none); a number is
-also read behind a label or alone on a line; and what cannot be read is no grade, which is not a zero.
+then grades 0. A reply that is such a float is the same grade here, except NaN, which it lets through; a number is also
+read behind a label or alone on a line; and what cannot be read is left without a grade, which is not a zero.
 """
 
-from driftledger.benchmarks._questions.parsing.said import Parsed, Reading, Said, agreed, unparsed
+from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, unparsed
 from driftledger.benchmarks._questions.parsing.text import find, is_error, plain, without_thinking
 
 VERSION = "3"
@@ -28,7 +28,7 @@ def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
     spoken, finished = without_thinking(text)
     if is_error(text) or not finished or (cut and find("cut_number").search(text)):
         return unparsed("error" if is_error(text) else "unfinished")
-    reply = _Reply(plain(spoken))
+    reply = _GradeReply(plain(spoken))
     labels = [label for name in ("grade_label", "final") for label in find(name).finditer(reply.low)]
     readings = [reading.named("label") for label in labels if (reading := reply.read(label.end()))]
     for line in find("line").finditer(reply.low):
@@ -38,7 +38,7 @@ def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
     return agreed(readings) if readings else unparsed("nothing")
 
 
-class _Reply(Said[float]):
+class _GradeReply(Reply[float]):
     """A judge's plain reply."""
 
     def read(self, position: int) -> Reading[float] | None:

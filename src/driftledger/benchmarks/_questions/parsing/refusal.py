@@ -19,7 +19,7 @@ _LONGEST, _WINDOW = 420, 4_000
 
 @lru_cache(maxsize=1024)  # options are read again in every order
 def is_refusal(text: str) -> bool:
-    """Whether the text says that it does not answer. It may still hold an answer; whoever reads looks for that first.
+    """Whether the text says that it does not answer. It may still hold an answer, which is looked for first.
 
     >>> is_refusal("I'm sorry, but I cannot determine the colour."), is_refusal("无法确定"), is_refusal("A blue truck")
     (True, True, False)
