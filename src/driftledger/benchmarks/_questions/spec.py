@@ -1,27 +1,40 @@
-"""A benchmark that asks questions about images: its settings, how questions are put, and how answers are read."""
+"""What the benchmarks over questions share: settings, how questions are put, and what is made of the answers."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks.base import QUESTION_SET, RECORDS_OF, Benchmark, Extra, Input, Rule, Stage, score_stage
 from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.records import CollectedRecord, RecordedResult
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.records import (
+    CARD,
+    RECORDS,
+    CollectedCard,
+    CollectedRecord,
+    RecordedResult,
+    changed_versions,
+    served_versions,
+)
+from driftledger.benchmarks.score import Inputs, Row, Score
+from driftledger.benchmarks.scoring import PERCENT, ToScore, check_coverage, outcomes
 from driftledger.benchmarks.settings import Scoring, Section, has_once
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, question_ids, values_of
 from driftledger.collect.call import Ask, Context, Planned, Steps
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Outcome, Subject
 from driftledger.data.question_sets.base import QuestionRules
-from driftledger.data.question_sets.files import QuestionEntry, QuestionImage, read_questions
+from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
+from driftledger.data.question_sets.files import QuestionEntry, QuestionImage, QuestionSetCard, read_questions
 
 Unread = Literal["wrong", "left_out"]
 """Where answers in which nothing could be read count: in all denominators as wrong ones, or in none."""
@@ -31,6 +44,9 @@ READ = frozenset({Input.ANSWERS, Input.DATA})
 
 ANOTHER_PROMPT = Rule("prompt", "another prompt asks another question")
 UNREAD_COUNTS = Rule("unread", "what could not be read counts as wrong in one of them only")
+
+Flags = NDArray[np.bool_]
+"""Questions × variants or gradings."""
 
 
 class QuestionSection(Section):
@@ -158,22 +174,117 @@ class QuestionBenchmark(Benchmark):
             )
 
 
+class GradedAnswers:
+    """What a score over questions is computed from: the answers, each read or graded.
+
+    Raises:
+        CoverageError: fewer than ``min_coverage`` of the answers could be read or graded, or no answer is in the
+            denominators.
+    """
+
+    def __init__(self, given: ToScore, spec: QuestionBenchmark) -> None:
+        self._given, self._spec = given, spec
+        [self._stage] = spec.collects
+        self.records = self._stage.records(given.folders[self._stage.name])
+        self.questions = read_questions(given.folders["question_set"])
+        by_id = {question.id: question for question in self.questions}
+        answers = sorted((each for each in self.records if each.step), key=lambda each: (each.step, each.repeat))
+        self.grades = [spec.read(by_id[record.unit], record) for record in answers]
+        unread = [grade for grade in self.grades if grade.read is None and grade.outcome is not Outcome.REFUSED]
+        lost = [f"{grade.record.unit}: {grade.outcome}, {grade.how}" for grade in unread]
+        read, total = len(self.grades) - len(unread), len(self.grades)
+        unread_is_wrong = cast(QuestionScoring, given.scoring).unread == "wrong"
+        counts = read or (unread_is_wrong and any(grade.outcome is not Outcome.FAILED for grade in unread))
+        check_coverage(read, total, "answers could be read", spec.name, given.min_coverage, lost, nothing=not counts)
+        self._card = read_json(given.folders["question_set"] / QUESTION_SET_CARD, QuestionSetCard)
+        self.groups = self._card.groups
+        """Group name → its categories."""
+        self.by_question = grouped(self.grades, lambda grade: grade.record.unit)
+        """Each question's grades, by variant and grading."""
+        came = [[grade.outcome is not Outcome.FAILED for grade in self.by_question[each.id]] for each in self.questions]
+        self.wrong: Flags = np.array(came) & unread_is_wrong
+        """Which answers count as wrong where nothing could be read in them: all of them or none, but those of a failed
+        call, which says nothing of the model."""
+        ended = [grade.outcome for grade in self.grades if grade.outcome is not Outcome.FAILED]
+        self.refused = PERCENT * sum(outcome is Outcome.REFUSED for outcome in ended) / len(ended)
+        """How many of the answers decline, in percent; a failed call gave none."""
+
+    def score(
+        self,
+        metrics: dict[str, float],
+        groups: dict[str, dict[str, dict[str, float]]],
+        read: Flags,
+        absent: dict[str, str],
+        *,
+        flags: Sequence[str] = (),
+        details: Mapping[str, Any] | None = None,
+    ) -> Score:
+        """Return the score, with where its numbers come from.
+
+        Args:
+            read: which answers could be read.
+        """
+        folder = self._given.folders[self._stage.name]
+        card = read_json(folder / CARD, CollectedCard)
+        versions = served_versions(record for record in self.records if record.step)
+        return Score(
+            benchmark=self._spec.name,
+            keys=dict(self._given.keys),
+            components=card.components,
+            metrics=metrics,
+            groups=groups,
+            outcomes=outcomes(self.grades),
+            scored=int(read.sum()),
+            counted=int((read | self.wrong).sum()),
+            total=read.size,
+            coverage=int(read.sum()) / read.size,
+            absent=absent,
+            served=versions,
+            flags=[*changed_versions(versions), *flags],
+            details=dict(details or {}),
+            inputs=Inputs(
+                data_digest=self._card.digest,
+                records={self._stage.name: sha256_file(folder / RECORDS)},
+                protocol=card.protocol | {"parser": self._spec.parser},
+                settings=self._given.scoring.model_dump(mode="json"),
+            ),
+        )
+
+
+def question_row(
+    question: QuestionEntry, grades: Sequence[ReadAnswer], values: dict[str, list[float | None]], **extra: str
+) -> Row:
+    """The row of a question that is worth ``values``, one per grade, with what was read."""
+    ended = [grade.outcome for grade in grades]
+    return Row(
+        unit=question.id,
+        group="all",
+        cluster=question.image_sha256,
+        outcome=joint_outcome(ended),
+        values=values,
+        extra={**extra, "outcomes": ended, "read": [grade.read for grade in grades]},
+    )
+
+
+def joint_outcome(outcomes: Sequence[Outcome]) -> Outcome:
+    """That of a question or pair: ok if any of its answers or gradings is, else that of the first."""
+    return Outcome.OK if Outcome.OK in outcomes else outcomes[0]
+
+
 def flow(
     name: str, *asked: str, scored: tuple[str, ...] = (), judged: bool = False, version: int = 3
-) -> tuple[Stage, Stage]:
-    """The stages that ask the model, and the judge where there is one, and that score the answers.
+) -> tuple[tuple[Stage], Stage]:
+    """The stage that asks the model, and the judge where there is one; and the stage that scores the answers.
 
     Args:
-        asked: settings of the benchmark's section that the first depends on; ``scored`` likewise.
+        asked: settings of the benchmark's section that the first depends on; ``scored``: that the second does.
         judged: whether a judge grades the answers.
         version: of the stage that scores.
     """
     keys = ("question_set", "model")
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"
-    return (
-        Stage("answer", keys, folder, 2, AnswerExtra, ("prompt", *asked), judged),
-        score_stage(name, keys, "unread", *scored, version=version),
-    )
+    answer = Stage("answer", keys, folder, 2, AnswerExtra, ("prompt", *asked), judged)
+    return (answer,), score_stage(name, keys, "unread", *scored, version=version)
 
 
 def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> tuple[Ask, list[int]]:

@@ -14,17 +14,18 @@ from pydantic import Field
 
 from driftledger.benchmarks._questions.parsing import choice
 from driftledger.benchmarks._questions.parsing.reply import Parsed
-from driftledger.benchmarks._questions.scoring import GradedAnswers, question_row
 from driftledger.benchmarks._questions.spec import (
     READ,
+    GradedAnswers,
     QuestionBenchmark,
     QuestionScoring,
     QuestionSection,
     ReadAnswer,
     answer_of,
     flow,
+    question_row,
 )
-from driftledger.benchmarks.base import Layout, Metric, Rule, Scatter, Stage
+from driftledger.benchmarks.base import Layout, Metric, Rule, Scatter
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import STD, Row, Score
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
@@ -117,7 +118,6 @@ def _index(question: SourceQuestion, text: str) -> int:
 _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
 _percent = partial(Metric, needs=READ, unit="%")
-_ANSWERS, _SCORES = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=4)
 
 
 class MMSAP(QuestionBenchmark):
@@ -126,8 +126,7 @@ class MMSAP(QuestionBenchmark):
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = (_ANSWERS,)
-    scores: ClassVar[Stage] = _SCORES
+    collects, scores = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=4)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _percent(
             "score",
@@ -285,7 +284,7 @@ class MMSAP(QuestionBenchmark):
             "subtask": measured([f"{question.subset}: {question.subtask}" for question in questions]),
         }
         absent = {measure: "no question of its kind" for measure in MEASURES if measure not in metrics}
-        metrics |= {"free_refusals": graded.share(Outcome.REFUSED)} | intervals.metrics
+        metrics |= {"free_refusals": graded.refused} | intervals.metrics
         sizes = dict(sorted(Counter(subsets).items()))
         return Scored(graded.score(metrics, groups, read, absent | intervals.absent, details={SIZES: sizes}), rows)
 

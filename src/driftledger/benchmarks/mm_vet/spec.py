@@ -13,16 +13,17 @@ from pydantic import Field, field_validator
 
 from driftledger.benchmarks._questions.parsing import grade
 from driftledger.benchmarks._questions.parsing.reply import Parsed
-from driftledger.benchmarks._questions.scoring import GradedAnswers, question_row
 from driftledger.benchmarks._questions.spec import (
     ANOTHER_PROMPT,
     READ,
     UNREAD_COUNTS,
+    GradedAnswers,
     QuestionBenchmark,
     QuestionSection,
     flow,
+    question_row,
 )
-from driftledger.benchmarks.base import Layout, Metric, Rule, Stage
+from driftledger.benchmarks.base import Layout, Metric, Rule
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.mm_vet.judging import calibrations, graded, judge_flags, steps
 from driftledger.benchmarks.records import CollectedRecord
@@ -77,7 +78,6 @@ class MMVetQuestions(QuestionRules):
 
 
 _grade = partial(Metric, source="capabilities.score; Yu et al., MM-Vet, section 3", needs=READ)
-_ANSWERS, _SCORES = flow("mm_vet", "grade_prompt", "grade_again", "gradings", judged=True)
 
 
 class MMVet(QuestionBenchmark):
@@ -86,8 +86,7 @@ class MMVet(QuestionBenchmark):
     name: ClassVar[str] = "mm_vet"
     title: ClassVar[str] = "MM-Vet"
     questions: ClassVar[QuestionRules] = MMVetQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = (_ANSWERS,)
-    scores: ClassVar[Stage] = _SCORES
+    collects, scores = flow("mm_vet", "grade_prompt", "grade_again", "gradings", judged=True)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _grade(
             "total",

@@ -12,9 +12,15 @@ import numpy as np
 
 from driftledger.benchmarks._questions.parsing import yes_no as parser
 from driftledger.benchmarks._questions.parsing.reply import Parsed
-from driftledger.benchmarks._questions.scoring import GradedAnswers, joint_outcome
-from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, answer_of, flow
-from driftledger.benchmarks.base import Layout, Metric, Stage
+from driftledger.benchmarks._questions.spec import (
+    READ,
+    GradedAnswers,
+    QuestionBenchmark,
+    answer_of,
+    flow,
+    joint_outcome,
+)
+from driftledger.benchmarks.base import Layout, Metric
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.scoring import PERCENT, Ends, Scored, ToScore, interval_ends
@@ -72,7 +78,6 @@ class MMEQuestions(QuestionRules):
 _PAPER = "Fu et al., MME, section 2.2"
 _score = partial(Metric, source=f"yes_no.total; {_PAPER}", needs=READ)
 _share = partial(Metric, source=f"yes_no.score; {_PAPER}", needs=READ, unit="%")
-_ANSWERS, _SCORES = flow("mme")
 
 
 class MME(QuestionBenchmark):
@@ -81,8 +86,7 @@ class MME(QuestionBenchmark):
     name: ClassVar[str] = "mme"
     title: ClassVar[str] = "MME"
     questions: ClassVar[QuestionRules] = MMEQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = (_ANSWERS,)
-    scores: ClassVar[Stage] = _SCORES
+    collects, scores = flow("mme")
     metrics: ClassVar[tuple[Metric, ...]] = (
         _score(
             "score",
@@ -114,9 +118,7 @@ class MME(QuestionBenchmark):
             "the sum of the scores of MME's four subtasks of cognition, where the set has all four; 0 to 800",
         ),
         _score(
-            "score_sum",
-            "sum of scores",
-            "the sum of the categories' scores; 0 to 200 times the number of categories",
+            "score_sum", "sum of scores", "the sum of the categories' scores; 0 to 200 times the number of categories"
         ),
         _share(
             "refused",
@@ -187,7 +189,7 @@ class MME(QuestionBenchmark):
             )
             rows.append(row)
         shares, scores = _intervals(rows, given.scoring.confidence)
-        metrics = _values(overall._replace(score=None)) | {"refused": graded.share(Outcome.REFUSED)}
+        metrics = _values(overall._replace(score=None)) | {"refused": graded.refused}
         if together.score is not None and together.mean is not None:
             metrics |= {"score": together.mean, "score_sum": together.score}
         for ability, members in SUBTASKS.items():  # of fewer subtasks the sum would mean something else
@@ -200,10 +202,7 @@ class MME(QuestionBenchmark):
         absent = {f"{name}: score": "nothing could be read" for name in together.missing}
         return Scored(
             graded.score(
-                metrics | shares.metrics | scores.metrics,
-                groups,
-                read[:, None],
-                absent | shares.absent | scores.absent,
+                metrics | shares.metrics | scores.metrics, groups, read[:, None], absent | shares.absent | scores.absent
             ),
             rows,
         )
