@@ -97,7 +97,7 @@ def minimum_detectable_difference(
 ) -> float:
     """Return the difference that a two-sided t test finds with this power, in the unit of the standard error.
 
-    It depends on the noise of the paired difference alone, whose ``df`` (at least 1) need not be whole. The chance of a
+    It depends on the noise of the paired difference alone; its ``df`` (at least 1) need not be whole. The chance of a
     finding with the wrong sign is left out: it is below 10⁻⁵ at a power of 0.8. Rounded to 6 significant digits.
 
     Source: Cohen 1988, "Statistical Power Analysis for the Behavioral Sciences", chapter 2; noncentral t by scipy.

@@ -49,22 +49,19 @@ class _GradeReply(Reply[float]):
         scale = self.at("scale", number.end())
         if not (scale or "." in number[0] or self.at("grade_closed", number.end())):
             return None
-        grade, end = _grade(number[0]), number.end()
-        how = "number" if grade is not None else "out_of_range" if _is_float(number[0]) else "other_notation"
+        (grade, how), end = _grade(number[0]), number.end()
         if scale and (out_of := self.at("number", scale.end())):
             end = out_of.end()
             grade, how = (grade, how) if find("one").fullmatch(out_of[0]) else (None, "other_notation")
         end = self.skip("remark", end)
-        also = self.skip("grade_also", end)
-        other = self.at("number", also)
+        other = self.at("number", self.skip("grade_also", end))
         reading = Reading(grade, how, position, other.end() if other else end)
-        return reading.several() if other and _grade(other[0]) != grade else reading
+        return reading.several() if other and _grade(other[0])[0] != grade else reading
 
 
-def _is_float(number: str) -> bool:
-    return find("float").fullmatch(number) is not None
-
-
-def _grade(number: str) -> float | None:
-    value = float(number) if _is_float(number) else -1.0
-    return value + 0.0 if 0 <= value <= 1 else None  # -0.0 is 0.0
+def _grade(number: str) -> tuple[float | None, str]:
+    """The grade that a number is, or why it cannot be one."""
+    if not find("float").fullmatch(number):
+        return None, "other_notation"
+    value = float(number) + 0.0  # -0.0 is 0.0
+    return (value, "number") if 0 <= value <= 1 else (None, "out_of_range")

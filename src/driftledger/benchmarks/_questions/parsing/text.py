@@ -27,12 +27,10 @@ def table() -> dict[str, dict[str, Any]]:
 @cache
 def filled(pattern: str) -> str:
     """``pattern`` as a regular expression, with the words of each ``{NAME}`` in their place."""
+    if " | " in pattern:
+        pattern = f"({pattern.replace(' | ', '|')})"
     plain = _GROUP.sub(lambda part: "(?:" if part[0] == "(" else part[0], pattern)
-    return _NAME.sub(lambda name: _words(table()["words"][name[1]]), plain)
-
-
-def _words(text: str) -> str:
-    return filled(f"({text.replace(' | ', '|')})" if " | " in text else text)
+    return _NAME.sub(lambda name: filled(table()["words"][name[1]]), plain)
 
 
 @cache

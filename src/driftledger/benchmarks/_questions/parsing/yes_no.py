@@ -93,7 +93,7 @@ class _YesNoReply(Reply[bool]):
                 yield Reading(bool(call["true"] or call["yes"]) != bool(call["not"]), "phrase", *call.span())
 
     def begins_with_denial(self) -> Iterator[Reading[bool]]:
-        """A denial with which the reply begins, *there is no dog*, if nothing says that the answer is not known."""
+        """A denial with which the reply begins, *there is no dog*, unless the answer is said to be unknown."""
         denied = self.at("denial", self.opened)
         affirmed = denied and find("affirms").search(self.low, 0, denied.end() + 30)
         if denied and not affirmed and not refused_at(self.low, denials=False):
