@@ -73,47 +73,44 @@ def steps(collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
         ask, _ = put(collecting, question)
         yield Planned(partial(_answered, collecting, question, ask), [(ask.component, ask.conversation), *judged])
     for number, answer in enumerate(CALIBRATION):
-        yield Planned(partial(_calibrated, collecting, CALIBRATION_UNIT.format(number), answer), judged)
+        unit = CALIBRATION_UNIT.format(number)
+        yield Planned(partial(_gradings, collecting, unit, 0, "calibration", answer[:3], []), judged)
 
 
 def _answered(collecting: Collecting, question: QuestionEntry, ask: Ask) -> Steps[list[CollectedRecord]]:
     result = yield ask
-    answer, records = RecordedResult.of("model", ask, result), list[CollectedRecord]()
-    for repeat in range(collecting.protocol["gradings"]):
-        replies = list[RecordedResult]()
-        if is_readable(answer):
-            texts = question.question, str(question.answer), answer.text or ""
-            replies = yield from _grading(collecting, question.id, texts, repeat)
-        records.append(CollectedRecord(unit=question.id, step=1, repeat=repeat, results=[answer, *replies]))
-    return records
+    answer = RecordedResult.of("model", ask, result)
+    texts = (question.question, str(question.answer), answer.text or "") if is_readable(answer) else None
+    return (yield from _gradings(collecting, question.id, 1, question.id, texts, [answer]))
 
 
-def _calibrated(collecting: Collecting, unit: str, answer: Known) -> Steps[list[CollectedRecord]]:
-    records = list[CollectedRecord]()
-    for repeat in range(collecting.protocol["gradings"]):
-        replies = yield from _grading(collecting, "calibration", answer[:3], repeat)
-        records.append(CollectedRecord(unit=unit, step=0, repeat=repeat, results=replies))
-    return records
-
-
-def _grading(
-    collecting: Collecting, name: str, texts: tuple[str, str, str], repeat: int
-) -> Steps[list[RecordedResult]]:
-    """Ask until there is a grade, twice at most. A call that failed is tried again by the next run, and not here.
+def _gradings(
+    collecting: Collecting,
+    unit: str,
+    step: int,
+    name: str,
+    texts: tuple[str, str, str] | None,
+    answer: Sequence[RecordedResult],
+) -> Steps[list[CollectedRecord]]:
+    """Ask in each grading until there is a grade, twice at most; the next run tries failed calls again.
 
     Args:
         name: what is graded, for people.
-        texts: the question, the truth, and the answer.
+        texts: the question, the truth, and the answer; None where the answer cannot be graded.
+        answer: what the records begin with.
     """
-    replies = list[RecordedResult]()
-    context = Context(collecting.on, name, repeat + 1)
-    for conversation in _conversations(collecting, graded_prompt(collecting.protocol["grade_prompt"], *texts)):
-        ask = Ask(collecting.model(JUDGE), "grade", conversation, context, repeat)
-        result = yield ask
-        replies.append(RecordedResult.of(JUDGE, ask, result))
-        if result.outcome is Outcome.FAILED or _grade_in(replies[-1]) is not None:
-            break
-    return replies
+    records = list[CollectedRecord]()
+    prompt = graded_prompt(collecting.protocol["grade_prompt"], *texts) if texts else ""
+    for repeat in range(collecting.protocol["gradings"]):
+        results = [*answer]
+        for conversation in _conversations(collecting, prompt) if texts else ():
+            ask = Ask(collecting.model(JUDGE), "grade", conversation, Context(collecting.on, name, repeat + 1), repeat)
+            result = yield ask
+            results.append(RecordedResult.of(JUDGE, ask, result))
+            if result.outcome is Outcome.FAILED or _grade_in(results[-1]) is not None:
+                break
+        records.append(CollectedRecord(unit=unit, step=step, repeat=repeat, results=results))
+    return records
 
 
 def _conversations(collecting: Collecting, prompt: str) -> list[Conversation]:
