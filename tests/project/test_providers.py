@@ -133,7 +133,7 @@ LACKING = {
         "models",
         "import not_installed_here",
         "Whole",
-        "own_lacking cannot be imported: there is no module 'not_installed_here' in ",
+        "own_lacking cannot be imported: 'not_installed_here' is not in ",
     ),
     "what is raised": ("models", "1 / 0", "Whole", "cannot be imported (ZeroDivisionError: division by zero in "),
     "an exit": ("models", "raise SystemExit(3)", "Whole", "cannot be imported (SystemExit: 3 in "),
@@ -150,14 +150,14 @@ def test_what_a_class_lacks_is_one_sentence(tmp_path: Path, case: str) -> None:
 
 
 def test_a_module_that_is_nowhere_is_one_sentence(tmp_path: Path) -> None:
-    assert f"there is no module 'nowhere_at_all' in {tmp_path} or among what is installed" in said(
+    assert f"'nowhere_at_all' is not in {tmp_path} or installed" in said(
         tmp_path, "models", "nowhere_at_all.deep:Model"
     )
 
 
 @pytest.mark.parametrize("provider", ["a b:c", "../evil:Evil", "a:b:c", ":", "a:", "a/b:c", "a\n:b", "ä:b", "a.:b"])
 def test_what_is_no_dotted_name_is_no_place(tmp_path: Path, provider: str) -> None:
-    assert "is no place of a class; write package.module:Class" in said(tmp_path, "models", provider)
+    assert "is not the place of a class; write package.module:Class" in said(tmp_path, "models", provider)
 
 
 def test_a_very_long_name_is_refused_briefly(tmp_path: Path) -> None:

@@ -65,20 +65,20 @@ def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
     Args:
         numbers: the columns that are right-justified.
     """
-    made = Table(box=None, pad_edge=False, header_style=HEAD)
+    grid = Table(box=None, pad_edge=False, header_style=HEAD)
     for column in columns:
-        made.add_column(line(column), justify="right" if column in numbers else "left", overflow="fold")
-    return made
+        grid.add_column(line(column), justify="right" if column in numbers else "left", overflow="fold")
+    return grid
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Table:
-    """Names and what is known of each, a line each."""
-    made = Table.grid(padding=(0, 2, 0, 0))
-    made.add_column(style=QUIET, no_wrap=True)
-    made.add_column(overflow="fold")
+    """Names with their values, a line each."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style=QUIET, no_wrap=True)
+    grid.add_column(overflow="fold")
     for name, text in pairs:
-        made.add_row(line(name), line(text))
-    return made
+        grid.add_row(line(name), line(text))
+    return grid
 
 
 class _WholeLines:
@@ -121,5 +121,5 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
         self._made[name] += calls
         self._costs[name] += cost  # type: ignore[assignment]  # a Counter of fractions works as well
         costs = {each: f", cost {cost:.2f}" for each, cost in self._costs.items() if cost}
-        made = (f"{each}: {calls}{costs.get(each, '')}" for each, calls in self._made.items())
-        self.set_postfix_str("; ".join(made), refresh=False)
+        counts = (f"{each}: {calls}{costs.get(each, '')}" for each, calls in self._made.items())
+        self.set_postfix_str("; ".join(counts), refresh=False)
