@@ -554,7 +554,7 @@ def _component(role: str, given: "str | Component | type[Component]") -> Compone
             if given not in entries:
                 raise ConfigError(unknown_name(role, given, entries))
             entry = cast(CatalogueEntry, entries[given])
-            component = provider_class(f"{role}s", entry.provider).model_validate(entry.settings())
+            component = provider_class(f"{role}s", entry.provider).model_validate(entry.model_extra)
         elif isinstance(given, type):
             component = given()
     except ValidationError as error:

@@ -89,7 +89,7 @@ from driftledger.project.settings import load_settings
 settings = load_settings()
 for section in ("datasets", "models", "generators", "encoders", "question_sets"):
     for name in settings.entries(section):
-        getattr(settings, section.removesuffix("s"))(name)
+        settings.build(section, name)
 print(json.dumps(sorted({module.partition(".")[0] for module in sys.modules})))
 """
 
@@ -101,7 +101,7 @@ HEAVY = {
 
 
 def build(section: str, name: str, settings: Settings = SETTINGS) -> Any:
-    return getattr(settings, section.removesuffix("s"))(name)
+    return settings.build(section, name)
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection
                         collector.release(component)
 
     with project.store() as store, collector_of(project.settings, store) as collector:
-        remote = [model for model in models if isinstance(project.settings.model(model), RemoteComponent)]
+        remote = [model for model in models if isinstance(project.settings.build("models", model), RemoteComponent)]
         local = [model for model in models if model not in remote]
         collector.side_by_side([*(partial(work, [model]) for model in remote), partial(work, local)])
         for model in () if benchmarks else models:

@@ -121,7 +121,9 @@ def import_place(place: str, folder: Path | None = None) -> Any:
         ConfigError: it is not a place, cannot be imported, or the module has nothing of that name.
     """
     if len(place) > LONGEST or not _PLACE.fullmatch(place):
-        raise ConfigError(f"{place!r:.80} is not the place of a class; write package.module:Class, in letters, digits and _")
+        raise ConfigError(
+            f"{place!r:.80} is not the place of a class; write package.module:Class, in letters, digits, _"
+        )
     module, _, name = place.partition(":")
     if folder is not None and str(folder) not in sys.path:
         sys.path.append(str(folder))
@@ -132,8 +134,7 @@ def import_place(place: str, folder: Path | None = None) -> Any:
     except ModuleNotFoundError as error:
         where = f"in {folder} or " if folder is not None else ""
         raise ConfigError(
-            f"{module} cannot be imported: {error.name!r} is not {where}installed; "
-            "install it, or correct the name"
+            f"{module} cannot be imported: {error.name!r} is not {where}installed; install it, or correct the name"
         ) from None
     except (Exception, SystemExit) as error:
         last = traceback.extract_tb(error.__traceback__)[-1]

@@ -89,7 +89,7 @@ class Components:
         for _, each in sorted(known.items(), key=lambda item: (item[0] != card.name, item[0] not in own)):
             if not isinstance(each, CatalogueEntry) or not same_provider(section, each.provider, card.provider):
                 continue
-            entry = each.settings()
+            entry = each.model_extra or {}
             given = {key: value for key, value in entry.items() if key in cls.operational()}
             if repository is not None and given.get("path") != repository:
                 continue
