@@ -13,13 +13,13 @@ import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result, failed, result_of
+from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result, failed
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
+from driftledger.core.images import png_bytes
 from driftledger.core.types import Generated, Reply, Usage
 
 ENDED = sys.maxsize
@@ -62,7 +62,7 @@ class Batches:
         self._waiting.setdefault(place, {})[position] = call, result
 
     def complete(self) -> Iterator[tuple[Place, Component]]:
-        """Yield the batches whose units have all come to their step or passed it, and the component of each."""
+        """Yield each batch with units that have all come to its step or passed it, and its component."""
         for place, calls in self._waiting.items():
             component = next(iter(calls.values()))[0].component
             members = range(place.first, place.first + component.batch_size)
@@ -80,7 +80,7 @@ class Batches:
 
 
 def set_error(futures: Iterable[asyncio.Future[Any]], error: BaseException) -> None:
-    """Give an error to each future without a result; it is no mistake if nobody awaits one."""
+    """Give an error to each future without a result; nothing has to await it."""
     for future in futures:
         if not future.done():
             future.set_exception(error)
@@ -97,7 +97,7 @@ class Answer(NamedTuple):
 
 
 class ContractError(ValueError):
-    """A component did not give one result per call, so that nobody knows which result belongs to which call."""
+    """A component did not give one result per call, so that results cannot be matched to calls."""
 
 
 def make_batch(calls: Sequence[Call]) -> list[Finished]:
@@ -126,15 +126,29 @@ def ask_batch(calls: Sequence[Call]) -> list[Answer]:
 
 
 def finished(call: Call, answer: Answer) -> Finished:
-    """Return an answer as it is stored.
+    """Return an answer as it is stored: text that UTF-8 can hold, and the bytes of a PNG.
 
     Raises:
         ValueError: a generator gave no image and reports success.
     """
-    result, png = result_of(answer.given)
-    usage = answer.given.usage or Usage()
+    given, usage, png = answer.given, answer.given.usage or Usage(), None
+    texts: dict[str, str | None] = {
+        "served_model": given.served_model,
+        "system_fingerprint": given.system_fingerprint,
+        "error": given.error,
+    }
+    if isinstance(given, Reply):
+        texts["text"] = given.text
+    else:
+        texts["revised_prompt"] = given.revised_prompt
+        if given.outcome.goes_on:
+            if given.image is None:
+                raise ValueError(f"a generator reported {given.outcome} and gave no image")
+            png = png_bytes(given.image)
+    whole: dict[str, Any] = {name: text and text.encode("utf-8", "replace").decode() for name, text in texts.items()}
+    result = Result(given.outcome, note=answer.note, reading=getattr(given, "reading", None), **whole)
     cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens, answer.cost)
-    return Finished(call.key, call.context, replace(result, note=answer.note), png, cost)
+    return Finished(call.key, call.context, result, png, cost)
 
 
 class LocalCalls:

@@ -83,8 +83,8 @@ def part_of(
         NotStoredError: units of other shards are in no store that the collector looks into.
     """
     own = [position for position in range(len(planned)) if shard.has(position, block)]
-    made = collector.run((planned[position].steps() for position in own), progress, own)
-    returned: dict[int, Any] = dict(zip(own, made, strict=True))
+    results = collector.run((planned[position].steps() for position in own), progress, own)
+    returned: dict[int, Any] = dict(zip(own, results, strict=True))
     for position, each in enumerate(planned):
         if position not in returned:
             walked = walk(each.steps(), collector.store.answer)

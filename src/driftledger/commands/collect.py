@@ -260,7 +260,7 @@ def collect_shard(
     folder, left_out = part.store(into), 0
     with (
         project.store(writes=False) as known,
-        CallStore(folder, wait=project.waits, behind=known) as store,
+        CallStore(folder, wait=project.waits, fallback=known) as store,
         collector_of(project.settings, store, shards=part.of) as collector,
     ):
         before = store.count()
