@@ -26,7 +26,7 @@ Operational: TypeAlias = Annotated[T, _OPERATIONAL]
 
 
 class Component(Provided, ABC):
-    """A frozen specification, whose fields are its configuration, and the one method that does the work.
+    """A frozen specification, with its configuration as fields, and the one method that does the work.
 
     ``provider`` is its name in the registry, or else its place. ``version`` is raised whenever a change to the code
     changes what comes out; a golden test holds embedded components to that.
@@ -78,7 +78,7 @@ class Component(Provided, ABC):
 
     @cached_property
     def code_digest(self) -> str | None:
-        """Of the classes that it is made of and that do not come with driftledger; None where there are none.
+        """Of its base classes that do not come with driftledger; None if all do.
 
         Raises:
             ConfigError: such a class is written in no file.
@@ -200,7 +200,7 @@ class Encoder(Component):
         raise NotImplementedError(f"encoder provider {self.provider!r} has no image tower")
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
-        """Feature vectors of texts, n×d, finite; all zero only for a text of which nothing is known."""
+        """Feature vectors of texts, n×d, finite; all zero only for a text that the encoder knows nothing of."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:

@@ -39,7 +39,7 @@ class Tower(NamedTuple):
 
 
 class TorchEncoder(CheckpointComponent, Encoder):
-    """An encoder whose features are tensors."""
+    """An encoder that computes its features as tensors."""
 
     loud: ClassVar[tuple[str, ...]] = ("transformers",)
 
@@ -86,9 +86,9 @@ class TransformersEncoder(TorchEncoder):
     """What resizes images; the two differ by about a grey level. Pillow's arithmetic is the same on every processor."""
 
     def identity(self) -> dict[str, Any]:
-        found = super().identity()
+        identity = super().identity()
         backend = library_versions("pillow" if self.image_backend == "pil" else "torchvision")
-        return found | {"libraries": found["libraries"] | backend}
+        return identity | {"libraries": identity["libraries"] | backend}
 
     def load(self, source: Source) -> Tower:
         transformers = import_extra("transformers")
@@ -351,7 +351,7 @@ class Sentence(TorchEncoder):
         )
         network = model.transformers_model
         if network is None or not hasattr(model.tokenizer, "split_special_tokens"):
-            raise ValueError("its first module is no transformer with a tokenizer of transformers")
+            raise ValueError("its first module is not a transformer with a tokenizer of transformers")
         # transformers says which weights were missing, and sentence-transformers does not pass it on.
         first = json.loads((folder / "modules.json").read_text(encoding="utf-8"))[0]["path"]
         _, report = type(network).from_pretrained(

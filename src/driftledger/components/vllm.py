@@ -156,7 +156,9 @@ class VLLM(ChatCheckpoint):
         """One reply per prompt; where the engine refuses one, each is asked for alone."""
         if not asked:
             return []
-        sampling = [ready.sampling(temperature=0.0, max_tokens=self.most(conversation)) for conversation, _ in asked]
+        sampling = [
+            ready.sampling(temperature=0.0, max_tokens=each.most_tokens(self.max_new_tokens)) for each, _ in asked
+        ]
         try:
             outputs = ready.engine.generate([prompt for _, prompt in asked], sampling, use_tqdm=False)
         except ready.refusals as error:

@@ -113,6 +113,10 @@ class Conversation:
         blank = " " if self.prefix and text[:1] not in ".,;:!?)" else ""
         return self.prefix + blank + text
 
+    def most_tokens(self, own: int) -> int:
+        """The most tokens of a reply by a model with its ``own`` limit."""
+        return own if self.max_tokens is None else min(own, self.max_tokens)
+
     @property
     def last_image(self) -> ImageFile | None:
         """The image shown last, or None where the conversation has none."""
