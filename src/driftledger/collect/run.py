@@ -1,13 +1,15 @@
 """The loop that drives protocols: each missing call is made once, and stored as soon as it is finished."""
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AsyncExitStack, suppress
 from functools import partial
+from pathlib import Path
 from threading import Thread
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 from driftledger.collect.batches import (
     ENDED,
@@ -21,7 +23,7 @@ from driftledger.collect.batches import (
     say,
     set_error,
 )
-from driftledger.collect.call import Ask, Call, Finished, Result, Spent, Steps, failed
+from driftledger.collect.call import Ask, Call, Finished, NotStoredError, Planned, Result, Spent, Steps, failed, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.components.service import (
@@ -29,6 +31,7 @@ from driftledger.components.service import (
     RemoteComponent,
     ServiceClient,
 )
+from driftledger.core.errors import ConfigError
 from driftledger.core.terminal import Progress
 
 R = TypeVar("R")
@@ -349,3 +352,68 @@ def _pass_on(waiting: asyncio.Future[Result], done: asyncio.Future[Result]) -> N
         set_error([waiting], error)
     else:
         waiting.set_result(done.result())
+
+
+class Shard(NamedTuple):
+    """Part ``number`` of ``of`` parts, counted from 0, that one of several machines collects into a store of its own.
+
+    Units are dealt out by their positions alone, in blocks that no batch of a local component crosses: every call is in
+    the batch that it has in a run of one process, and equal positions of the same data belong to one shard, whichever
+    stage asks, so that what several stages ask of a sample is asked once.
+    """
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Shard":
+        """Read ``i/n``.
+
+        Raises:
+            ConfigError: it is not a shard.
+        """
+        match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
+        shard = cls(int(match[1]), int(match[2])) if match else cls(0, 0)
+        if not shard.number < shard.of:
+            raise ConfigError(
+                f"--shard {text!r} is not a shard: write i/n, counted from 0, so that the last is n-1 of n"
+            )
+        return shard
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def has(self, position: int, block: int) -> bool:
+        """Whether the unit at this position belongs to this shard.
+
+        >>> [position for position in range(12) if Shard(1, 3).has(position, 2)]
+        [2, 3, 8, 9]
+        """
+        return position // block % self.of == self.number
+
+    def store(self, folder: Path) -> Path:
+        """The folder of its store inside ``folder``, which all shards share."""
+        return folder / f"shard-{self.number}-of-{self.of}"
+
+
+def part_of(
+    planned: Sequence[Planned[R]], shard: Shard, block: int, collector: Collector, progress: Progress
+) -> list[R]:
+    """Drive the units of one shard; look up what the other shards have made.
+
+    Args:
+        block: how many neighbours always belong to one shard: a multiple of all batch sizes.
+
+    Raises:
+        NotStoredError: units of other shards are in no store that the collector looks into.
+    """
+    own = [position for position in range(len(planned)) if shard.has(position, block)]
+    results = collector.run((planned[position].steps() for position in own), progress, own)
+    returned: dict[int, Any] = dict(zip(own, results, strict=True))
+    for position, each in enumerate(planned):
+        if position not in returned:
+            walked = walk(each.steps(), collector.store.answer)
+            if walked.pending is not None:
+                raise NotStoredError
+            returned[position] = walked.returned
+    return [returned[position] for position in range(len(planned))]

@@ -277,6 +277,12 @@ class CallStore:
         )
 
 
+def stores_in(folder: Path) -> list[Path]:
+    """The stores of shards: the folder itself, or those inside it."""
+    inside = sorted(folder.glob("shard-*-of-*/"))
+    return [each for each in (folder, *inside) if (each / DATABASE).is_file()]
+
+
 def object_path(folder: Path, digest: str) -> Path:
     """Where a store in ``folder`` keeps the image with this hash."""
     return folder / "objects" / digest[:2] / f"{digest}.png"

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import sqlite3
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -231,6 +232,15 @@ def quietly(*libraries: str) -> Iterator[None]:
             logging.set_verbosity(verbosity)
             if bars:
                 logging.enable_progress_bar()
+
+
+def disarmed(text: str, control: re.Pattern[str]) -> str:
+    """The text with a space inside whatever a tokenizer would take for a control token, as in ``< /s>``.
+
+    A lone surrogate, which no tokenizer takes, becomes a question mark.
+    """
+    text = text.encode("utf-8", "replace").decode()
+    return control.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
 
 
 FULL = ("out of memory", "not enough memory", "can't allocate memory", "No available memory", "Free memory on device")

@@ -17,6 +17,7 @@ from driftledger.components.checkpoints import (
     ADAPTER,
     CheckpointComponent,
     adapter_refused,
+    disarmed,
     memory_guard,
     quietly,
     refuse_random,
@@ -26,6 +27,10 @@ from driftledger.core.images import ENCODING
 from driftledger.core.registry import import_extra
 from driftledger.core.types import Generated, Outcome, PromptUsage
 from driftledger.data.hub import Source
+
+
+def _either_width(letter: str) -> str:
+    return f"[{re.escape(letter)}{chr(ord(letter) + 0xFEE0)}]" if "!" <= letter <= "~" else re.escape(letter)
 
 
 class PromptReader:
@@ -42,7 +47,7 @@ class PromptReader:
         tokens = {token.strip() for tokenizer in self.tokenizers for token in tokenizer.all_special_tokens}
         # SDXL's second tokenizer pads with "!". T5's reads full-width letters as it reads plain ones.
         spelled = ["".join(map(_either_width, token)) for token in sorted(tokens, key=len, reverse=True) if token[1:]]
-        self._control = re.compile("|".join(spelled) or "(?!)", re.IGNORECASE)
+        self.control = re.compile("|".join(spelled) or "(?!)", re.IGNORECASE)
         self.tower = None if hasattr(pipeline, "_text_preprocessing") else self._longest(pipeline)
         """The tokenizer of the tower that reads the most, and how many of a prompt's own tokens it is given; None where
         a pipeline rewrites prompts before it reads them (PixArt, Sana), or reads them by other means than CLIP and
@@ -76,16 +81,6 @@ class PromptReader:
         tokenizer, limit = self.tower
         tokens = len(tokenizer(prompt, add_special_tokens=False).input_ids)
         return PromptUsage(tokens, min(tokens, limit))
-
-    def harmless(self, prompt: str) -> str:
-        """The prompt with a space inside whatever a tokenizer would take for a control token: ``< /s>``; a lone
-        surrogate, which no tokenizer takes, becomes a question mark."""
-        prompt = prompt.encode("utf-8", "replace").decode()
-        return self._control.sub(lambda match: f"{match[0][0]} {match[0][1:]}", prompt)
-
-
-def _either_width(letter: str) -> str:
-    return f"[{re.escape(letter)}{chr(ord(letter) + 0xFEE0)}]" if "!" <= letter <= "~" else re.escape(letter)
 
 
 class _Ready(NamedTuple):
@@ -140,7 +135,7 @@ class Diffusers(CheckpointComponent, Generator):
             return []
         ready = self.loaded
         with memory_guard(self.path), quietly(*self.loud):
-            texts = [ready.reader.harmless(prompt) for prompt in prompts]
+            texts = [disarmed(prompt, ready.reader.control) for prompt in prompts]
             readings = [ready.reader.reading(text) for text in texts]
             drawn = self._draw(ready, texts, seeds)
         # DeepFloyd IF has a name of its own for it

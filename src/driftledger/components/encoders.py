@@ -19,6 +19,7 @@ from driftledger.components.base import Encoder, library_versions
 from driftledger.components.checkpoints import (
     REPORTING,
     CheckpointComponent,
+    disarmed,
     memory_guard,
     quietly,
     refuse_random,
@@ -255,13 +256,11 @@ class OpenCLIP(TorchEncoder):
 
     def _plain(self, texts: Sequence[str]) -> list[str]:
         """Texts in which open_clip's own tokenizer finds no special token, also after it has undone HTML in them."""
-        tokenizer, texts = self.loaded.tokenizer, well_formed(texts)
+        tokenizer = self.loaded.tokenizer
         if hasattr(tokenizer, "tokenizer"):
-            return texts
+            return well_formed(texts)
         special = re.compile("|".join(re.escape(tokenizer.decoder[token]) for token in tokenizer.all_special_ids))
-        spaced = [
-            special.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", tokenizer.clean_fn(each)) for each in texts
-        ]
+        spaced = [disarmed(tokenizer.clean_fn(each), special) for each in well_formed(texts)]
         return [re.sub(r"\S{1000}", r"\g<0> ", text) for text in spaced]  # its time grows with a word's square
 
 

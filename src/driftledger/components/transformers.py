@@ -17,7 +17,7 @@ from PIL import Image
 from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.base import Model, Operational, library_versions
-from driftledger.components.checkpoints import REPORTING, CheckpointComponent, memory_guard, refuse_random
+from driftledger.components.checkpoints import REPORTING, CheckpointComponent, disarmed, memory_guard, refuse_random
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
@@ -103,11 +103,12 @@ class Chat:
             ConfigError: the template cannot show turns of these roles and parts.
             UnfitError: it leaves a text out, or something in a text would be read as part of the format.
         """
+        control = self.control_tokens
         turns = [
-            Turn(turn.role, tuple(self._disarmed(part) if isinstance(part, str) else part for part in turn.parts))
+            Turn(turn.role, tuple(disarmed(part, control) if isinstance(part, str) else part for part in turn.parts))
             for turn in conversation.turns
         ]
-        if any(self.control_tokens.search(_text(turn)) for turn in turns):  # put together from two parts
+        if any(control.search(_text(turn)) for turn in turns):  # put together from two parts
             raise UnfitError("its text would be read as control tokens of the chat format")
         rendered, as_string = self._rendered(turns)
         places = [
@@ -188,11 +189,6 @@ class Chat:
             **self.variables,
         )
         return rendered
-
-    def _disarmed(self, text: str) -> str:
-        """As UTF-8 can hold it, and with a space after the first character of each control token."""
-        text = text.encode("utf-8", "replace").decode()
-        return self.control_tokens.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
 
 
 def _text(turn: Turn) -> str:

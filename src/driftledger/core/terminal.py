@@ -22,24 +22,16 @@ HEAD, QUIET, GOOD, BAD, DOUBT = "bold", "dim", "green", "red", "yellow"
 """Styles."""
 
 
-def console(file: TextIO | None = None, width: int | None = None) -> Console:
-    """Open a console on standard output as it is now.
+def show(shown: RenderableType, file: TextIO | None = None, width: int | None = None) -> None:
+    """Print it, without blanks at the ends of lines; a plain text, such as JSON, unchanged.
 
     Args:
+        file: gets plain text; None is standard output, as it is now.
         width: in columns; without it ``COLUMNS`` or else the terminal's.
     """
-    return Console(
-        file=file,
-        width=width or shutil.get_terminal_size((80, 24)).columns,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-
-
-def show(shown: RenderableType, out: Console | None = None) -> None:
-    """Print it, without blanks at the ends of lines; a plain text, such as JSON, as it stands."""
-    out = out or console()
+    width = width or shutil.get_terminal_size((80, 24)).columns
+    plain: dict[str, Any] = {} if file is None else {"color_system": None, "force_jupyter": False}
+    out = Console(file=file, width=width, highlight=False, markup=False, emoji=False, **plain)
     with out.capture() as drawn:
         if isinstance(shown, str):
             out.out(shown, highlight=False)
