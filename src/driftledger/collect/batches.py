@@ -13,7 +13,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result, failed
 from driftledger.components.base import Component
@@ -230,11 +230,16 @@ class LocalCalls:
                 self.release(other)
 
 
-class Workers(Protocol):
-    """Makes batches, in this process or elsewhere. Used inside one event loop."""
+class Workers:
+    """Makes batches one after the other, in a thread of this process; used inside one event loop."""
+
+    def __init__(self) -> None:
+        self._local = LocalCalls()
+        self._device = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
 
     def has_room(self, component: Component, under_way: Counter[str]) -> bool:
         """Whether one more batch of it may begin beside those under way, counted by their component's fingerprint."""
+        return not under_way.total()
 
     async def make(self, calls: Sequence[Call]) -> list[Finished]:
         """Make one batch of calls to one component.
@@ -242,25 +247,6 @@ class Workers(Protocol):
         Raises:
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
-
-    async def release(self, component: Component) -> None:
-        """Free the memory and devices of a component; the next call loads it again."""
-
-    def close(self) -> None:
-        """Release everything."""
-
-
-class InThisProcess:
-    """:class:`Workers` for a single device: one batch after the other, in a thread of this process."""
-
-    def __init__(self) -> None:
-        self._local = LocalCalls()
-        self._device = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
-
-    def has_room(self, component: Component, under_way: Counter[str]) -> bool:
-        return not under_way.total()
-
-    async def make(self, calls: Sequence[Call]) -> list[Finished]:
         component = calls[0].component
         if isinstance(component, CheckpointComponent) and len(component.devices) > 1:
             devices = f"device {component.device!r} names {len(component.devices)} devices"
@@ -271,9 +257,11 @@ class InThisProcess:
         return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, answers))  # they write PNGs
 
     async def release(self, component: Component) -> None:
+        """Free the memory and devices of a component; the next call loads it again."""
         await asyncio.get_running_loop().run_in_executor(self._device, self._local.release, component)
 
     def close(self) -> None:
+        """Release everything."""
         self._device.shutdown(wait=False, cancel_futures=True)
 
 

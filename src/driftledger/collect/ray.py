@@ -57,20 +57,18 @@ def import_ray(*, local: bool = False) -> Any:
     return import_extra("ray")
 
 
-class RayWorkers:
-    """:class:`~driftledger.collect.batches.Workers` that make batches by actors."""
+class RayWorkers(Workers):
+    """Makes batches by actors."""
 
-    def __init__(
-        self, address: str | None, settings_of: Callable[[Component], WorkerSettings | None], rest: Workers
-    ) -> None:
+    def __init__(self, address: str | None, settings_of: Callable[[Component], WorkerSettings | None]) -> None:
         """
         Args:
             address: of a cluster; None starts one on this machine that ends with this object.
-            settings_of: a component's actors; None for a component that ``rest`` asks.
+            settings_of: a component's actors; None for a component that is asked in this process.
         """
+        super().__init__()
         self._address = address
         self._settings_of = settings_of
-        self._rest = rest
         self._crews: dict[str, _Crew | None] = {}
 
     def _crew(self, component: Component) -> "_Crew | None":
@@ -102,15 +100,16 @@ class RayWorkers:
         if (crew := self._crew(component)) is not None:
             return under_way[component.fingerprint] < 2 * crew.most
         here = {fingerprint: under_way[fingerprint] for fingerprint, crew in self._crews.items() if crew is None}
-        return self._rest.has_room(component, Counter(here))
+        return super().has_room(component, Counter(here))
 
     async def make(self, calls: Sequence[Call]) -> list[Finished]:
-        return await (self._crew(calls[0].component) or self._rest).make(calls)
+        crew = self._crew(calls[0].component)
+        return await (super().make(calls) if crew is None else crew.make(calls))
 
     async def release(self, component: Component) -> None:
         crew = self._crews.pop(component.fingerprint, None)
         if crew is None:
-            await self._rest.release(component)
+            await super().release(component)
         else:
             crew.close()
 
@@ -120,7 +119,7 @@ class RayWorkers:
                 crew.close()
         if "ray" in vars(self):
             self.ray.shutdown()
-        self._rest.close()
+        super().close()
 
 
 class _Crew:

@@ -15,7 +15,6 @@ from driftledger.collect.batches import (
     ENDED,
     Answer,
     Batches,
-    InThisProcess,
     Place,
     Waiting,
     Workers,
@@ -63,7 +62,7 @@ class Collector:
             shards: in how many parts what is left of each budget is split; this collector may spend one part.
         """
         self.store = store
-        self._workers = workers or InThisProcess()
+        self._workers = workers or Workers()
         self._shards = shards
         self._is_closing = False
         self._runs: list[_Run] = []
@@ -307,7 +306,8 @@ class Collector:
             cost = None if limits.max_cost is None else max(limits.max_cost - before.cost, 0.0) / self._shards
             limits = limits.model_copy(update={"max_calls": calls, "max_cost": cost})
         note = partial(self._note_spent, component.fingerprint)
-        return component.line(Meter(limits, component.title, spent.attempts, spent.cost, note)), attempt
+        budget = Meter(limits, component.title, spent.attempts, spent.cost, note)
+        return ServiceClient(component.limits, component.prices, budget), attempt
 
     # The store
 

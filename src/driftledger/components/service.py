@@ -304,10 +304,6 @@ class RemoteComponent(Component):
         not retry and does not sleep.
         """
 
-    def line(self, budget: Meter | None = None) -> ServiceClient:
-        """A line to the service; without a budget of earlier runs, one that begins with this line."""
-        return ServiceClient(self.limits, self.prices, budget or Meter(self.limits, self.title))
-
     @abstractmethod
     def expected(self, asked: Any) -> Usage:
         """The most that a call may consume, by estimate, given a conversation or a prompt."""
@@ -320,12 +316,12 @@ class RemoteComponent(Component):
         """Make calls side by side, each given by its arguments and by what it may consume."""
 
         async def answers() -> list[Answered[Any]]:
-            line = self.line()
+            client = ServiceClient(self.limits, self.prices, Meter(self.limits, self.title))
             async with self.connect() as once:
 
                 async def answer(given: tuple[Any, ...], most: Usage) -> Answered[Any]:
-                    async with line.slots:
-                        return await line.call(partial(once, *given), most)
+                    async with client.slots:
+                        return await client.call(partial(once, *given), most)
 
                 return await asyncio.gather(*(answer(*each) for each in calls))
 

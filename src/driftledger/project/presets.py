@@ -31,11 +31,11 @@ def presets(root: Path) -> dict[str, Path]:
 
 def presets_in_words(root: Path) -> dict[str, str]:
     """The comment that each preset begins with: what it is, and what it needs."""
-    comments = {
-        name: takewhile(lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines())
-        for name, path in presets(root).items()
+    texts = {name: path.read_text(encoding="utf-8") for name, path in presets(root).items()}
+    return {
+        name: " ".join(line.lstrip("# ") for line in takewhile(lambda line: line.startswith("#"), text.splitlines()))
+        for name, text in texts.items()
     }
-    return {name: " ".join(line.lstrip("# ") for line in comment) for name, comment in comments.items()}
 
 
 def read_preset(root: Path, name: str) -> dict[str, Any]:
