@@ -130,7 +130,7 @@ def test_both_sides_that_do_not_match_are_named_once_and_what_is_missing_is_no_a
     missing = json.loads(answers[0])
     [said] = missing["results"]
     assert (missing["unit"], said["outcome"], said["text"]) == (first.id, "failed", "")
-    assert said["error"] == f"there is no prediction for '{first.id}' in 'theirs.json'"
+    assert said["error"] == f"'{first.id}' has no prediction in 'theirs.json'"
 
 
 def test_a_file_about_something_else_stops_the_stage(tmp_path: Path) -> None:

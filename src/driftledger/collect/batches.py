@@ -100,11 +100,6 @@ class ContractError(ValueError):
     """A component did not give one result per call, so that results cannot be matched to calls."""
 
 
-def make_batch(calls: Sequence[Call]) -> list[Finished]:
-    """Make calls to one component in one batch; errors as in :func:`ask_batch` and :func:`finished`."""
-    return [finished(call, answer) for call, answer in zip(calls, ask_batch(calls), strict=True)]
-
-
 def ask_batch(calls: Sequence[Call]) -> list[Answer]:
     """Make calls to one component in one batch; whatever it raises is raised.
 

@@ -26,12 +26,12 @@ class PlannedCalls:
     most_cost: float | None = None
     spent: Spent = field(default_factory=Spent)
 
-    def add(self, asked: Conversation | str, count: int) -> None:
+    def add(self, content: Conversation | str, count: int) -> None:
         """Count calls by a stand-in for their input."""
         self.to_make += count
         if not isinstance(self.component, RemoteComponent):
             return
-        each = self.component.expected(asked)
+        each = self.component.expected(content)
         self.input_tokens += count * (each.input_tokens or 0)
         self.output_tokens += count * (each.output_tokens or 0)
         if self.component.prices is not None:
@@ -82,8 +82,8 @@ class Plan:
                 digest = walked.pending.key.digest
                 skipped = digest in self._seen
                 self._seen.setdefault(digest, None)
-                for component, asked in each.calls[walked.answered + skipped :]:
-                    self.of(component).add(asked, 1)
+                for component, content in each.calls[walked.answered + skipped :]:
+                    self.of(component).add(content, 1)
         if not complete:
             raise NotStoredError
         return returned

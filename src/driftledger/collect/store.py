@@ -185,18 +185,18 @@ class CallStore:
             raise self._full(error) from None
         return image
 
-    def restore(self, known: Iterable[tuple[str, Context, Result]]) -> int:
+    def restore(self, recorded: Iterable[tuple[str, Context, Result]]) -> int:
         """Store results that records tell of, unless they are stored already; return how many were new.
 
         Args:
-            known: the digest of a call's key, with the result; its image is copied.
+            recorded: the digest of a call's key, with the result; its image is copied.
 
         Raises:
             StoreError: the disk is full or cannot be written.
         """
         new = {
             digest: (context, replace(result, image=result.image and self._keep_image(result.image.path.read_bytes())))
-            for digest, context, result in known
+            for digest, context, result in recorded
             if result.outcome is not Outcome.FAILED and self.find(digest) is None
         }
         with self._transaction():

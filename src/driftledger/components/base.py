@@ -138,7 +138,7 @@ class Model(Component):
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer the last turn of each conversation, in order; a reply holds the beginning that it was given."""
 
-    def check_subjects(self, asked: Collection[str]) -> str | None:
+    def check_subjects(self, subjects: Collection[str]) -> str | None:
         """Look at the ids of all questions or samples of a stage before it asks: what people should know of them.
 
         Raises:

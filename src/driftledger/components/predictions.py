@@ -94,8 +94,8 @@ class Predictions(Model):
             "prompt, limits and order of options is not known here"
         )
 
-    def check_subjects(self, asked: Collection[str]) -> str | None:
-        rows, ids = self._content[1], dict.fromkeys(asked)
+    def check_subjects(self, subjects: Collection[str]) -> str | None:
+        rows, ids = self._content[1], dict.fromkeys(subjects)
         missing, spare = [name for name in ids if name not in rows], [name for name in rows if name not in ids]
         where = f"predictions in {self.path.name!r:.200}: {len(missing)} of {len(ids)} that are asked for have none"
         if missing:
@@ -132,7 +132,7 @@ class Predictions(Model):
             raise LookupError(f"at t={subject.t}, {about} is an image that was drawn here; ask for t=1 alone")
         row = self._content[1].get(subject.sample)
         if row is None or row.trouble:
-            raise LookupError(row.trouble if row else f"there is no prediction for {about} in {self.path.name!r:.200}")
+            raise LookupError(row.trouble if row else f"{about} has no prediction in {self.path.name!r:.200}")
         text = " ".join(part for part in conversation.turns[-1].parts if isinstance(part, str))
         if self.same_question and f" {_words(row.question)} " not in f" {_words(text)} " and _words(row.question):
             raise LookupError(

@@ -305,8 +305,8 @@ class RemoteComponent(Component):
         """
 
     @abstractmethod
-    def expected(self, asked: Any) -> Usage:
-        """The most that a call may consume, by estimate, given a conversation or a prompt."""
+    def expected(self, call: Any) -> Usage:
+        """The most that a call may consume, by estimate, given its conversation or its prompt."""
 
     @abstractmethod
     def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Any:

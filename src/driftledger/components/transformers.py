@@ -387,7 +387,7 @@ class Transformers(ChatCheckpoint):
         fit = {index: prompt for index, prompt in prompts.items() if index not in unfit}
         return (self._encoded(ready, fit, most)[0] if unfit and fit else inputs if fit else None), unfit
 
-    def _answers(self, ready: _Ready, asked: Sequence[Conversation], inputs: Any, most: int) -> list[Reply]:
+    def _answers(self, ready: _Ready, conversations: Sequence[Conversation], inputs: Any, most: int) -> list[Reply]:
         torch, tokenizer = import_extra("torch"), ready.chat.processor.tokenizer
         broken: list[Any] = []  # for each step, the conversations with scores of the next token that are not numbers
 
@@ -407,7 +407,7 @@ class Transformers(ChatCheckpoint):
         inputs = inputs.to(self.torch_device, self.torch_dtype)
         with torch.inference_mode():
             generated = ready.model.generate(**inputs, generation_config=settings, logits_processor=[watch])
-        steps = torch.stack(broken).view(len(broken), len(asked), -1).any(dim=-1).T.tolist() if broken else []
+        steps = torch.stack(broken).view(len(broken), len(conversations), -1).any(dim=-1).T.tolist() if broken else []
         given = inputs["attention_mask"].sum(dim=1).tolist()
         replies = []
         for number, tokens in enumerate(generated[:, inputs["input_ids"].shape[1] :].tolist()):
@@ -418,5 +418,5 @@ class Transformers(ChatCheckpoint):
                 replies.append(failed(f"{why}; set another dtype", usage))
                 continue
             text = tokenizer.decode(tokens, skip_special_tokens=True)
-            replies.append(reply_of(asked[number], text, usage, ended=tokens[-1] in ready.ends))
+            replies.append(reply_of(conversations[number], text, usage, ended=tokens[-1] in ready.ends))
         return replies

@@ -1,6 +1,6 @@
 """Where commands print: one console, the looks that tables and sentences share, and a progress bar.
 
-Never wider than the terminal, 80 columns where there is none; plain in pipes and files. Text
+Never wider than the terminal, or 80 columns without one; plain in pipes and files. Text
 from files, models and users goes through :func:`line`, which lets no markup and no control character through.
 """
 
