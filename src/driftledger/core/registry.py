@@ -218,12 +218,6 @@ def provider_class(section: str, provider: str, own: Path | None = None) -> type
     return named
 
 
-def same_provider(section: str, one: str, other: str) -> bool:
-    """Whether two providers are one: by name, or by the place that a name has."""
-    places = providers(section)
-    return bool({one, places.get(one, one)} & {other, places.get(other, other)})
-
-
 def import_extra(module: str) -> Any:
     """Import an optional library, or say in one sentence which extra installs it.
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
-from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.settings import EntryOf
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
@@ -71,7 +70,7 @@ def resolved(project: Project) -> dict[str, Any]:
         if spec.beside
     }
     noted["data"] = {"version": DATA_VERSION} | {
-        section: {name: {**_in_words(each), **_source(section, name, each, versions)} for name, each in some.items()}
+        section: {name: _source(section, name, each, versions) for name, each in some.items()}
         for section, some in data.items()
     }
     for kind in ("collect", "score"):  # model → folder below its stage's output → what shapes it beside earlier folders
@@ -151,25 +150,21 @@ def _shaped_by(
 
 
 def _description(settings: Settings, name: str, noted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a way to ask for a description in words, and what is behind its examples."""
+    """Return a way to ask for a description in words, and a digest of what its examples come from."""
     description = settings.description(name)
     examples: str = NOTHING
     if shown := description.demonstrations:
         encoder = noted["encoders"][shown.encoder] if shown.encoder else None
         examples = sha256_of([encoder, noted["models"][shown.by] if shown.by else None])
-    return {**_in_words(description), "examples_by": examples}
+    return {**description.model_dump(mode="json", exclude_defaults=True), "examples_by": examples}
 
 
-def _source(section: str, name: str, provider: Provider, versions: "_Versions") -> dict[str, str]:
-    """Return the digest of a source, and that of the provider's code where it does not come with the package."""
-    noted = {"source": versions.digest(f"{section}.{name}", provider, provider.source_digest)}
+def _source(section: str, name: str, provider: Provider, versions: "_Versions") -> dict[str, Any]:
+    """Return an entry of the data with the digest of its source, and of its code if that is not in the package."""
+    entry = {"provider": provider.provider, **provider.model_dump(mode="json", exclude_defaults=True)}
+    entry["source"] = versions.digest(f"{section}.{name}", provider, provider.source_digest)
     place = provider_place(section, provider.provider)
-    return noted if is_ours(place.partition(":")[0]) else {**noted, "code": code_digest(place)}
-
-
-def _in_words(entry: Provider | Description) -> dict[str, Any]:
-    words = entry.model_dump(mode="json", exclude_defaults=True)
-    return words if isinstance(entry, Description) else {"provider": entry.provider, **words}
+    return entry if is_ours(place.partition(":")[0]) else {**entry, "code": code_digest(place)}
 
 
 class _Versions:
