@@ -1,10 +1,10 @@
-"""Whether the files behind a score belong together: hashes inside of files, and what they are the hashes of.
+"""Whether every file behind a run is, byte for byte, the one that was recorded, and whether these files fit together.
 
-DVC's hashes say that files are those that were written. These links say that what was written belongs together, and
-hold for files that were handed on without DVC.
+DVC's hashes say that files are those that were written. The hashes inside of files say that what was written belongs
+together, and hold for files that were handed on without DVC.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,37 +12,126 @@ from typing import Any, TypeVar
 from driftledger.benchmarks.base import DATASET
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.canonical import md5_file, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
-from driftledger.core.files import INPUTS, read_json, read_jsonl
+from driftledger.core.files import INPUTS, Made, read_json, read_jsonl
 from driftledger.data.question_sets import files as questions
-from driftledger.data.records import DatasetCard, SampleEntry, dataset_digest
-from driftledger.ledger.findings import Finding, VerifyResult
+from driftledger.data.records import DATASET_CARD, SAMPLES, DatasetCard, SampleEntry, dataset_digest
+from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder, Lineage
-from driftledger.ledger.lock import RESOLVED
-from driftledger.ledger.objects.contents import Contents
-
-SAMPLES, DATASET_CARD = "samples.jsonl", "dataset.json"
+from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, locked_now
+from driftledger.ledger.objects.contents import FETCH, Contents
+from driftledger.ledger.objects.files import listing_md5
 
 T = TypeVar("T")
 
 
+def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
+    """Hash every file behind these runs, and check the entries of ``dvc.lock`` that name them."""
+    lineages = [each for run in evidence for each in run.lineages]
+    result = check_folders([folder for each in lineages for folder in each.folders.values()], contents)
+    stages = {name: entry for each in lineages for name, entry in each.stages.items()}
+    check = _Check(contents)
+    check.lock(stages)
+    return result + check.result
+
+
+def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult:
+    """Hash every file of these folders.
+
+    Those that ``dvc.lock`` has now must be in the workspace as they were written, if they are there at all. Others are
+    read from wherever their bytes are.
+    """
+    check = _Check(contents)
+    now = {(out.path, out.md5) for entry in locked_now(contents.root).values() for out in entry.outs}
+    for folder in dict.fromkeys(folders):
+        check.hashes(folder, contents.listing_here(folder.path) if (folder.out, folder.md5) in now else {})
+    return check.result
+
+
 def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
-    """Follow every hash that a file behind these runs holds to what it is the hash of."""
-    links = _Links(contents)
+    """Compare every hash inside of a file behind these runs with what it is the hash of."""
+    check = _Check(contents)
     for lineage in {each.folder: each for run in evidence for each in run.lineages}.values():
-        links.check(lineage)
-    return links.result
+        check.links(lineage)
+    return check.result
 
 
-class _Links:
-    """Follows links; each folder once, whichever scores are made from it. What cannot be read becomes a finding."""
+class _Check:
+    """Compares files with what is recorded of them; each folder once. What cannot be read becomes a finding."""
 
     def __init__(self, contents: Contents) -> None:
         self._contents, self.result = contents, VerifyResult()
         self._data, self._collected = cache(self._check_data), cache(self._check_collected)
 
-    def check(self, lineage: Lineage) -> None:
+    def hashes(self, folder: Folder, here: Mapping[str, str]) -> None:
+        """Check a folder by the MD5 of its files, and against ``here``, its files in the workspace."""
+        try:
+            files = self._contents.manifest(folder)
+        except LedgerError:
+            if not here:
+                self._find(folder.path, f"no such folder of md5 {folder.md5} is here; {FETCH}", "missing")
+                return
+            md5, files = listing_md5(self._contents.listing_here(folder.out)), {**here}
+            what = f"{folder.out} has md5 {md5}, and {LOCK} has {folder.md5}; run 'git status' or 'dvc status'"
+            self._find(folder.out, what)
+        else:
+            self.result.checked["files"] += len(files)
+            if not files:
+                what = f"{folder.out} of md5 {folder.md5} has no such folder; run 'dvc repro'"
+                self._find(folder.path, what, "missing")
+        for name, md5 in files.items():
+            path = f"{folder.path}/{name}"
+            for cached in self._contents.cached(md5):
+                if md5_file(cached) != md5:
+                    root = self._contents.root
+                    place = cached.relative_to(root) if cached.is_relative_to(root) else cached
+                    what = f"DVC's cache holds other bytes under the name of {path}; delete it and run 'dvc fetch'"
+                    self._find(place.as_posix(), what)
+            is_found = self._contents.path(md5, path) is not None
+            if here.get(name, md5) != md5:
+                more = "" if is_found else f", which is nowhere here; {FETCH}"
+                self._find(path, f"it has md5 {here[name]}, and was written with {md5}{more}")
+            elif not is_found:
+                self._find(path, f"no file with md5 {md5} is here; {FETCH}", "missing")
+            elif here and name not in here:
+                self._find(path, f"it is not in its folder; 'dvc checkout {folder.out}' restores it", "missing")
+        for name in sorted(here.keys() - files.keys()):
+            self._find(f"{folder.path}/{name}", "the folder was written without this file; delete it")
+        self._check_inputs(folder, files)
+
+    def _check_inputs(self, folder: Folder, files: Mapping[str, str]) -> None:
+        """The digest that the stage noted in ``inputs.json`` is that of the other files."""
+        others = {name: md5 for name, md5 in files.items() if name != INPUTS}
+        paths = {name: self._contents.path(md5, f"{folder.path}/{name}") for name, md5 in others.items()}
+        here = {name: path for name, path in paths.items() if path is not None}
+        if len(here) < len(paths):
+            return
+        where = f"{folder.path}/{INPUTS}"
+        if INPUTS not in files:
+            what = f"nothing says what the folder was made from; run 'dvc repro -f {folder.out}'"
+            self._find(where, what, "missing")
+            return
+        noted = self._read(folder, INPUTS, partial(read_json, kind=Made))
+        if noted and noted.files != sha256_of({name: sha256_file(path) for name, path in here.items()}):
+            self._find(where, "its digest is not that of the files beside it; one of them was changed")
+
+    def lock(self, stages: Mapping[str, LockEntry]) -> None:
+        """Every stage ran its own command, and read what another wrote."""
+        self.result.checked["lock entries"] = len(stages)
+        wrote = {out.path: (name, out.md5) for name, entry in stages.items() for out in entry.outs}
+        for name, entry in stages.items():
+            command = f"driftledger stage {name.replace('@', ' ')}"
+            if entry.cmd != command:
+                self._find(f"{LOCK}: {name}", f"it ran {entry.cmd!s:.80}, not {command}")
+            for dep in entry.deps:
+                by, md5 = wrote.get(dep.path, (name, dep.md5))
+                if md5 != dep.md5:
+                    what = f"it read {dep.path} with md5 {dep.md5}, and {by} wrote it with {md5}; run 'dvc repro'"
+                    self._find(f"{LOCK}: {name}", what)
+
+    def links(self, lineage: Lineage) -> None:
+        """Follow the hashes in a score to its components, data and records."""
         score, spec, file = lineage.score, lineage.spec, lineage.score_path
         self._check_components(f"{file}: components", score.components)
         if set(score.keys) != set(spec.scores.keys) or spec.scores.at(score.keys) != lineage.folder.path:
@@ -56,8 +145,8 @@ class _Links:
         self._same(f"{file}: inputs.data_digest", score.inputs.data_digest, digest, data)
         for stage in spec.collects:
             folder, inputs = lineage.collected[stage.name], score.inputs
-            sha256, collected = self._sha256(folder, RECORDS), self._collected(folder)
-            where = f"{folder.path}/{RECORDS}"
+            path, collected = self._path(folder, RECORDS), self._collected(folder)
+            sha256, where = path and sha256_file(path), f"{folder.path}/{RECORDS}"
             self._same(f"{file}: inputs.records.{stage.name}", inputs.records.get(stage.name), sha256, where)
             if collected is None:
                 continue
@@ -72,25 +161,21 @@ class _Links:
                 self._same(f"{file}: inputs.protocol.{name}", inputs.protocol.get(name), value, where)
 
     def _check_collected(self, folder: Folder) -> CollectedCard | None:
-        """The card of a collected folder, whose records must have the images that are in it."""
+        """The card of a collected folder, once its images are checked against its records."""
         card = self._read(folder, CARD, partial(read_json, kind=CollectedCard))
         records = self._read(folder, RECORDS, partial(read_jsonl, kind=CollectedRecord)) or []
         self.result.checked["records"] += len(records)
-        drawn = [
-            (record.place, each.image, each.image_sha256)
-            for record in records
-            for each in record.results
-            if each.image is not None
-        ]
+        results = [(record.place, each) for record in records for each in record.results]
+        images = [(place, each.image, each.image_sha256) for place, each in results if each.image is not None]
         if records:
-            self._check_images(folder, drawn, {RECORDS, CARD})
+            self._check_images(folder, images, {RECORDS, CARD})
         if card is not None:
             self._check_components(f"{folder.path}/{CARD}: components", card.components)
         return card
 
     def _check_data(self, folder: Folder, is_dataset: bool) -> str | None:
-        """The digest of a dataset or question set, whose images, list and card must belong together; None where they
-        cannot be read."""
+        """The digest of a dataset or question set, once its images, list and card are checked; None where they cannot
+        be read."""
         card: DatasetCard | questions.QuestionSetCard | None
         if is_dataset:
             listing, name = SAMPLES, DATASET_CARD
@@ -113,20 +198,20 @@ class _Links:
         return digest
 
     def _check_images(self, folder: Folder, images: Sequence[tuple[str, str, str | None]], others: set[str]) -> None:
-        """Every image is the one in its record, and none is there without a record.
+        """Every image is the one in its record, and every file has a record.
 
         Args:
-            images: whose it is, its file, and its SHA-256 by the record.
-            others: the files that are no images.
+            images: who has it, its file, and its SHA-256 by the record.
+            others: the files that are not images.
         """
         self.result.checked["images"] += len(images)
-        for whose, name, recorded in images:
-            sha256 = self._sha256(folder, name)
-            if sha256 is None:
-                what = f"{whose} has this image, which is not here; run 'dvc pull'"
-                self.result.findings.append(Finding("missing", f"{folder.path}/{name}", what))
-            elif sha256 != recorded:
-                what = f"{whose} has an image with sha256 {recorded}, and this one has {sha256}"
+        for owner, name, recorded in images:
+            path = self._path(folder, name)
+            if path is None:
+                what = f"{owner} has this image, which is not here; run 'dvc pull'"
+                self._find(f"{folder.path}/{name}", what, "missing")
+            elif (sha256 := sha256_file(path)) != recorded:
+                what = f"{owner} has an image with sha256 {recorded}, and this one has {sha256}"
                 self._find(f"{folder.path}/{name}", what)
         for name in sorted(self._files(folder).keys() - {name for _, name, _ in images} - others - {INPUTS}):
             self._find(f"{folder.path}/{name}", "no record has this file")
@@ -146,7 +231,7 @@ class _Links:
                     recorded = score.inputs.version
                 if not isinstance(value, dict) and _plain(recorded) != _plain(value):
                     what = f"{folder.path} ran with {key} = {value!s:.80}, and the score has {recorded!s:.80}"
-                    self._find(f"dvc.lock: {name}", what)
+                    self._find(f"{LOCK}: {name}", what)
 
     def _check_components(self, where: str, components: Mapping[str, ComponentCard]) -> None:
         for role, card in components.items():
@@ -168,24 +253,20 @@ class _Links:
         except LedgerError:  # which the check of hashes reports
             return self._contents.listing_here(folder.path)
 
-    def _file(self, folder: Folder, name: str) -> Path | None:
+    def _path(self, folder: Folder, name: str) -> Path | None:
         md5 = self._files(folder).get(name)
         return None if md5 is None else self._contents.path(md5, f"{folder.path}/{name}")
 
-    def _sha256(self, folder: Folder, name: str) -> str | None:
-        file = self._file(folder, name)
-        return None if file is None else sha256_file(file)
-
     def _read(self, folder: Folder, name: str, read: Callable[[Path], T]) -> T | None:
-        file, where = self._file(folder, name), f"{folder.path}/{name}"
+        file, where = self._path(folder, name), f"{folder.path}/{name}"
         try:
             return None if file is None else read(file)
         except StoreError as error:
             self._find(where, str(error).replace(str(file), where))
             return None
 
-    def _find(self, where: str, what: str) -> None:
-        if (finding := Finding("bytes", where, what)) not in self.result.findings:
+    def _find(self, where: str, what: str, kind: Kind = "bytes") -> None:
+        if (finding := Finding(kind, where, what)) not in self.result.findings:
             self.result.findings.append(finding)
 
 
