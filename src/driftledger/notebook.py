@@ -37,8 +37,8 @@ from driftledger.core.strict import explain
 from driftledger.core.terminal import show
 from driftledger.core.text import as_many, figure, for_html, for_line
 from driftledger.core.types import Outcome
+from driftledger.data.build import build
 from driftledger.data.datasets.base import DatasetProvider, reached
-from driftledger.data.datasets.build import build
 from driftledger.data.datasets.decode import FORMATS
 from driftledger.data.datasets.image_folder import ImageFolder, safe_id
 from driftledger.data.records import read_samples

@@ -6,8 +6,8 @@ like all others.
 
 import re
 from abc import ABC
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -132,8 +132,9 @@ class HubTable(Provider, ABC):
 
     def load(self, *splits: str) -> list[Any]:
         """Load all rows of each split, as the library has them."""
-        datasets, (folder, _, commit) = import_extra("datasets"), self._source
-        with self._errors_in_one_sentence(self.split):
+        datasets, (folder, _, commit), split = import_extra("datasets"), self._source, self.split
+        http_error, loaded = import_extra("huggingface_hub.errors").HTTPError, []
+        try:
             if folder is None:
                 builder = datasets.load_dataset_builder(self.path, self.name, revision=commit)
                 if builder.hash != commit:  # without a network the library offers any revision that it has
@@ -143,10 +144,13 @@ class HubTable(Provider, ABC):
                 builder = datasets.load_dataset_builder(str(folder.resolve()), self.name)
                 # Prepare again: the library recognises what it has stored by the files' times, not by their content.
                 builder.download_and_prepare(download_mode="reuse_cache_if_exists")
-        loaded = []
-        for split in splits:
-            with self._errors_in_one_sentence(split):
+            for split in splits:
                 loaded.append(builder.as_dataset(split=split))
+        except (datasets.exceptions.DatasetsError, http_error, OSError, ValueError, RuntimeError) as error:
+            is_wrapped = isinstance(error, datasets.exceptions.DatasetGenerationError)
+            reason = shortened(str(error.__cause__ or error if is_wrapped else error)) or type(error).__name__
+            what = f"{self.path}, split {split!r}, cannot be loaded ({reason})"
+            raise DataError(f"{what}; correct its settings or the network") from None
         return loaded
 
     def select(self, rows: Any, images: str, columns: Iterable[str], setting: str) -> Any:
@@ -184,18 +188,6 @@ class HubTable(Provider, ABC):
         hub = import_extra("huggingface_hub.constants").HF_HUB_CACHE
         folders = [Path(downloads), Path(hub), *([self._source.folder] if self._source.folder else [])]
         return any(not leads_out(file, folder) for folder in folders)
-
-    @contextmanager
-    def _errors_in_one_sentence(self, split: str) -> Iterator[None]:
-        errors = import_extra("datasets").exceptions
-        http_error = import_extra("huggingface_hub.errors").HTTPError
-        try:
-            yield
-        except (errors.DatasetsError, http_error, OSError, ValueError, RuntimeError) as error:
-            reason = error.__cause__ if isinstance(error, errors.DatasetGenerationError) else None
-            said = shortened(str(reason or error)) or type(error).__name__
-            what = f"{self.path}, split {split!r}, cannot be loaded ({said})"
-            raise DataError(f"{what}; correct its settings or the network") from None
 
 
 def cell_text(row: dict[str, Any], features: Any, name: str, column: str | None) -> str | None:

@@ -258,7 +258,7 @@ def find_image(sources: Sources, text: str) -> ImageTarget:
     if found.places or file is None:
         return found
     try:
-        digest = sha256_bytes(png_bytes(decode(file.read_bytes(), str(file), _MOST_PIXELS).image))
+        digest = sha256_bytes(png_bytes(decode(file.read_bytes(), str(file), _MOST_PIXELS)[0]))
     except DataError:
         return found
     places = _places(sources, digest)

@@ -53,28 +53,26 @@ class HuggingFace(HubTable, DatasetProvider):
             sets = {self.support_split: "support", self.split: "test"}
         named = (self.id_column, self.category_column, self.label_column, self.unique_column)
         columns = [column for column in named if column is not None]
-        for loaded, (of, split) in zip(self.load(*sets), sets.items(), strict=True):
+        for loaded, (table, split) in zip(self.load(*sets), sets.items(), strict=True):
             rows = self.select(loaded, self.image_column, columns, "image_column")
             digits = len(str(max(len(rows) - 1, 0)))  # of all rows, so that another limit does not rename samples
             taken = self._taken(rows, split)
             for number, row in zip(taken, rows.select(taken), strict=True):
-                yield self._item(row, rows.features, f"{number:0{digits}}", of, split)
-
-    def _item(self, row: dict[str, Any], features: Any, number: str, of: str, split: Split | None) -> SourceItem:
-        place, image = f"row {int(number)} of {of}", row[self.image_column] or {}
-        file = self.file_name(image.get("path"))
-        name = f"{place} ({file})" if file else place
-        text = partial(cell_text, row, features, name)
-        own_id = number if self.id_column is None else text(self.id_column) or ""
-        return SourceItem(
-            id=f"{split}-{own_id}" if split else own_id,
-            name=name,
-            read=partial(self.image_bytes, image, name),
-            category=text(self.category_column) or None,
-            label=text(self.label_column),
-            split=split,
-            source={"row": str(int(number))} | ({"split": of} if split else {}) | ({"file": file} if file else {}),
-        )
+                image = row[self.image_column] or {}
+                file = self.file_name(image.get("path"))
+                name = f"row {number} of {table}" + (f" ({file})" if file else "")
+                text = partial(cell_text, row, rows.features, name)
+                own_id = f"{number:0{digits}}" if self.id_column is None else text(self.id_column) or ""
+                source = {"row": str(number)} | ({"split": table} if split else {}) | ({"file": file} if file else {})
+                yield SourceItem(
+                    id=f"{split}-{own_id}" if split else own_id,
+                    name=name,
+                    read=partial(self.image_bytes, image, name),
+                    category=text(self.category_column) or None,
+                    label=text(self.label_column),
+                    split=split,
+                    source=source,
+                )
 
     def _taken(self, rows: Any, split: Split | None) -> list[int]:
         """Choose the rows that become samples by their columns of text and numbers alone; no image is read."""
