@@ -23,7 +23,7 @@ from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.files import INPUTS, read_jsonl, write_bytes
 from driftledger.core.registry import import_extra
 from driftledger.core.text import csv_text
-from driftledger.ledger.lineage import Evidence, Lineage, read_evidence
+from driftledger.ledger.lineage import Evidence, Lineage, read_all_evidence
 from driftledger.project.project import Project
 
 _SOURCE = {"source_name": "driftledger", "source_type": "evaluation_run", "evaluator_relationship": "other"}
@@ -42,7 +42,7 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
     combinations = {name: each for each in project.combinations for name in (str(each), "/".join(each))}
     if run not in combinations:
         raise LedgerError(unknown_name("selected run", run, combinations))
-    evidence = read_evidence(project.root, project.selected, combinations[run])
+    evidence = read_all_evidence(project.root, project.selected, [combinations[run]])[0]
     if evidence.code.commit is None:
         raise LedgerError("an export has its date from the commit, and there is none here; run 'git commit' first")
     try:

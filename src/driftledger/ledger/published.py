@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, load_json, parse_json, read_bytes, write_json
 from driftledger.core.paths import Combination
+from driftledger.core.strict import Strict
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import PUBLISHED, CodeVersion, Evidence
 from driftledger.ledger.objects.git import Git, why_unread
@@ -24,10 +25,8 @@ FOLDER = PUBLISHED
 _NAME = re.compile(r"[0-9a-f]{64}\.json")
 
 
-class PublishedScore(BaseModel):
+class PublishedScore(Strict):
     """A score of a published run, by the SHA-256 of its files."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     benchmark: str
     keys: dict[str, str]
