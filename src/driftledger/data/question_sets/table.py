@@ -28,7 +28,7 @@ from driftledger.data.datasets.base import (
     reached,
     read_file,
 )
-from driftledger.data.hub import HubTable, cell_text
+from driftledger.data.hub import HubTable
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
 from driftledger.data.tables import as_text, read_table
 
@@ -269,12 +269,10 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
         [loaded] = self.load(self.split)
         total, image = len(loaded), self.columns.image
         reader = RowReader(self, rules, self.path, loaded.features, total)
-        rows = self.select(loaded, image, chain(*reader.columns.values()), "columns.image")
-        classes = [name for name, feature in rows.features.items() if getattr(feature, "names", None) is not None]
-        for number, cells in enumerate(rows.select(range(min(total, self.limit or total)))):
-            place, cell = f"row {number} of {self.split}", cells[image] or {}
-            data = self.image_bytes(cell, place)
-            names = {name: cell_text(cells, rows.features, place, name) for name in classes}
-            # Images are told apart by their bytes, because a path of the hub's is one on this machine.
-            id_, read, file = sha256_bytes(data), partial(bytes, data), self.file_name(cell.get("path"))
-            yield reader.question(number, place, cells | names, id_, read, file)
+        table = self.select(loaded, image, chain(*reader.columns.values()), "columns.image")
+        for row in self.rows(table, self.split, image, range(min(total, self.limit or total))):
+            data = (
+                row.read()
+            )  # images are told apart by their bytes, because a path of the hub's is one on this machine
+            read, id_ = partial(bytes, data), sha256_bytes(data)
+            yield reader.question(row.number, row.place, row.cells, id_, read, row.file)
