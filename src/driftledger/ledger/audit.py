@@ -81,7 +81,7 @@ class RunTarget(NamedTuple):
     evidence: Evidence
     lineage: Lineage | None = None
     number: Number | None = None
-    known: Literal["dvc.lock", "git"] = "dvc.lock"
+    source: Literal["dvc.lock", "git"] = "dvc.lock"
     """Where it is from: the working tree or a commit."""
 
 
@@ -152,7 +152,7 @@ class Sources:
             return RunTarget(evidence)
         for run in runs.values():
             if (former := self._from_git(run)) is not None:
-                return RunTarget(former, known="git")
+                return RunTarget(former, source="git")
         return None
 
     def _from_git(self, run: Published) -> Evidence | None:

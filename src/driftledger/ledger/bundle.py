@@ -28,7 +28,7 @@ from driftledger_check.archive import BundleError
 
 class KeptFeatures(FeatureStore):
     """The feature store of a checkout, which remembers what encoders gave. An encoder that was fitted to a corpus asks
-    no store, and whoever checks computes its features again."""
+    no store, and who checks computes its features again."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -76,18 +76,18 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
     if absent := [each.path for each in folders if not contents.has(each)]:
         raise LedgerError(f"{first_few(absent)} is not here; run 'dvc pull' first")
     features = KeptFeatures(project.state / "features")
-    made = recompute(project, evidence.lineages, contents, features=features)
-    if made.findings:
-        first = made.findings[0]
+    recomputed = recompute(project, evidence.lineages, contents, features=features)
+    if recomputed.findings:
+        first = recomputed.findings[0]
         raise LedgerError(f"nothing is bundled: {first.where}: {first.what}; run 'driftledger verify' to see all of it")
     published = next((each for each in read_published(project.root) if each.fingerprint == evidence.fingerprint), None)
     if published is None:
         raise LedgerError(f"{evidence.name} is not published; run 'driftledger track' first")
-    said = {"name": evidence.name, "combination": [*evidence.combination], "fingerprint": evidence.fingerprint}
+    run = {"name": evidence.name, "combination": [*evidence.combination], "fingerprint": evidence.fingerprint}
     lineages = [each.model_dump(mode="json", by_alias=True, exclude={"score"}) for each in evidence.lineages]
     code = evidence.code.model_dump(mode="json")
     small = {
-        bundle.EVIDENCE: canonical_json(said | {"lineages": lineages, "code": code}).encode(),
+        bundle.EVIDENCE: canonical_json(run | {"lineages": lineages, "code": code}).encode(),
         f"{bundle.LEDGER}{sha256_of(published.to_dict())}.json": canonical_json(published.to_dict()).encode(),
         **features.members(),
     }
@@ -106,7 +106,7 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
     manifest = {
         "schema": bundle.SCHEMA,
         "kind": bundle.KIND,
-        "run": said,
+        "run": run,
         "files": held,
         "left_out": left_out,
         "members": {name: sha256_bytes(data) for name, data in small.items()},
@@ -115,7 +115,7 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
     members[bundle.MANIFEST] = lambda: canonical_json(manifest).encode()
     _write(out, members)
     left = f" and the hashes of {len(left_out):,} images" if left_out else ""
-    notes = dict.fromkeys(f"to know: {each.where}: {each.why}" for each in made.skipped)
+    notes = dict.fromkeys(f"to know: {each.where}: {each.why}" for each in recomputed.skipped)
     return [
         f"{out}: {evidence.name}, {len(held):,} files{left}, {out.stat().st_size / 1e6:.1f} MB",
         *list(notes)[:5],

@@ -56,7 +56,7 @@ class DatasetProvider(Provider, ABC):
     """A frozen specification of where a dataset comes from."""
 
     groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
-    """Group name → categories whose means are averaged in it, e.g. the paper's visual and textual."""
+    """Group name → categories that are averaged in it, e.g. the paper's visual and textual."""
     general_category: str | None = Field(default=None, pattern=r"\S")
     """What all classes are, e.g. bird: ``{category}`` in a prompt."""
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)

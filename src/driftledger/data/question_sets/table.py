@@ -72,7 +72,7 @@ class ColumnQuestions(QuestionProvider, ABC):
     refusal: str | None = Field(default=None, pattern=r"\S")
     """The option that refuses, where it reads the same in all rows and stands in no column of its own."""
     groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
-    """Group name → categories whose means are averaged in it."""
+    """Group name → categories that are averaged in it."""
     expect: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     """How many ``questions``, ``images``, questions of a subset or of a category there must be, by their names."""
     limit: int | None = Field(default=None, ge=1)

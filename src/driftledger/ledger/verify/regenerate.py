@@ -164,22 +164,22 @@ def _difference(recorded: Again) -> str:
     component = recorded.call.component
     if isinstance(component, RemoteComponent):
         raise TypeError(f"{component.provider} is a service, which verifying never calls")
-    [made] = make_batch([recorded.call])
-    if made.result.outcome is Outcome.FAILED:
-        raise LedgerError(f"it failed when it was made again: {made.result.error or 'no reason given'}")
+    [again] = make_batch([recorded.call])
+    if again.result.outcome is Outcome.FAILED:
+        raise LedgerError(f"it failed when it was made again: {again.result.error or 'no reason given'}")
     image = recorded.gave.image_file(recorded.folder)
     if image is None:
-        before, now = recorded.gave.text or "", made.result.text or ""
+        before, now = recorded.gave.text or "", again.result.text or ""
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
         around = slice(max(0, same - _BEFORE), same + _AFTER)
         differs = f"{before[around]!r} is stored, {component.provider} now says {now[around]!r}"
         return "" if before == now else differs
-    stored, png = image.path.read_bytes(), made.png
+    stored, png = image.path.read_bytes(), again.png
     digest = sha256_bytes(stored)
     if digest != image.sha256:
         return f"its sha256 is {digest[:12]}…, its record has {image.sha256[:12]}…"
     if png is None:
-        return f"{component.provider} now gives no image ({made.result.outcome})"
+        return f"{component.provider} now gives no image ({again.result.outcome})"
     if png == stored:
         return ""
     if isinstance(component, CheckpointComponent) and _look_alike(stored, png):
