@@ -21,7 +21,6 @@ from driftledger.data.datasets.base import MAX_PIXELS, DatasetProvider
 from driftledger.data.datasets.decode import decode
 from driftledger.data.question_sets.base import QuestionFacts, QuestionProvider, QuestionRules, SourceQuestion
 from driftledger.data.question_sets.files import CARD, QUESTIONS, QuestionEntry, QuestionSetCard, questions_digest
-from driftledger.data.question_sets.table import ColumnQuestions
 from driftledger.data.records import DATASET_CARD, SAMPLES, DatasetCard, SampleEntry, dataset_digest
 
 
@@ -189,9 +188,8 @@ def _question_set_card(name: str, provider: QuestionProvider, entries: Sequence[
     where = f"question set {name!r}"
     subsets, categories = _counts(entry.subset for entry in entries), _counts(entry.category for entry in entries)
     images = len({entry.image_sha256 for entry in entries})
-    groups, expected = (
-        (provider.groups, provider.expect) if isinstance(provider, ColumnQuestions) else ({}, dict[str, int]())
-    )
+    # which a provider without a table has no settings for
+    groups, expected = getattr(provider, "groups", {}), getattr(provider, "expect", {})
     _check_groups(where, groups, categories)
     counted = {"questions": len(entries), "images": images, **subsets, **categories}
     others = [f"{n} {key} (has {counted.get(key, 0)})" for key, n in expected.items() if counted.get(key, 0) != n]
