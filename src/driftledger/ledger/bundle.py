@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,11 +58,21 @@ class KeptFeatures(FeatureStore):
         return members
 
 
+def digests_of(file: Path) -> dict[str, Any]:
+    """The hashes of a file, and its size."""
+    return bundle.digests(file.read_bytes())
+
+
 class UnpackedBundle(bundle.Bundle):
     """What a bundle of a run holds, read where it is in a checkout, so that the checks of a bundle can read it too."""
 
-    def __init__(self, evidence: Evidence, contents: Contents) -> None:
+    def __init__(
+        self, evidence: Evidence, contents: Contents, digests: Callable[[Path], dict[str, Any]] | None = None
+    ) -> None:
         """Find the files, by their MD5.
+
+        Args:
+            digests: gives those of a file; by default, it is hashed.
 
         Raises:
             LedgerError: some of them are not here.
@@ -79,7 +89,7 @@ class UnpackedBundle(bundle.Bundle):
                 path = contents.path(md5, f"{folder.path}/{name}")
                 assert path is not None  # all of it is here
                 self.paths[f"{folder.path}/{name}"] = path
-        self.named = {name: bundle.digests(path.read_bytes()) for name, path in self.paths.items()}
+        self.named = {name: (digests or digests_of)(path) for name, path in self.paths.items()}
         self.files, self.archive = dict(self.named), cast(archive.Archive, self)
         self.sizes: dict[str, int] = {}  # of features, which encoders give again
         self.folder, self.features = cache(lambda path: bundle.Folder(self, path)), cache(self._features)

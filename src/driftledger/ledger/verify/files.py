@@ -5,12 +5,13 @@ together, and hold for files that were handed on without DVC.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 from driftledger.benchmarks.records import RECORDS
 from driftledger.core.canonical import md5_file, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json
-from driftledger.ledger.bundle import UnpackedBundle
+from driftledger.ledger.bundle import UnpackedBundle, digests_of
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder, fingerprint_of
 from driftledger.ledger.lock import LOCK, LockEntry, locked_now
@@ -45,17 +46,16 @@ def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult
 
 def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
     """Compare every hash inside of a file behind these runs with what it is the hash of, as a bundle is checked."""
-    result = VerifyResult()
+    result, digests, seen = VerifyResult(), cache(digests_of), set[str]()
     for run in evidence:
-        whole = [each for each in run.lineages if all(map(contents.has, each.folders.values()))]  # hashes tell the rest
+        # What is not here is missing by its hash already.
+        whole = [each for each in run.lineages if all(map(contents.has, each.folders.values()))]
         part = {"lineages": whole, "fingerprint": fingerprint_of(whole, run.combination)}
-        unpacked = UnpackedBundle(run.model_copy(update=part), contents)
-        result.checked["images"] += sum(path.endswith(".png") for path in unpacked.named)
-        result.checked["records"] += sum(
-            data.count(b"\n")
-            for path in unpacked.paths
-            if path.endswith(f"/{RECORDS}") and (data := unpacked.read(path))
-        )
+        unpacked = UnpackedBundle(run.model_copy(update=part), contents, digests)
+        for name in unpacked.paths.keys() - seen:
+            result.checked["images"] += name.endswith(".png")
+            result.checked["records"] += unpacked.read(name).count(b"\n") if name.endswith(f"/{RECORDS}") else 0
+        seen |= unpacked.paths.keys()
         for kind, check in {"links": links.check_links, "fingerprints": links.check_fingerprints}.items():
             for line in links.guarded(run.name, check, unpacked):
                 result.checked[kind] += 1
