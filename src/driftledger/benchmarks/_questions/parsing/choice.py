@@ -5,6 +5,7 @@ not, nothing was chosen: a later rule never settles what an earlier one read as 
 the midst of a text.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -24,8 +25,7 @@ from driftledger.core.types import Outcome
 
 VERSION = "4"
 
-_MOST_JOINED = 32
-_NEAR = 14
+_MOST_JOINED = 32  # answers to one
 _AROUND = " .,;:!?\"'"
 
 
@@ -115,23 +115,18 @@ class Options:
 
     def mentions(self, low: str) -> list[Reading[int]]:
         """All places where an option's text is, in order, but for those inside another's."""
-        outer: list[Reading[int]] = []
-        every = [mention for index in self._longest_first for mention in self._of(index, low)]
+        every, outer = list[Reading[int]](), list[Reading[int]]()
+        for index in self._longest_first:
+            for match in re.finditer(re.escape(self._needles[index]), low):
+                start, end = match.span()
+                article = not self._articles[index] or find("article_before").search(low, max(0, start - 5), start)
+                begins = not find("runs_in").search(low, max(0, start - 2), start + 1)
+                if article and begins and _ends(low, start, end):
+                    every.append(Reading(index, "option_text", start, end))
         for mention in sorted(every, key=lambda mention: (mention.start, -mention.end)):
             if not outer or mention.end > outer[-1].end:
                 outer.append(mention)
         return outer
-
-    def _of(self, index: int, low: str) -> Iterator[Reading[int]]:
-        needle = self._needles[index]
-        start = low.find(needle)
-        while start >= 0:
-            end = start + len(needle)
-            article = not self._articles[index] or find("article_before").search(low, max(0, start - 5), start)
-            begins = not find("runs_in").search(low, max(0, start - 2), start + 1)
-            if article and begins and _ends(low, start, end):
-                yield Reading(index, "option_text", start, end)
-            start = low.find(needle, end)
 
 
 def index_of(letter: str) -> int:
@@ -208,10 +203,9 @@ class _ChoiceReply(Reply[int]):
         """Where all options are repeated in order, each with its letter: from where to where."""
         start = following = 0
         for mention in self.mentions:
-            back = max(0, mention.start - _NEAR)
-            label = find("label_before").search(self.text[back : mention.start])
+            label = find("label_before").search(self.text, max(0, mention.start - 14), mention.start)
             if label and index_of(label["letter"]) == mention.value:
-                start = start if mention.value else back + label.start("letter")
+                start = start if mention.value else label.start("letter")
                 following = 1 if mention.value == 0 else following + 1 if mention.value == following else 0
                 if following == len(self.options.texts):
                     return start, mention.end
@@ -249,8 +243,11 @@ class _ChoiceReply(Reply[int]):
 
     def _at(self, position: int, bare: bool, strictly: bool) -> Reading[int] | None:
         if text := self.options.at(self.low, position):
-            closed = self.at("text_closed", text.end) or (self.at("closed", text.end) if bare else self._is_whole(text))
-            return text if closed else None
+            return (
+                text
+                if any(self.at(name, text.end) for name in ("text_closed", "closed" if bare else "whole"))
+                else None
+            )
         letter = find("letter").match(self.text, position)
         if letter is None and not find("tight_letter").match(self.text, position):
             return None
@@ -267,10 +264,6 @@ class _ChoiceReply(Reply[int]):
         if not closed or (index is None and letter[0] == "I"):
             return None
         return Reading(index, "no_such_letter" if index is None else "letter", position, end)
-
-    def _is_whole(self, mention: Reading[int]) -> bool:
-        """Whether no noun follows, which would make another thing of it: *an umbrella stand*."""
-        return self.low[mention.end - 1].isdigit() or bool(self.at("whole", mention.end))
 
     def denied(self, reading: Reading[int], start: int) -> bool:
         """Whether the words around deny, ask, correct or only imagine it; ``start``: where the statement begins."""
@@ -353,21 +346,16 @@ class _ChoiceReply(Reply[int]):
                 return
             if self.refused and mention.value != self.refusal:
                 continue
-            leading = mention.start in leads and self._is_whole(mention)
+            leading = mention.start in leads and self.at("whole", mention.end)
             anywhere = mention.value == self.refusal and " " in self.low[mention.start : mention.end]
-            placed = placed or bool(anywhere or label or leading or self._is_placed(mention))
+            begins = self.before("sentence_before", mention.start, 28) and self.at("verb_after", mention.end)
+            edge = (begins or self.at("sentence_after", mention.end)) and not self.before(
+                "elsewhere", mention.start, 28
+            )
+            placed = placed or bool(anywhere or label or leading or edge)
             readings.append(mention)
         if placed:
             yield from readings
-
-    def _is_placed(self, mention: Reading[int]) -> bool:
-        """Whether it begins a sentence, ends one, or is what a clause says of its subject."""
-        back = max(0, mention.start - 2 * _NEAR)
-        before = f"{' ' if back else ''}{self.low[back : mention.start]}"
-        if find("elsewhere").search(before):
-            return False
-        begins = find("sentence_before").search(before) and self.at("verb_after", mention.end)
-        return bool(begins or self.at("sentence_after", mention.end))
 
     def _concluded(self) -> Iterator[Reading[int]]:
         """A letter with which the reply ends, behind a colon and some words."""
