@@ -7,7 +7,7 @@ Perception".
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, cast
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
 from pydantic import Field
@@ -29,6 +29,7 @@ from driftledger.benchmarks.base import Layout, Metric, Rule, Scatter
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import STD, Row, Score
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
+from driftledger.benchmarks.settings import holding
 from driftledger.core.errors import CoverageError, unknown_name
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
@@ -45,8 +46,7 @@ SIZES = "subsets"
 class MMSAPSettings(QuestionSection):
     """How questions with five options, one of them a refusal, are put and scored."""
 
-    places: ClassVar[tuple[str, ...]] = ("{question}", "{options}")
-
+    prompt: Annotated[str, holding("{question}", "{options}")]
     permutations: int = Field(ge=1, le=120)
     """Of the options of each question, the same for every model; section 4.2 of the paper."""
     count_free_refusals: bool
