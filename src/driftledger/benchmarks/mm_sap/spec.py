@@ -297,15 +297,14 @@ class MMSAP(QuestionBenchmark):
     def figures(self, scores: Sequence[Score]) -> Iterator[Scatter]:
         """The paper's Figure 5."""
         sizes: Mapping[str, int] = scores[0].details.get(SIZES, {})
-        basic, know, beyond = (sizes.get(subset, 0) for subset in ("basic", "know", "beyond"))
+        basic, know, beyond = (sizes.get(subset, 0) for subset in SUBSETS)
         knowable, unknowable = basic + know, know + beyond
         alike: dict[str, list[tuple[float, float]]] = {}
         for score in range(10, 101, 10) if knowable and unknowable else ():
             total = score * (basic + know + beyond)
-            ends = {(x, (total - x * knowable) / unknowable) for x in (0.0, 100.0)}
-            ends |= {((total - y * unknowable) / knowable, y) for y in (0.0, 100.0)}
-            inside = sorted({(round(x, 6), round(y, 6)) for x, y in ends if 0 <= x <= 100 and 0 <= y <= 100})
-            if len(inside) > 1:
-                alike[str(score)] = [inside[0], inside[-1]]
+            ends = max(0.0, (total - 100 * unknowable) / knowable), min(100.0, total / knowable)
+            low, high = ((round(x, 6), round((total - x * knowable) / unknowable, 6)) for x in ends)
+            if low < high:
+                alike[str(score)] = [low, high]
         note = "on a dotted line the self-awareness score is the same" if alike else ""
         yield Scatter("quadrants", "known_knowns", "known_unknowns", alike, note)
