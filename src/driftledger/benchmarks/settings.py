@@ -57,7 +57,7 @@ def holding(*places: str) -> AfterValidator:
     def check(prompt: str, info: ValidationInfo) -> str:
         for place in places:
             if prompt.count(place) != 1:
-                raise ValueError(f"{info.field_name} must hold the placeholder {place} exactly once")
+                raise ValueError(f"{info.field_name or 'prompt'} must hold the placeholder {place} exactly once")
         return prompt
 
     return AfterValidator(check)
