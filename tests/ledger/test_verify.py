@@ -221,7 +221,7 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(ledger: Ledge
     place, last = next((place, row) for place, row in enumerate(rows) if row["step"] == 2)
     text = last["results"][0]["text"] + " And more."
     prompt = default_params()["genception"]["generate_prompt"].replace("{description}", text)
-    drawing = Draw(ledger.project.generator("painter"), prompt, last["extra"]["seed"], Context("", "", 2))
+    drawing = Draw(ledger.project.component("generators", "painter"), prompt, last["extra"]["seed"], Context("", "", 2))
 
     def forge(row: dict[str, Any]) -> None:
         row["results"][0]["text"] = text
