@@ -234,7 +234,7 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(ledger: Ledge
     again = regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root), 10_000, seed=1)
     assert len(again.result.findings) > 0
     assert {each.where for each in again.result.findings} == {f"{RECORDS}: {last['unit']}, step 2"}
-    assert {kind.name: kind.compared for kind in again.kinds}["genception: describe"] == 8
+    assert {kind["name"]: kind["compared"] for kind in again.kinds}["genception: describe"] == 8
 
 
 def test_a_changed_byte_is_found(ledger: Ledger) -> None:

@@ -87,7 +87,7 @@ class Verified(NamedTuple):
         result, shown = self.result, list[str]()
         if self.again is not None:
             shown.append(f"calls are drawn by lot, with seed {self.again.seed}; --seed draws the same ones again")
-            shown += [f"{kind.name}: {kind.compared:,} of {kind.calls:,} made again" for kind in self.again.kinds]
+            shown += ["{name}: {compared:,} of {calls:,} made again".format(**kind) for kind in self.again.kinds]
         for name, each in self.checks.items():
             parts = [f"{count:,} {what}" for what, count in sorted(each.checked.items())]
             parts += [f"{len(each.findings)} wrong"] * bool(each.findings)
@@ -112,7 +112,7 @@ class Verified(NamedTuple):
             "findings": [finding._asdict() for finding in self.result.findings],
             "skipped": [each._asdict() for each in self.result.skipped],
             "told": [_UNSIGNED],
-            **({} if self.again is None else {"regenerated": self.again.to_dict()}),
+            **({} if self.again is None else {"regenerated": {"seed": self.again.seed, "kinds": self.again.kinds}}),
         }
 
 

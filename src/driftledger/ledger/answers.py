@@ -93,7 +93,7 @@ def as_answer(target: RunTarget | ImageTarget) -> Group:
 
 
 def headline_of(lineage: Lineage) -> Number:
-    """The first headline of a score; its coverage, where it has none."""
+    """The first headline of a score, or else its coverage."""
     key, value = lineage.spec.headline(lineage.score)
     return Number("coverage", lineage.score.coverage, lineage) if value is None else Number(key, value, lineage)
 
@@ -173,7 +173,7 @@ def offers_table(text: str, offers: Sequence[tuple[Number, str]], most: int = 9)
 
 
 def touched_table(rows: Sequence[Mapping[str, Any]]) -> Group:
-    """The scores by what made them, the oldest first: since when each stood and until when, and which run shows it."""
+    """The scores by what made them, the oldest first, with their dates and the runs that show them."""
     groups: dict[str, Table] = {}
     for row in rows:
         spec, key, value = benchmark(row["benchmark"]), row["headline"], row["value"]

@@ -402,7 +402,7 @@ def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, di
     for (name, blob), (first, last) in stood.items():
         path, data = f"{SCORES}/{name}", git.read(blob) or b""
         if find_score(path) and all(part.encode() in data for part in parts):
-            with suppress(DriftledgerError, ValueError):  # a file of another version, or none of ours
+            with suppress(DriftledgerError, ValueError):  # a file of another version, or not ours
                 score = parse_json(data, Score, path)
                 yield score, _row(path, md5_bytes(data), score, first, last)
 

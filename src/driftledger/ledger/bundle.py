@@ -46,7 +46,7 @@ class KeptFeatures(FeatureStore):
         return features
 
     def members(self) -> dict[str, bytes]:
-        """The members of a bundle that hold the features of each encoder; none of one with several widths."""
+        """The members of a bundle that hold the features of each encoder, except one with several widths."""
         members = {}
         for encoder, of_encoder in self._rows.items():
             rows, table = sorted(of_encoder.items()), io.BytesIO()

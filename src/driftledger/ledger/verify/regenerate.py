@@ -12,7 +12,7 @@ from io import BytesIO
 from itertools import groupby, takewhile
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -41,16 +41,6 @@ _BEFORE, _AFTER = 20, 40
 """How much of a text is shown around the place where it differs."""
 
 
-class CallKind(NamedTuple):
-    """How many calls of a kind were drawn by lot and compared."""
-
-    name: str
-    """The benchmark, and what the calls were for."""
-    calls: int
-    """That could have been drawn."""
-    compared: int
-
-
 class Again(NamedTuple):
     """A recorded call with its component, which is here."""
 
@@ -67,12 +57,9 @@ class Regenerated(NamedTuple):
 
     seed: int
     """That draws the same calls once more."""
-    kinds: list[CallKind]
+    kinds: list[dict[str, Any]]
+    """``name``: the benchmark, and what the calls were for; ``calls`` that could have been drawn; ``compared`` ones."""
     result: VerifyResult
-
-    def to_dict(self) -> dict[str, object]:
-        """JSON-ready, without the result."""
-        return {"seed": self.seed, "kinds": [kind._asdict() for kind in self.kinds]}
 
 
 def regenerate(
@@ -119,7 +106,7 @@ def regenerate(
             result.findings += [Finding("bytes", call.where, what)] if what else []
         call.call.component.release()
     result.checked["calls"] = compared.total()
-    kinds = [CallKind(kind, len(calls), compared[kind]) for kind, calls in sorted(pools.items())]
+    kinds = [{"name": kind, "calls": len(calls), "compared": compared[kind]} for kind, calls in sorted(pools.items())]
     return Regenerated(seed, kinds, result)
 
 
