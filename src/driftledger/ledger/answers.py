@@ -117,10 +117,10 @@ def _of_run(target: RunTarget, number: Number | None) -> tuple[str, list[tuple[s
     by_role: dict[str, dict[str, None]] = {}
     for each in lineages:
         for role, card in each.score.components.items():
-            base, served = role, ", ".join(each.score.served.get(role, ()))
-            if role in _OF_RUNS if number is None else not number.metric or NEEDED_FOR[base] & number.metric.needs:
+            served = ", ".join(each.score.served.get(role, ()))
+            if role in _OF_RUNS if number is None else not number.metric or NEEDED_FOR[role] & number.metric.needs:
                 version = f"{card.name}@{card.fingerprint[:SHORT]}" + (f" (served as {served})" if served else "")
-                by_role.setdefault(ROLES[base] if number is None else base, {})[version] = None
+                by_role.setdefault(ROLES[role] if number is None else role, {})[version] = None
     roles = [(role.replace("_", " "), ", ".join(by_role[role])) for role in ROLES if role in by_role]
     data = ", ".join(dict.fromkeys(f"{each.on}@{each.score.inputs.data_digest[:SHORT]}" for each in lineages))
     state = "with uncommitted changes" if code.dirty else "clean"
