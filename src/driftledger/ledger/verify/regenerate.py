@@ -19,7 +19,7 @@ from PIL import Image
 
 from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.records import RECORDS, RecordedResult
-from driftledger.collect.batches import make_batch
+from driftledger.collect.batches import ask_batch, finished
 from driftledger.collect.call import Ask, Call
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
@@ -151,7 +151,7 @@ def _difference(recorded: Again) -> str:
     component = recorded.call.component
     if isinstance(component, RemoteComponent):
         raise TypeError(f"{component.provider} is a service, which verifying never calls")
-    [again] = make_batch([recorded.call])
+    again = finished(recorded.call, *ask_batch([recorded.call]))
     if again.result.outcome is Outcome.FAILED:
         raise LedgerError(f"it failed when it was made again: {again.result.error or 'no reason given'}")
     image = recorded.gave.image_file(recorded.folder)
