@@ -15,7 +15,7 @@ from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published, read_published
 from driftledger.ledger.verify.files import check_hashes
-from driftledger.ledger.verify.regenerate import draw_lots, regenerate
+from driftledger.ledger.verify.replay import draw_lots, regenerate
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS, Ledger
 from tests.support.params import default_params
 

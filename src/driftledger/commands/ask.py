@@ -24,7 +24,7 @@ from driftledger.ledger.published import FOLDER, check_published
 from driftledger.project.project import Project
 
 if TYPE_CHECKING:
-    from driftledger.ledger.verify.regenerate import Regenerated
+    from driftledger.ledger.verify.replay import Regenerated
 
 _REMEDY: dict[Kind, str] = {
     "bytes": "bytes: 'dvc checkout' or 'git checkout' restores what was recorded; 'dvc repro' makes it again",
@@ -125,7 +125,7 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
     """
     from driftledger.ledger.verify.components import Components
     from driftledger.ledger.verify.files import check_hashes, check_links
-    from driftledger.ledger.verify.recompute import recompute
+    from driftledger.ledger.verify.replay import recompute, regenerate
 
     forget_sha256()
     if not project.own_code:  # else the checkout names repositories that are asked with the reader's token
@@ -151,8 +151,6 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
     }
     again: Regenerated | None = None
     if regenerated:
-        from driftledger.ledger.verify.regenerate import regenerate
-
         again = regenerate(project, evidence, contents, regenerated, seed, components)
         checks["calls made again"] = again.result
     checks[FOLDER] = check_published(project.root, evidence)
