@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from PIL import Image
 from pydantic import ValidationError
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.collecting import StageInputs, write_collected
@@ -37,15 +37,15 @@ from driftledger.core.strict import explain
 from driftledger.core.terminal import show
 from driftledger.core.text import as_many, figure, for_html, for_line
 from driftledger.core.types import Outcome
+from driftledger.data.build import build
 from driftledger.data.datasets.base import DatasetProvider, reached
-from driftledger.data.datasets.build import build
 from driftledger.data.datasets.decode import FORMATS
 from driftledger.data.datasets.image_folder import ImageFolder, safe_id
 from driftledger.data.records import read_samples
 from driftledger.ledger import answers
 from driftledger.ledger.audit import Sources, find_run, resolve_target
 from driftledger.ledger.compare import Comparison, as_table, compare
-from driftledger.ledger.lineage import read_evidence, read_lineage
+from driftledger.ledger.lineage import read_all_evidence, read_lineage
 from driftledger.ledger.lock import read_lock
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import read_published
@@ -83,8 +83,8 @@ class Answer:
     data: dict[str, Any]
 
     def __repr__(self) -> str:
-        text = io.StringIO()  # inside Jupyter, rich would otherwise draw by itself
-        show(self.tree, Console(file=text, width=_WIDTH, color_system=None, force_jupyter=False))
+        text = io.StringIO()
+        show(self.tree, text, _WIDTH)
         return text.getvalue().rstrip("\n")
 
     def _repr_html_(self) -> str:
@@ -217,7 +217,7 @@ class OpenedProject:
         published, rows = {each.fingerprint for each in read_published(self.path)}, []
         for combination in self._project.combinations:
             try:
-                fingerprint = read_evidence(self.path, self._project.selected, combination).fingerprint
+                fingerprint = read_all_evidence(self.path, self._project.selected, [combination])[0].fingerprint
             except DriftledgerError:
                 fingerprint = ""
             scores = self._project.selected.of(combination).scores
@@ -554,7 +554,7 @@ def _component(role: str, given: "str | Component | type[Component]") -> Compone
             if given not in entries:
                 raise ConfigError(unknown_name(role, given, entries))
             entry = cast(CatalogueEntry, entries[given])
-            component = provider_class(f"{role}s", entry.provider).model_validate(entry.settings())
+            component = provider_class(f"{role}s", entry.provider).model_validate(entry.model_extra)
         elif isinstance(given, type):
             component = given()
     except ValidationError as error:
