@@ -20,7 +20,7 @@ from driftledger.core.errors import LedgerError, first_few
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import read_published
-from driftledger.ledger.verify.recompute import recompute
+from driftledger.ledger.verify.replay import recompute
 from driftledger.project.project import Project
 from driftledger_check import archive, bundle
 from driftledger_check.archive import BundleError
