@@ -286,10 +286,13 @@ def compare(
     Differences have paired intervals over the samples that both runs have.
     """
     from driftledger.core.terminal import show
-    from driftledger.notebook import OpenedProject
+    from driftledger.ledger.audit import Sources, find_run
+    from driftledger.ledger.compare import as_table
+    from driftledger.ledger.compare import compare as compared
 
-    answer = OpenedProject(trusted(context.obj, trust)).compare(a, b, anyway=anyway)
-    show(json.dumps(answer.data, indent=2) if as_json else answer.tree)
+    sources = Sources(trusted(context.obj, trust))
+    answer = compared(find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway)
+    show(json.dumps(answer.to_dict(), indent=2) if as_json else as_table(answer))
 
 
 @app.command(rich_help_panel=ASK)
