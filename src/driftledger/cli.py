@@ -21,16 +21,18 @@ from driftledger.core.errors import ConfigError, DriftledgerError, MissingSource
 from driftledger.core.text import for_line, for_terminal
 
 if TYPE_CHECKING:
-    from driftledger.project.project import Project
+    pass
 
 DISK_ERRORS = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS),
     *(errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG),
 )
 """The disk cannot be used, or something else lies where a file or a folder should."""
-RUNS_OWN_CODE = frozenset({"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset", "models", "people"})
-"""The commands that evaluate: the project's own code that params.yaml names may run. All others may be used to look at
-what strangers made."""
+RUNS_OWN_CODE = frozenset(
+    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset", "models", "people", "bundle"}
+)
+"""The commands that may run the project's own code, which params.yaml names. The others read what strangers may have
+made, and need --trust for it."""
 PANELS = EVALUATE, ASK, SHOW = "Evaluate", "Ask", "Show and publish"
 """The panels of ``--help``; commands are defined in the order in which people come to them."""
 _EXAMPLES = """Examples:
@@ -74,11 +76,6 @@ def top(
     from driftledger.project.project import Project
 
     context.obj = Project(Path.cwd(), own_code=context.invoked_subcommand in RUNS_OWN_CODE)
-
-
-def trusted(project: "Project", trust: bool) -> "Project":
-    """The project of a command that reads, which may run its own code only with ``--trust``."""
-    return replace(project, own_code=True) if trust else project
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -149,12 +146,11 @@ def preset(
     name: Annotated[str | None, typer.Argument(help="The preset to select.")] = None,
 ) -> None:
     """Select a published protocol in params.yaml, or list them."""
-    from driftledger.commands import start
-    from driftledger.core.terminal import show
-    from driftledger.project.presets import apply_preset
+    from driftledger.core.terminal import facts, show
+    from driftledger.project.presets import apply_preset, presets_in_words
 
     if name is None:
-        show(start.presets_table(context.obj.root))
+        show(facts(presets_in_words(context.obj.root).items()))
     else:
         changed = apply_preset(context.obj.root, name) or [f"params.yaml selects {name} already"]
         typer.echo(for_terminal("\n".join(changed)))
@@ -264,12 +260,12 @@ def audit(
     from driftledger.commands import ask
     from driftledger.core.terminal import show
 
-    project = trusted(context.obj, trust)
+    project = replace(context.obj, own_code=trust)
     if target is not None:
         show(ask.audit(project, target, full=full, as_json=as_json))
     else:
-        asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        show(ask.touched(project, asked, as_json=as_json))
+        versions = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
+        show(ask.touched(project, versions, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -290,7 +286,7 @@ def compare(
     from driftledger.ledger.compare import as_table
     from driftledger.ledger.compare import compare as compared
 
-    sources = Sources(trusted(context.obj, trust))
+    sources = Sources(replace(context.obj, own_code=trust))
     answer = compared(find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway)
     show(json.dumps(answer.to_dict(), indent=2) if as_json else as_table(answer))
 
@@ -311,8 +307,7 @@ def verify(
     from driftledger.commands import ask
     from driftledger.core.terminal import show
 
-    project = trusted(context.obj, trust)
-    verified = ask.verify(project, run, regenerated=regenerate, seed=seed)
+    verified = ask.verify(replace(context.obj, own_code=trust), run, regenerated=regenerate, seed=seed)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_text())
     raise typer.Exit(0 if verified.result.holds else 1)
 
@@ -364,8 +359,7 @@ def bundle(
     from driftledger.ledger.audit import Sources, find_run
     from driftledger.ledger.bundle import write_bundle
 
-    project = trusted(context.obj, True)
-    texts = write_bundle(project, find_run(Sources(project), run), out, images=images)
+    texts = write_bundle(context.obj, find_run(Sources(context.obj), run), out, images=images)
     typer.echo(for_terminal("\n".join(texts)))
 
 

@@ -21,12 +21,12 @@ from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import write_bytes, write_text
 from driftledger.core.strict import is_relative_path
-from driftledger.core.terminal import HEAD, line, table
+from driftledger.core.terminal import line, table
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.ledger.lock import LOCK
 from driftledger.project.catalogue import SECTIONS, catalogue
-from driftledger.project.presets import OWN, first_params, name_of, presets_in_words
+from driftledger.project.presets import OWN, first_params, name_of
 from driftledger.project.project import Project
 from driftledger.project.settings import PARAMS
 
@@ -179,16 +179,6 @@ def _is_uncommitted(file: Path) -> bool:
     git = _git(Path(top))
     flags = git.status_file(file.resolve().relative_to(Path(git.workdir).resolve()).as_posix())
     return flags not in (pygit2.GIT_STATUS_CURRENT, pygit2.GIT_STATUS_WT_NEW, pygit2.GIT_STATUS_IGNORED)
-
-
-def presets_table(root: Path) -> Table:
-    """Describe every preset, and what it needs."""
-    shown = Table.grid(padding=(0, 2, 0, 0))
-    shown.add_column(style=HEAD, no_wrap=True)
-    shown.add_column(overflow="fold")
-    for name, words in presets_in_words(root).items():
-        shown.add_row(line(name), line(words))
-    return shown
 
 
 def models_table(project: Project, section: str) -> Table:
