@@ -4,10 +4,22 @@ Which numbers a table shows is in each benchmark's specification. Cells hold pla
 brought; it is made inert where it is written.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from driftledger.benchmarks.base import COVERAGE, NOWHERE, Benchmark, Cell, Cells, Metric, Origin, Table, cell
+from driftledger.benchmarks.base import (
+    COVERAGE,
+    NOWHERE,
+    Benchmark,
+    Cell,
+    Cells,
+    Metric,
+    Origin,
+    Table,
+    cell,
+    coverage_cell,
+)
 from driftledger.benchmarks.score import HIGH, LOW, STD, Score, base_key
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
@@ -43,16 +55,14 @@ def interval(values: Mapping[str, float], key: str, digits: int) -> str:
 def cells_of(block: Block, number: str, *, ranked: bool = True) -> dict[str, Cell]:
     """Return model → a number with its deviation or else its interval, and where ranked its place."""
     places, metric, cells = block.places(number) if ranked else {}, block.metric(number), {}
-    digits = metric.digits if metric else 2
+    digits, (group, _, key) = metric.digits if metric else 2, number.rpartition("/")
+    kind, _, name = group.partition("/")
     for score in block.scores:
-        kind, _, rest = number.partition("/")
-        name, in_group, key = rest.rpartition("/")
-        values, key = (score.groups.get(kind, {}).get(name, {}), key) if in_group else (score.metrics, number)
+        values = score.groups.get(kind, {}).get(name, {}) if group else score.metrics
         value = block.spec.value_of(score, number)
         deviation = f"{values[key + STD]:.{digits}f}" if value is not None and key + STD in values else ""
         more, place = "" if deviation else interval(values, key, digits), places.get(score.model, NOWHERE)
-        made = cell(value, place, digits, more, Origin(score, number))
-        cells[score.model] = made._replace(deviation=deviation)
+        cells[score.model] = cell(value, place, digits, more, Origin(score, number))._replace(deviation=deviation)
     return cells
 
 
@@ -63,22 +73,17 @@ def ranks_in(block: Block, number: str, *, ranked: bool = True) -> dict[str, Cel
 
 
 def misplaced(block: Block, number: str) -> str:
-    """Say in a head how many models a control is above, or may be as far as tests show; empty where it is none."""
+    """Say in a head how many models a control is above, or may be as far as tests show; empty if there is none."""
     metric, tested, values = block.metric(number), block.tested(number), block.values(number)
     if metric is None or metric.higher_is_better is None:
         return ""
-    sign = 1 if metric.higher_is_better else -1
-    models, controls = (
-        {
-            s.model: sign * round(values[s.model], DECIMALS)
-            for s in block.scores
-            if s.is_control is kind and s.model in values
-        }
-        for kind in (False, True)
-    )
+    models = [s.model for s in block.scores if not s.is_control and s.model in values]
     if tested is not None:
         return f" (a control may be above {len(tested.doubtful)} of {len(models)} models)" if tested.doubtful else ""
-    below = sum(value < max(controls.values(), default=value) for value in models.values())
+    sign = 1 if metric.higher_is_better else -1
+    rounded = {model: sign * round(value, DECIMALS) for model, value in values.items()}
+    best = max((rounded[s.model] for s in block.scores if s.is_control and s.model in values), default=-math.inf)
+    below = sum(rounded[model] < best for model in models)
     return f" (a control is above {below} of {len(models)} models)" if below else ""
 
 
@@ -91,7 +96,7 @@ def tables_of(block: Block) -> Sequence[Table]:
     spec, order = block.spec, block.order()
     models = list(_model_tables(block))
     models[0] = models[0]._replace(notes=[*models[0].notes, *spec.notes(order)])
-    return list(map(with_coverages, [*models, *spec.tables(order), *_group_tables(block)]))
+    return [*models, *spec.tables(order), *_group_tables(block)]
 
 
 def _model_tables(block: Block) -> Iterator[Table]:
@@ -115,9 +120,9 @@ def _model_tables(block: Block) -> Iterator[Table]:
         if first is not None:
             head.append("rank")
             cells.append(ranks_in(block, first))
-        rows = [[name_cell(score), *(of[score.model] for of in cells)] for score in scores]
+        rows = [[name_cell(s), *(column[s.model] for column in cells), coverage_cell(s)] for s in scores]
         name = f"models_{place}" if len(shown) > 1 else "models"
-        yield Table(title, head, rows, coverages=[score.coverage for score in scores], name=name)
+        yield Table(title, [*head, COVERAGE.title], rows, name=name)
 
 
 def _group_tables(block: Block) -> Iterator[Table]:
@@ -168,8 +173,8 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
         add(name, f"{kind}/{name}/{key}")
     if nested:
         add_mean("overall", key)
-    coverages = [score.coverage for score in scores]
-    return Table("", ["", *(head for *_, head in columns)], rows, [], coverages, True, f"{kind}_{key}", True)
+    rows.append([COVERAGE.title, *map(coverage_cell, scores)])
+    return Table("", ["", *(head for *_, head in columns)], rows, across=True, name=f"{kind}_{key}", detail=True)
 
 
 def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Table]:
@@ -182,31 +187,13 @@ def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Tabl
         models = list(dict.fromkeys(score.model for _, score, _ in columns))
         columns.sort(key=lambda column: models.index(column[1].model))
         if len({score.keys["generator"] for _, score, _ in columns}) > 1:
-            key, kind = (
-                spec.keys_of(spec.metrics[0], [score for _, score, _ in columns])[-1],
-                next(iter(spec.layout.groups)),
-            )
+            key = spec.keys_of(spec.metrics[0], [score for _, score, _ in columns])[-1]
+            kind = next(iter(spec.layout.groups))
             where = f"by {kind} under several generators on {' · '.join(on)}"
             title = f"{spec.metrics[0].named(key)} {where}, each ranked by itself, as in Table 4"
             notes = [f"{block.title} has no ranks: {block.apart}." for block in some if block.apart]
             table = _group_table(columns, kind, key)
-            yield with_coverages(table._replace(title=title, notes=notes, name="-".join(("generators", *on))))
-
-
-def with_coverages(table: Table) -> Table:
-    """Add the coverages of a table's rows or columns as a column or row."""
-    if not table.coverages:
-        return table
-    lines = list(zip(*table.rows, strict=True))[1:] if table.across else table.rows
-    cells = []
-    for line, coverage in zip(lines, table.coverages, strict=True):
-        scores = [each.of.score for each in line if isinstance(each, Cell) and each.of is not None]
-        of = Origin(scores[0], COVERAGE.key) if scores and scores[0].coverage == coverage else None
-        cells.append(cell(coverage, digits=COVERAGE.digits, of=of))
-    if table.across:
-        return table._replace(rows=[*table.rows, [COVERAGE.title, *cells]], coverages=())
-    rows = [[*row, each] for row, each in zip(table.rows, cells, strict=True)]
-    return table._replace(head=[*table.head, COVERAGE.title], rows=rows, coverages=())
+            yield table._replace(title=title, notes=notes, name="-".join(("generators", *on)))
 
 
 def markdown(table: Table) -> Iterator[str]:
