@@ -18,7 +18,7 @@ from driftledger.metrics.agreement import FEWEST, fisher_interval, pearson
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.project import Project
-from driftledger.reports.charts import Matrix, short
+from driftledger.reports.charts import Drawing, matrix, short
 from driftledger.reports.scores import Block
 
 MOST = 24
@@ -52,7 +52,7 @@ class Correlation(NamedTuple):
 
     lead: str
     tables: Sequence[Table]
-    picture: Matrix
+    picture: Drawing
     csv: str
     """A row per pair."""
 
@@ -124,17 +124,17 @@ def correlated(columns: Sequence[Column], confidence: float) -> Iterator[Pair]:
             yield Pair(a, b, len(shared), r, fisher_interval(r, len(shared), confidence))
 
 
-def _picture(columns: Sequence[Column], pairs: Sequence[Pair]) -> Matrix:
+def _picture(columns: Sequence[Column], pairs: Sequence[Pair]) -> Drawing:
     """The columns that correlate with any other."""
-    known = {ids: pair.pearson for pair in pairs for ids in ((id(pair.a), id(pair.b)), (id(pair.b), id(pair.a)))}
-    shown = [a for a in columns if any((id(a), id(b)) in known for b in columns)][:MOST]
+    pearsons = {ids: pair.pearson for pair in pairs for ids in ((id(pair.a), id(pair.b)), (id(pair.b), id(pair.a)))}
+    shown = [a for a in columns if any((id(a), id(b)) in pearsons for b in columns)][:MOST]
     titles = [each.title if each.ours else f"{each.title}, {each.of}" for each in shown]
     names = [f"{short(title, 44)} · {number}" for number, title in enumerate(titles, 1)]
-    values = [[known.get((id(a), id(b))) for b in shown] for a in shown]
+    values = [[pearsons.get((id(a), id(b))) for b in shown] for a in shown]
     note = "Over the models that two columns share; grey where these are fewer than three, or all alike."
     numbers = [str(number) for number in range(1, len(shown) + 1)]
     title, note = "Pearson's r between headlines", note if shown else "No two columns share three models."
-    return Matrix("pearson", title, names, numbers, values, note, most=1.0, digits=2)
+    return matrix("pearson", title, names, numbers, values, note, most=1.0, digits=2)
 
 
 def _matched(evaluated: Sequence[str], boards: Sequence[Leaderboard], columns: Sequence[Column]) -> str:

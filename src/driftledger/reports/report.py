@@ -11,7 +11,7 @@ from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
 from driftledger.project.project import Project
-from driftledger.reports.charts import drawn, figures_of, matrix, series_of
+from driftledger.reports.charts import drawn, figures_of, series_of
 from driftledger.reports.correlation import Correlation, correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
 from driftledger.reports.leaderboard import write_leaderboard
@@ -73,7 +73,7 @@ def figures_by_section(parts: Sequence[Part], correlated: Correlation) -> Figure
     """Draw the figures of each block of each benchmark, by its name, and the matrix of correlations."""
     series = series_of([score for part in parts for score in part.scores])
     drawings = {block.name: list(figures_of(block, series)) for part in parts for block in part.blocks}
-    drawings["correlation"] = [matrix(correlated.picture)]
+    drawings["correlation"] = [correlated.picture]
     return {
         section: [(f"{section}-{drawing.name}.svg", drawing, drawn(drawing)) for drawing in some]
         for section, some in drawings.items()
