@@ -280,12 +280,13 @@ def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
 ) -> None:
     calls, opened = list[object](), list[str]()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("driftledger.reports.report.write_pages", lambda out, _, images: calls.append((out, images)))
-    monkeypatch.setattr("driftledger.reports.report.write_report", lambda project: calls.append("report"))
+    monkeypatch.setattr(
+        "driftledger.reports.report.write_report", lambda _, out=None, images=True: calls.append((out, images))
+    )
     monkeypatch.setattr("webbrowser.open", opened.append)
     for arguments in ([], ["--out", "public", "--no-images"], ["--open"], ["--open", "--out", "public"]):
         assert run(monkeypatch, "report", *arguments) == 0
-    assert calls == ["report", (Path("public"), False), "report", (Path("public"), True)]
+    assert calls == [(None, True), (Path("public"), False), (None, True), (Path("public"), True)]
     assert opened == [f"{tmp_path.as_uri()}/{folder}/index.html" for folder in ("reports/site", "public")]
     assert run(monkeypatch, "report", "--no-images") == 2
     assert "--no-images needs --out FOLDER" in capsys.readouterr().err

@@ -101,10 +101,10 @@ def report(project: Project, out: Path | None = None, *, images: bool = True, sh
         images: whether pages in ``out`` show images of the data.
         show: whether a browser opens the pages; those of the stage are written only if there are none.
     """
-    from driftledger.reports.report import write_pages, write_report
+    from driftledger.reports.report import write_report
 
     if out is not None:
-        write_pages(out, project, images=images)
+        write_report(project, out, images=images)
     elif not images:
         raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
     elif not (show and project.paths.site.is_dir()):

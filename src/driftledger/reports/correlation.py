@@ -68,12 +68,17 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
     columns = [*our_columns(blocks), *outside_columns(boards, settings)]
     pairs = list(correlated(columns, settings.confidence))
     rows = [[*map(for_csv, (a.of, a.key, b.of, b.key)), n, r, *(ends or ("", ""))] for a, b, n, r, ends in pairs]
+    matched = []
+    for board in boards:
+        models = {model for each in columns if each.of == board.name for model in each.values}
+        ours = ", ".join(model for model in project.settings.run.models if model in models)
+        matched.append(f"{board.name}: {ours or 'none'}")
     lead = (
         f"Do two numbers order models alike? {FEWEST} models in common are the fewest; controls are left out. "
         f"Intervals of {settings.confidence:.0%} by Fisher's transformation take models to be drawn independently, "
         "which versions of one model are not; over few models they are wide, and one that holds 0 says little. Where "
         "lower is better in one column alone, models that agree give a negative r. "
-        f"{_matched(project.settings.run.models, boards, columns)}"
+        f"Our models on other leaderboards, as correlation.models in params.yaml names them: {'; '.join(matched)}."
     )
     return Correlation(
         lead,
@@ -137,29 +142,20 @@ def _picture(columns: Sequence[Column], pairs: Sequence[Pair]) -> Drawing:
     return matrix("pearson", title, names, numbers, values, note, most=1.0, digits=2)
 
 
-def _matched(evaluated: Sequence[str], boards: Sequence[Leaderboard], columns: Sequence[Column]) -> str:
-    """Say which of our models are on which leaderboard."""
-    ours = []
-    for board in boards:
-        models = {model for each in columns if each.of == board.name for model in each.values}
-        ours.append(f"{board.name}: {', '.join(model for model in evaluated if model in models) or 'none'}")
-    return f"Our models on other leaderboards, as correlation.models in params.yaml names them: {'; '.join(ours)}."
-
-
 def _tables(boards: Sequence[Leaderboard], pairs: Sequence[Pair]) -> Iterator[Table]:
     """Our headlines and other benchmarks, our headlines, and each leaderboard's own."""
-    yield from _pair_table("Our headlines and other benchmarks", [p for p in pairs if p.a.ours != p.b.ours], "out")
-    yield from _pair_table("Our headlines among each other", [p for p in pairs if p.a.ours and p.b.ours], "ours")
-    for board in boards:
-        own = [pair for pair in pairs if pair.a.of == pair.b.of == board.name]
-        yield from _pair_table(f"{board.name}: its benchmarks among each other", own, board.name)
-
-
-def _pair_table(title: str, pairs: Sequence[Pair], name: str) -> Iterator[Table]:
-    if pairs:
+    for title, name, some in (
+        ("Our headlines and other benchmarks", "out", [p for p in pairs if p.a.ours != p.b.ours]),
+        ("Our headlines among each other", "ours", [p for p in pairs if p.a.ours and p.b.ours]),
+        *(
+            (f"{of}: its benchmarks among each other", of, [p for p in pairs if p.a.of == p.b.of == of])
+            for of in (board.name for board in boards)
+        ),
+    ):
         rows = [
             [a.title, b.title, str(n), f"{r:.2f}", f"{ends.low:.2f} to {ends.high:.2f}" if ends else NOTHING]
-            for a, b, n, r, ends in pairs
+            for a, b, n, r, ends in some
         ]
         head = ["", "", "models", "Pearson's r", "interval"]
-        yield Table(title, head, rows, across=True, name=name, detail=len(rows) > MOST)
+        if rows:
+            yield Table(title, head, rows, across=True, name=name, detail=len(rows) > MOST)

@@ -65,8 +65,8 @@ class Section(NamedTuple):
     @property
     def scored(self) -> str:
         """How much of each was scored."""
-        told = ", ".join(f"{score.model} {how_many(score)}" for score in self.scores)
-        return f"Scored: {told}." if told else ""
+        counts = ", ".join(f"{score.model} {how_many(score)}" for score in self.scores)
+        return f"Scored: {counts}." if counts else ""
 
     def absent(self) -> Iterator[str]:
         """What has no value, and why, with the models that this is true of."""
@@ -114,18 +114,6 @@ class MetricColumn(NamedTuple):
         """Model → why it is not ranked with the others."""
         return {score.model: block.apart for block in self.blocks if block.apart for score in block.scores}
 
-    def cells(self) -> dict[str, Cell]:
-        """Model → its value with an interval, and a coverage below 1."""
-        cells = {}
-        for block in self.blocks:
-            of_block = cells_of(block, self.key, ranked=not block.apart)
-            for score in block.scores:
-                covered = "" if score.coverage == 1 else f"coverage {score.coverage:.{COVERAGE.digits}f}"
-                more = "; ".join(filter(None, (interval(score.metrics, self.key, self.metric.digits), covered)))
-                each = of_block[score.model]
-                cells[score.model] = each._replace(more=more if each.of else "", deviation="")
-        return cells
-
 
 def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterator[MetricColumn]:
     """A column per data and components on which some model has the metric."""
@@ -136,20 +124,27 @@ def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterat
 
 
 def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
-    """A row per model, by the first column the best first."""
-    cells, first = [column.cells() for column in columns], columns[0]
-    blocks = [block for column in columns[::-1] for block in column.blocks]
+    """A row per model, by the first column the best first: values with intervals, and coverages below 1."""
+    cells: list[dict[str, Cell]] = [{} for _ in columns]
+    for column, of_model in zip(columns, cells, strict=True):
+        for block in column.blocks:
+            values = cells_of(block, column.key, ranked=not block.apart)
+            for score in block.scores:
+                covered = "" if score.coverage == 1 else f"coverage {score.coverage:.{COVERAGE.digits}f}"
+                ends, each = interval(score.metrics, column.key, column.metric.digits), values[score.model]
+                more = "; ".join(filter(None, (ends, covered))) if each.of else ""
+                of_model[score.model] = each._replace(more=more, deviation="")
+    first, blocks = columns[0], [block for column in columns[::-1] for block in column.blocks]
     scores = {score.model: score for block in blocks for score in block.scores}
-    values = {model: cell.value for model, cell in cells[0].items() if model not in first.apart}
-    ranked = {model: value for model, value in values.items() if value is not None}
-    order = best_first(list(scores.values()), ranked, first.metric.is_higher)
-    rows = [[name_cell(score), *(of.get(score.model, Cell(NOTHING)) for of in cells)] for score in order]
+    values_of = {m: c.value for m, c in cells[0].items() if c.value is not None and m not in first.apart}
+    order = best_first(list(scores.values()), values_of, first.metric.is_higher)
+    rows = [[name_cell(score), *(of_model.get(score.model, Cell(NOTHING)) for of_model in cells)] for score in order]
     heads = ["", *(column.head + misplaced(column.blocks[0], column.key) for column in columns)]
     notes = [
         f"{column.head} of {model} has no rank: {why}."
-        for column, of in zip(columns, cells, strict=True)
+        for column, of_model in zip(columns, cells, strict=True)
         for model, why in column.apart.items()
-        if of[model].value is not None
+        if of_model[model].value is not None
     ]
     return Table(title, heads, rows, notes, name=name)
 
@@ -242,7 +237,14 @@ def _csv_rows(part: Part) -> Iterator[tuple[str, ...]]:
         for score in block.scores:
             generator, encoder, description = (score.keys.get(k, "") for k in ("generator", "encoder", "description"))
             fixed = (score.on, generator, encoder or score.keys.get("text_encoder", ""), description)
-            for key, kind, name, value in _numbers(score):
+            rows = list[tuple[str, str, str, float]]()
+            for number, value in score.numbers():
+                group, _, key = number.rpartition("/")
+                kind, _, name = (group or f"{OVERALL}/{OVERALL}").partition("/")
+                rows.append((kind, name, key, value))
+            for curve, points in sorted(score.curves.items()):
+                rows += [(STEP, str(point.step), curve, point.value) for point in points]
+            for kind, name, key, value in rows:
                 number = key if kind == OVERALL else f"{kind}/{name}/{key}"
                 if number not in places:
                     is_ranked = spec.metric(key) in spec.metrics and kind != STEP and base_key(key) == key
@@ -252,15 +254,3 @@ def _csv_rows(part: Part) -> Iterator[tuple[str, ...]]:
                     *(*fixed, f"{spec.name}/{key}", kind, for_csv(name), score.model, repr(float(value))),
                     *("" if place.rank is None else str(place.rank), place.letters, block.apart),
                 )
-
-
-def _numbers(score: Score) -> Iterator[tuple[str, str, str, float]]:
-    """Key, kind (:data:`OVERALL`, :data:`STEP` or a kind of groups), name and value."""
-    for key, value in sorted(score.metrics.items()):
-        yield key, OVERALL, OVERALL, value
-    yield "coverage", OVERALL, OVERALL, score.coverage
-    for kind, groups in sorted(score.groups.items()):
-        for name, values in sorted(groups.items()):
-            yield from ((key, kind, name, value) for key, value in sorted(values.items()))
-    for curve, points in sorted(score.curves.items()):
-        yield from ((curve, STEP, str(point.step), point.value) for point in points)
