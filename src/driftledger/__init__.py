@@ -1,4 +1,4 @@
-"""Evaluate multimodal LLMs on data nobody had to label, with a ledger behind every score.
+"""Evaluate multimodal LLMs on data that no one had to label, with a ledger behind every score.
 
 Each public name is imported when it is used.
 """

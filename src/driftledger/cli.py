@@ -43,7 +43,7 @@ driftledger compare one other     which run is better?"""
 
 
 app = typer.Typer(
-    help="Evaluate multimodal LLMs on data nobody had to label, with a ledger behind every score.",
+    help="Evaluate multimodal LLMs on data that no one had to label, with a ledger behind every score.",
     epilog=_EXAMPLES,
     no_args_is_help=True,
     add_completion=False,
@@ -406,7 +406,7 @@ def main() -> None:
     """The ``driftledger`` command."""
     gc.set_threshold(50_000)  # by Python's own 700 new objects, looking for garbage takes a fifth of what imports take
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")  # else it reads about all that is installed to find some
-    if sys.platform != "win32":  # where whoever started us ignores it, no child would say how it ended
+    if sys.platform != "win32":  # if our parent ignores it, no child would report how it ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         app()

@@ -45,25 +45,27 @@ def audit(project: Project, target: str, *, full: bool, as_json: bool) -> Render
     Raises:
         LedgerError: nothing has that name.
     """
-    known = Sources(project)
+    sources = Sources(project)
     try:
-        found = resolve_target(known, target)
+        resolved = resolve_target(sources, target)
     except LedgerError:
-        if as_json or not (offers := meant(known, target)):
+        if as_json or not (offers := meant(sources, target)):
             raise
         return offers_table(target, list(offers))
-    return json.dumps(data_of(found), indent=2) if as_json else as_yaml(found) if full else as_answer(found)
+    if as_json:
+        return json.dumps(data_of(resolved), indent=2)
+    return as_yaml(resolved) if full else as_answer(resolved)
 
 
-def touched(project: Project, asked: Mapping[str, str | None], *, as_json: bool) -> RenderableType:
+def touched(project: Project, versions: Mapping[str, str | None], *, as_json: bool) -> RenderableType:
     """Show every score that a version of a component or a dataset is behind, here and in Git's history."""
-    known = Sources(project)
-    rows = find_touched(known, asked)
-    if known.git is None:
+    sources = Sources(project)
+    rows = find_touched(sources, versions)
+    if sources.git is None:
         notes = [f"Git was not read: {why_unread(project.root)}"]
     else:
-        shallow = "; the clone is shallow, and older commits are not in it" if known.git.is_shallow else ""
-        notes = [f"from Git: {len(known.git.commits())} commits were read{shallow}"]
+        shallow = "; the clone is shallow, and older commits are not in it" if sources.git.is_shallow else ""
+        notes = [f"from Git: {len(sources.git.commits())} commits were read{shallow}"]
     if as_json:
         return json.dumps({"scores": rows, "said": notes}, indent=2)
     return Group(touched_table(rows), lines(notes))

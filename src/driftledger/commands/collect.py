@@ -169,22 +169,21 @@ def _make(task: Task, store: CallStore, collector: Collector, lock: Lock) -> Non
 def _chosen(project: Project, models: Sequence[str], benchmarks: Collection[str]) -> Sequence[str]:
     """Return the models, all that are selected where none is named; ConfigError if a name is unknown."""
     selected = project.settings.run.models
-    for what, names, known in (("selected model", models, selected), ("benchmark", benchmarks, benchmark_names())):
+    for what, names, valid in (("selected model", models, selected), ("benchmark", benchmarks, benchmark_names())):
         for name in names:
-            if name not in known:
-                raise ConfigError(unknown_name(what, name, known))
+            if name not in valid:
+                raise ConfigError(unknown_name(what, name, valid))
     return models or selected
 
 
 def pay_back(task: Task, store: CallStore) -> None:
-    """Put the calls that an earlier folder of records tells of into the store, unless they are there.
+    """Put the calls of an earlier folder of records into the store, unless they are there.
 
-    A folder that was changed since it was made pays nothing back: what it tells may be forged. Neither does one of
+    A folder that was changed since it was made pays nothing back: it may be forged. Neither does one of
     another version of driftledger.
     """
-    folder = task.folder
-    made = made_from(folder)  # a folder with failed calls has no mark
-    if (folder / CARD).is_file() and (made is None or made.files == files_digest(folder)):
+    folder, mark = task.folder, made_from(task.folder)  # a folder with failed calls has no mark
+    if (folder / CARD).is_file() and (mark is None or mark.files == files_digest(folder)):
         with suppress(StoreError):
             records = task.stage.records(folder)
             store.restore(
@@ -259,26 +258,26 @@ def collect_shard(
     block = block_of(component for task in tasks for component in task.collecting().asked)
     folder, left_out = part.store(into), 0
     with (
-        project.store(writes=False) as known,
-        CallStore(folder, wait=project.waits, behind=known) as store,
+        project.store(writes=False) as main,
+        CallStore(folder, wait=project.waits, behind=main) as store,
         collector_of(project.settings, store, shards=part.of) as collector,
     ):
         before = store.count()
         for number, task in enumerate(tasks):
             if not task.is_made():
                 try:
-                    asked = task.collecting()
-                    with Progress(f"{asked.title} · {part}", total=asked.calls // part.of) as progress:
-                        asked.run(lambda planned, bar=progress: part_of(planned, part, block, collector, bar))
+                    collecting = task.collecting()
+                    with Progress(f"{collecting.title} · {part}", total=collecting.calls // part.of) as progress:
+                        collecting.run(lambda planned, bar=progress: part_of(planned, part, block, collector, bar))
                 except NotStoredError:
                     left_out += 1
             for role, name in task.asks - {each for later in tasks[number + 1 :] for each in later.asks}:
                 collector.release(getattr(project, role)(name))
         new = store.count() - before
-    made = f"{new} calls were made, and are in {folder}" if new else "there was nothing to make"
+    calls = f"{new} calls were made, and are in {folder}" if new else "there was nothing to make"
     rest = f"; {left_out} stages need what other shards make" if left_out else ""
     merging = f"'driftledger merge {shlex.quote(str(into))}'"
-    return f"shard {part}: {made}{rest}; when all shards have ended, {merging} and 'driftledger run' go on"
+    return f"shard {part}: {calls}{rest}; when all shards have ended, {merging} and 'driftledger run' go on"
 
 
 def merge(project: Project, paths: Sequence[Path]) -> str:

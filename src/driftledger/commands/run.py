@@ -112,7 +112,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
 
 
 def _remove_unreadable_rwlock(root: Path) -> None:
-    """Remove DVC's lock file if it cannot be read and nobody holds it.
+    """Remove DVC's lock file if it cannot be read and no one holds it.
 
     DVC empties it before it writes it, so that a kill in between leaves a file that every later ``dvc repro`` refuses
     to read (treeverse/dvc#7615).
@@ -139,7 +139,7 @@ def _make_calls(project: Project, start: Start, remote: bool) -> int:
     resolve(project)
     models = project.settings.run.models
     if remote and not all((project.root / RECORDS_OF.format(model=model)).is_dir() for model in models):
-        # What others have paid for comes first. Stages that nobody has pushed are no reason to stop.
+        # What others have paid for comes first. Stages that no one has pushed are left out.
         stages = ["data", *(f"collect@{model}" for model in models)]
         command = ["dvc", "pull", "--quiet", "--allow-missing", *stages]
         _wait(start(command, stderr=subprocess.DEVNULL))

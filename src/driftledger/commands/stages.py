@@ -15,7 +15,7 @@ from driftledger.project.project import Project
 
 
 def run_stage(project: Project, name: str, model: str | None) -> None:
-    """Run a stage of ``dvc.yaml``; ConfigError where there is none of that name, or it lacks its model."""
+    """Run a stage of ``dvc.yaml``; ConfigError if it does not exist or lacks its model."""
     match name, model:
         case "resolve", None:
             from driftledger.project.resolve import resolve
@@ -99,7 +99,7 @@ def report(project: Project, out: Path | None = None, *, images: bool = True, sh
     Args:
         out: a folder for the pages alone.
         images: whether pages in ``out`` show images of the data.
-        show: whether a browser opens the pages; those of the stage are written only if there are none.
+        show: whether a browser opens the pages; those of the stage are written only if they are missing.
     """
     from driftledger.reports.report import write_report
 
@@ -125,7 +125,7 @@ def track(project: Project) -> None:
     if is_unreadable(project.root):
         print(f"no commit is noted: {why_unread(project.root)}", file=sys.stderr, flush=True)
     evidence = read_all_evidence(project.root, project.selected, project.combinations)
-    print("\n".join(show_in_mlflow(project.root, evidence, project.settings.tracking)), flush=True)
+    print(show_in_mlflow(project.root, evidence, project.settings.tracking), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in ledger/", flush=True)
     write_json(project.paths.reports / "tracked.json", {each.name: each.fingerprint for each in evidence})

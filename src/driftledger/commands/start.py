@@ -153,7 +153,7 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
     """Write the package's files again where they differ, and say which these are, or would be with ``check``.
 
     Raises:
-        ConfigError: this is no project, or a file has changes that are not committed; nothing is written.
+        ConfigError: this is not a project, or a file has changes that are not committed; nothing is written.
     """
     root = project.root
     if not ((root / PARAMS).is_file() and (root / ".dvc").is_dir()):

@@ -27,7 +27,7 @@ from driftledger.project.settings import Settings, marked
 NOTHING = "none"
 """Noted where there is no file or component, since DVC wants every parameter to be there."""
 
-DATA_VERSION, REPORT_VERSION = 4, 6
+DATA_VERSION, REPORT_VERSION = 4, 7
 """Raised by whoever changes what these stages write; those of benchmarks have theirs in their tables."""
 
 _SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoders", "text_encoder": "encoders"}

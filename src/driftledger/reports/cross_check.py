@@ -38,7 +38,7 @@ Descriptions = Mapping[int, Mapping[str, str]]
 
 
 def sentences(text: str) -> list[str]:
-    """Split a description into sentences; each line of a list is one, and a bare number is none.
+    """Split a description into sentences; each line of a list is one, and a bare number is left out.
 
     >>> sentences("A red car, 2.5 m long. Two boats!\\n1. A mast")
     ['A red car, 2.5 m long.', 'Two boats!', 'A mast']
@@ -105,8 +105,7 @@ def _support(
         ]
         or [np.full(len(samples), math.nan)]
     )
-    known = np.isfinite(values)
-    if not known.any():
+    if not np.isfinite(values).any():
         return {}
     import pandas as pd  # imported late: it takes half a second
 

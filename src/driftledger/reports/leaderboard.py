@@ -172,7 +172,7 @@ def overview(parts: Sequence[Part]) -> Table | None:
 
 
 def by_kind(table: Table, parts: Sequence[Part]) -> dict[str, list[Cells]]:
-    """The rows of a table of models as ``models``, ``not ranked`` and ``controls``, of which some may be absent."""
+    """The rows of a table of models as ``models``, ``not ranked`` and ``controls``; some may be absent."""
     scores = [score for part in parts for score in part.scores]
     controls = {score.model for score in scores if score.is_control}
     apart = {model for column in at_a_glance(parts) for model in column.apart}

@@ -111,7 +111,7 @@ class Block:
         return self._known[number]
 
     def places(self, number: str) -> dict[str, Place]:
-        """Model → its place, by what tests show, else by the values; controls have none, since nobody chooses them."""
+        """Model → its place, by what tests show, else by the values; controls have none, since no one chooses them."""
         metric, tested = self.metric(number), self.tested(number)
         if tested is not None:
             ranks, best, letters = tested.groups.ranks, tested.groups.best, tested.groups.letters

@@ -157,8 +157,8 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
     rows: list[Cells] = []
 
     def add(title: str, number: str, of: Callable[..., dict[str, Cell]] = cells_of, *, bold: bool = False) -> None:
-        made = {place: of(each, number, ranked=len(blocks) == 1 or not each.apart) for place, each in blocks.items()}
-        cells = [made[id(block)][score.model]._replace(more="") for block, score, _ in columns]
+        numbers = {place: of(each, number, ranked=len(blocks) == 1 or not each.apart) for place, each in blocks.items()}
+        cells = [numbers[id(block)][score.model]._replace(more="") for block, score, _ in columns]
         rows.append([Cell(title, bold=bold), *cells])
 
     def add_mean(name: str, number: str) -> None:

@@ -244,12 +244,12 @@ def _score_view(
             command = f"driftledger audit {shlex.quote(f'{target}:{place}')}"
             used = [role for role in roles if NEEDED_FOR[role] & metric.needs]
             numbers.append((metric, key, values[key], used, command))
-    behind = []
+    files = []
     for stage in spec.stages:
         entry = locks.get(stage.lock(score.keys))
         out = None if entry is None else entry.out(stage.out(score.keys))
         sha256 = score.inputs.data_digest if stage is spec.data else score.inputs.records.get(stage.name, "")
-        behind.append((stage.lock(score.keys), stage.at(score.keys), sha256, "" if out is None else out.md5))
+        files.append((stage.lock(score.keys), stage.at(score.keys), sha256, "" if out is None else out.md5))
     commands = [("Does every byte and number still hold?", f"driftledger verify {shlex.quote(run)}")] if run else []
     own = next((each for each in chains if each.score is score), Chains(score, {}, 0))
     return {
@@ -259,7 +259,7 @@ def _score_view(
         "spec": spec,
         "on": " · ".join(score.keys[key] for key in spec.scores.keys if key != "model"),
         "numbers": numbers,
-        "behind": behind,
+        "behind": files,
         "absent": [(m.named(key) if (m := spec.metric(key)) else key, why) for key, why in score.absent.items()],
         "commands": [*commands, ("Make it again", f"dvc repro {spec.scores.lock(score.keys)}")],
         "units": {own.unit_id(unit): trace for unit, trace in own.traces.items()},
