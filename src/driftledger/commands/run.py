@@ -223,7 +223,7 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
     notes = []
     if any(isinstance(each, Cell) and each.letters for row in shown.rows for each in row):
         notes.append("models that share a letter cannot be told apart; ± is half the interval")
-    data = list(dict.fromkeys(column.blocks[0].scores[0].on for column in at_a_glance(parts)))
+    data = list(dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts)))
     where = f"on {as_many(data, _LETTERS)}; reports/leaderboard.md has all"
     notes.append(f"controls do not look at the image; {where}" if "controls" in kinds else where)
     return Group(drawn, *(line(note, QUIET) for note in notes))

@@ -91,7 +91,7 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
 def our_columns(blocks: Sequence[Block]) -> Iterator[Column]:
     """Every headline, by the values that the leaderboard ranks by, without controls."""
     for block in blocks:
-        looking = {score.model for score in block.scores if not score.is_control}
+        looking = {score.model for score in block.scores if not score.is_control and score.model not in block.apart}
         for key in dict.fromkeys(key for score in block.scores for key in block.spec.headlines(score)):
             values = {model: value for model, value in block.values(key).items() if model in looking}
             if values and (metric := block.metric(key)):

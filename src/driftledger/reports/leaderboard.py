@@ -58,22 +58,19 @@ class Section(NamedTuple):
         return self.block.scores if self.block else ()
 
     @property
-    def apart(self) -> str:
-        """Why these are not ranked with the section before; empty where they are."""
-        return f"Not ranked with those above: {self.block.apart}." if self.block and self.block.apart else ""
-
-    @property
     def scored(self) -> str:
         """How much of each was scored."""
         counts = ", ".join(f"{score.model} {how_many(score)}" for score in self.scores)
         return f"Scored: {counts}." if counts else ""
 
     def absent(self) -> Iterator[str]:
-        """What has no value, and why, with the models that this is true of."""
+        """What has no value or no rank, and why, with the models that this is true of."""
         reasons = [((key, why), score.model) for score in self.scores for key, why in sorted(score.absent.items())]
         for (key, why), models in _with_models(reasons, self.scores):
             metric = self.block.spec.metric(key) if self.block else None
             yield f"No {metric.named(key) if metric else key} ({models}): {why}."
+        for model, why in self.block.apart.items() if self.block else ():
+            yield f"No rank ({model}): {why}."
 
     def flags(self) -> Iterator[str]:
         """What a reader must know about the numbers, with the models that this is true of."""
@@ -106,45 +103,37 @@ class MetricColumn(NamedTuple):
     metric: Metric
     key: str
     head: str
-    blocks: Sequence[Block]
-    """Those after the first are not ranked with it."""
-
-    @property
-    def apart(self) -> dict[str, str]:
-        """Model → why it is not ranked with the others."""
-        return {score.model: block.apart for block in self.blocks if block.apart for score in block.scores}
+    block: Block
 
 
 def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterator[MetricColumn]:
     """A column per data and components on which some model has the metric."""
-    for some in grouped(blocks, lambda block: block.on).values():
-        key = spec.shown_key(metric, [score for block in some for score in block.scores])
-        if key is not None:
-            yield MetricColumn(metric, key, metric.named(key) + direction(metric), some)
+    for block in blocks:
+        if (key := spec.shown_key(metric, block.scores)) is not None:
+            yield MetricColumn(metric, key, metric.named(key) + direction(metric), block)
 
 
 def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
     """A row per model, by the first column the best first: values with intervals, and coverages below 1."""
-    cells: list[dict[str, Cell]] = [{} for _ in columns]
-    for column, of_model in zip(columns, cells, strict=True):
-        for block in column.blocks:
-            values = cells_of(block, column.key, ranked=not block.apart)
-            for score in block.scores:
-                covered = "" if score.coverage == 1 else f"coverage {score.coverage:.{COVERAGE.digits}f}"
-                ends, each = interval(score.metrics, column.key, column.metric.digits), values[score.model]
-                more = "; ".join(filter(None, (ends, covered))) if each.of else ""
-                of_model[score.model] = each._replace(more=more, deviation="")
-    first, blocks = columns[0], [block for column in columns[::-1] for block in column.blocks]
-    scores = {score.model: score for block in blocks for score in block.scores}
-    values_of = {m: c.value for m, c in cells[0].items() if c.value is not None and m not in first.apart}
-    order = best_first(list(scores.values()), values_of, first.metric.is_higher)
-    rows = [[name_cell(score), *(of_model.get(score.model, Cell(NOTHING)) for of_model in cells)] for score in order]
-    heads = ["", *(column.head + misplaced(column.blocks[0], column.key) for column in columns)]
+    cells: list[dict[str, Cell]] = []
+    for metric, key, _, block in columns:
+        values = cells_of(block, key)
+        for score in block.scores:
+            covered = "" if score.coverage == 1 else f"coverage {score.coverage:.{COVERAGE.digits}f}"
+            more = "; ".join(filter(None, (interval(score.metrics, key, metric.digits), covered)))
+            each = values[score.model]
+            values[score.model] = each._replace(more=more if each.of else "", deviation="")
+        cells.append(values)
+    first, scores = columns[0], {score.model: score for column in columns[::-1] for score in column.block.scores}
+    ranked = {m: c.value for m, c in cells[0].items() if c.value is not None and m not in first.block.apart}
+    order = best_first(list(scores.values()), ranked, first.metric.is_higher)
+    rows = [[name_cell(score), *(values.get(score.model, Cell(NOTHING)) for values in cells)] for score in order]
+    heads = ["", *(column.head + misplaced(column.block, column.key) for column in columns)]
     notes = [
         f"{column.head} of {model} has no rank: {why}."
-        for column, of_model in zip(columns, cells, strict=True)
-        for model, why in column.apart.items()
-        if of_model[model].value is not None
+        for column, values in zip(columns, cells, strict=True)
+        for model, why in column.block.apart.items()
+        if values[model].value is not None
     ]
     return Table(title, heads, rows, notes, name=name)
 
@@ -165,7 +154,7 @@ def overview(parts: Sequence[Part]) -> Table | None:
     columns = at_a_glance(parts)
     if not columns:
         return None
-    on = "; ".join(f"{column.head}: {column.blocks[0].on}" for column in columns)
+    on = "; ".join(f"{column.head}: {column.block.on}" for column in columns)
     table = _table("At a glance", columns, "overview")
     note = f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. {LETTERS} {on}."
     return table._replace(notes=[note, *table.notes])
@@ -175,7 +164,7 @@ def by_kind(table: Table, parts: Sequence[Part]) -> dict[str, list[Cells]]:
     """The rows of a table of models as ``models``, ``not ranked`` and ``controls``; some may be absent."""
     scores = [score for part in parts for score in part.scores]
     controls = {score.model for score in scores if score.is_control}
-    apart = {model for column in at_a_glance(parts) for model in column.apart}
+    apart = {model for column in at_a_glance(parts) for model in column.block.apart}
     kinds: dict[str, list[Cells]] = {"models": [], "not ranked": [], "controls": []}
     for row in table.rows:
         name = row[0] if isinstance(row[0], str) else row[0].text
@@ -187,7 +176,7 @@ def side_by_side(part: Part) -> Table | None:
     """A benchmark's metrics on all data and through all components; None without any."""
     spec = part.spec
     columns = [
-        column._replace(head=f"{column.head} on {column.blocks[0].on}")
+        column._replace(head=f"{column.head} on {column.block.on}")
         for metric in spec.metrics
         if metric.key in (spec.layout.across or spec.glanced)
         for column in _columns(spec, part.blocks, metric)
@@ -220,7 +209,7 @@ def write_leaderboard(target: Path, parts: Sequence[Part], further: Sequence[Sec
 
 def markdown_section(section: Section) -> Iterator[str]:
     """Write a section as lines: the tables that most readers want, what to know, then the tables of details."""
-    yield from (f"## {section.title}", "", *([section.apart, ""] if section.apart else []))
+    yield from (f"## {section.title}", "")
     for is_detail in (False, True):
         yield from (line for table in section.tables if table.detail is is_detail for line in markdown(table))
         if section.block and not is_detail:
@@ -252,5 +241,5 @@ def _csv_rows(part: Part) -> Iterator[tuple[str, ...]]:
                 place = places[number].get(score.model, NOWHERE)
                 yield (
                     *(*fixed, f"{spec.name}/{key}", kind, for_csv(name), score.model, repr(float(value))),
-                    *("" if place.rank is None else str(place.rank), place.letters, block.apart),
+                    *("" if place.rank is None else str(place.rank), place.letters, block.apart.get(score.model, "")),
                 )

@@ -52,9 +52,9 @@ def interval(values: Mapping[str, float], key: str, digits: int) -> str:
     return "–".join(f"{end:.{digits}f}" for end in ends) if len(ends) == 2 else ""
 
 
-def cells_of(block: Block, number: str, *, ranked: bool = True) -> dict[str, Cell]:
-    """Return model → a number with its deviation or else its interval, and where ranked its place."""
-    places, metric, cells = block.places(number) if ranked else {}, block.metric(number), {}
+def cells_of(block: Block, number: str) -> dict[str, Cell]:
+    """Return model → a number with its place, and its deviation or else its interval."""
+    places, metric, cells = block.places(number), block.metric(number), {}
     digits, (group, _, key) = metric.digits if metric else 2, number.rpartition("/")
     kind, _, name = group.partition("/")
     for score in block.scores:
@@ -66,24 +66,23 @@ def cells_of(block: Block, number: str, *, ranked: bool = True) -> dict[str, Cel
     return cells
 
 
-def ranks_in(block: Block, number: str, *, ranked: bool = True) -> dict[str, Cell]:
+def ranks_in(block: Block, number: str) -> dict[str, Cell]:
     """Return model → its rank by a number."""
-    places = block.places(number) if ranked else {}
+    places = block.places(number)
     return {s.model: cell(places.get(s.model, NOWHERE).rank, digits=0, of=Origin(s, number)) for s in block.scores}
 
 
 def misplaced(block: Block, number: str) -> str:
     """Say in a head how many models a control is above, or may be as far as tests show; empty if there is none."""
-    metric, tested, values = block.metric(number), block.tested(number), block.values(number)
+    metric, tested, models = block.metric(number), block.tested(number), block.ranked(number)
     if metric is None or metric.higher_is_better is None:
         return ""
-    models = [s.model for s in block.scores if not s.is_control and s.model in values]
     if tested is not None:
         return f" (a control may be above {len(tested.doubtful)} of {len(models)} models)" if tested.doubtful else ""
     sign = 1 if metric.higher_is_better else -1
-    rounded = {model: sign * round(value, DECIMALS) for model, value in values.items()}
-    best = max((rounded[s.model] for s in block.scores if s.is_control and s.model in values), default=-math.inf)
-    below = sum(rounded[model] < best for model in models)
+    values = {model: sign * round(value, DECIMALS) for model, value in block.values(number).items()}
+    best = max((values[model] for model in block.ranked(number, controls=True)), default=-math.inf)
+    below = sum(values[model] < best for model in models)
     return f" (a control is above {below} of {len(models)} models)" if below else ""
 
 
@@ -147,7 +146,7 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
     """A row per group, a column per model; as in GenCeption's Table 2 also means of groups and their ranks.
 
     Args:
-        columns: each with its head. Of several blocks, those that are apart from another have no ranks.
+        columns: each with its head.
     """
     spec, scores = columns[0][0].spec, [score for _, score, _ in columns]
     blocks = {id(block): block for block, *_ in columns}
@@ -157,7 +156,7 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
     rows: list[Cells] = []
 
     def add(title: str, number: str, of: Callable[..., dict[str, Cell]] = cells_of, *, bold: bool = False) -> None:
-        numbers = {place: of(each, number, ranked=len(blocks) == 1 or not each.apart) for place, each in blocks.items()}
+        numbers = {place: of(each, number) for place, each in blocks.items()}
         cells = [numbers[id(block)][score.model]._replace(more="") for block, score, _ in columns]
         rows.append([Cell(title, bold=bold), *cells])
 
@@ -191,7 +190,7 @@ def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Tabl
             kind = next(iter(spec.layout.groups))
             where = f"by {kind} under several generators on {' · '.join(on)}"
             title = f"{spec.metrics[0].named(key)} {where}, each ranked by itself, as in Table 4"
-            notes = [f"{block.title} has no ranks: {block.apart}." for block in some if block.apart]
+            notes = [f"{model} on {each.on} has no rank: {why}." for each in some for model, why in each.apart.items()]
             table = _group_table(columns, kind, key)
             yield table._replace(title=title, notes=notes, name="-".join(("generators", *on)))
 
