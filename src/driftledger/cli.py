@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import webbrowser
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -260,12 +261,8 @@ def audit(
     from driftledger.commands import ask
     from driftledger.core.terminal import show
 
-    project = replace(context.obj, own_code=trust)
-    if target is not None:
-        show(ask.audit(project, target, full=full, as_json=as_json))
-    else:
-        versions = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        show(ask.touched(project, versions, as_json=as_json))
+    versions = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
+    show(ask.audit(replace(context.obj, own_code=trust), target, versions, full=full, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -321,8 +318,17 @@ def report(
 ) -> None:
     """Write the leaderboard and the pages of the report."""
     from driftledger.commands import stages
+    from driftledger.reports.report import write_report
 
-    stages.report(context.obj, out, images=images, show=show)
+    project = context.obj
+    if out is not None:
+        write_report(project, out, images=images)
+    elif not images:
+        raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
+    elif not (show and project.paths.site.is_dir()):
+        stages.report(project)
+    if show:
+        webbrowser.open(((out or project.paths.site) / "index.html").absolute().as_uri())
 
 
 @app.command(rich_help_panel=SHOW)

@@ -146,24 +146,35 @@ def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection
 def _make(task: Task, store: CallStore, collector: Collector, lock: Lock) -> None:
     """Make a folder of records, unless it is made.
 
+    The calls of an earlier folder are put into the store first, unless the folder was changed since it was made, since
+    it may be forged, or is of another version of driftledger.
+
     Args:
         lock: held while calls are planned, so that no component is made twice.
     """
-    failed = list[str]()
+    folder, failed = task.folder, list[str]()
 
     def write() -> None:
         with lock:
-            pay_back(task, store)
+            mark = made_from(folder)  # a folder with failed calls has no mark
+            if (folder / CARD).is_file() and (mark is None or mark.files == files_digest(folder)):
+                with suppress(StoreError):
+                    data = task.keys[task.spec.data.keys[0]]
+                    store.restore(
+                        (each.key, Context(data, record.unit, record.step), each.result(folder))
+                        for record in task.stage.records(folder)
+                        for each in record.results
+                    )
             collecting = task.collecting()
         collected = ask(collecting, store, collector)
         failures = task.spec.failures(collected)
         refuse_failures(failures, task.spec.name, task.project.settings.section(task.spec.name).min_coverage)
         failed.extend(failures.failed)
-        write_collected(task.folder, collecting, collected)
+        write_collected(folder, collecting, collected)
 
-    make(task.folder, task.inputs(), write)
+    make(folder, task.inputs(), write)
     if failed:  # a folder without its mark is made again by the next run, which tries the failed calls again
-        (task.folder / INPUTS).unlink()
+        (folder / INPUTS).unlink()
 
 
 def _chosen(project: Project, models: Sequence[str], benchmarks: Collection[str]) -> Sequence[str]:
@@ -174,23 +185,6 @@ def _chosen(project: Project, models: Sequence[str], benchmarks: Collection[str]
             if name not in valid:
                 raise ConfigError(unknown_name(what, name, valid))
     return models or selected
-
-
-def pay_back(task: Task, store: CallStore) -> None:
-    """Put the calls of an earlier folder of records into the store, unless they are there.
-
-    A folder that was changed since it was made pays nothing back: it may be forged. Neither does one of
-    another version of driftledger.
-    """
-    folder, mark = task.folder, made_from(task.folder)  # a folder with failed calls has no mark
-    if (folder / CARD).is_file() and (mark is None or mark.files == files_digest(folder)):
-        with suppress(StoreError):
-            records = task.stage.records(folder)
-            store.restore(
-                (each.key, Context(task.keys[task.spec.data.keys[0]], record.unit, record.step), each.result(folder))
-                for record in records
-                for each in record.results
-            )
 
 
 def plan(project: Project) -> dict[str, PlannedCalls]:

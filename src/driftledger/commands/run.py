@@ -89,7 +89,9 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
                 subprocess.Popen, cwd=project.root, env=os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"},
                 stdin=subprocess.DEVNULL, start_new_session=True, encoding="utf-8", errors="replace",
             )  # fmt: skip
-            remote = _has_remote(project.root)
+            config = ConfigParser(strict=False, interpolation=None)
+            config.read([project.root / ".dvc" / name for name in ("config", "config.local")], encoding="utf-8")
+            remote = bool(config.get("core", "remote", fallback=""))
             if not targets and (code := _make_calls(project, start, remote)):
                 return code
             options = [*(["--pull"] if remote else []), *(["--force"] if force else [])]
@@ -126,12 +128,6 @@ def _remove_unreadable_rwlock(root: Path) -> None:
         with suppress(Timeout), FileLock(file.with_name("rwlock.lock"), timeout=5):  # DVC holds it for milliseconds
             file.unlink(missing_ok=True)
             _tell(".dvc/tmp/rwlock is removed: a 'dvc' that was killed left it unreadable")
-
-
-def _has_remote(root: Path) -> bool:
-    config = ConfigParser(strict=False, interpolation=None)
-    config.read([root / ".dvc" / "config", root / ".dvc" / "config.local"], encoding="utf-8")
-    return bool(config.get("core", "remote", fallback=""))
 
 
 def _make_calls(project: Project, start: Start, remote: bool) -> int:

@@ -1,7 +1,6 @@
 """DVC's stages: read, call the part that does the work, write whole files."""
 
 import sys
-import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -93,26 +92,13 @@ def score(project: Project, model: str) -> None:
         raise refused[0]
 
 
-def report(project: Project, out: Path | None = None, *, images: bool = True, show: bool = False) -> None:
-    """Write the report, or its pages alone; errors as in :func:`~driftledger.reports.report.write_report`.
-
-    Args:
-        out: a folder for the pages alone.
-        images: whether pages in ``out`` show images of the data.
-        show: whether a browser opens the pages; those of the stage are written only if they are missing.
-    """
+def report(project: Project) -> None:
+    """Write the report; errors as in :func:`~driftledger.reports.report.write_report`."""
     from driftledger.reports.report import write_report
 
-    if out is not None:
-        write_report(project, out, images=images)
-    elif not images:
-        raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
-    elif not (show and project.paths.site.is_dir()):
-        if missing := write_report(project):
-            print(for_terminal(missing), file=sys.stderr, flush=True)
-        print("the scores side by side: reports/leaderboard.md", flush=True)
-    if show:
-        webbrowser.open(((out or project.paths.site) / "index.html").absolute().as_uri())
+    if missing := write_report(project):
+        print(for_terminal(missing), file=sys.stderr, flush=True)
+    print("the scores side by side: reports/leaderboard.md", flush=True)
 
 
 def track(project: Project) -> None:
