@@ -81,10 +81,10 @@ def top(
 
 @app.command(rich_help_panel=EVALUATE)
 def init(
-    folder: Annotated[Path, typer.Argument(help="Made if it is missing.")] = Path(),
-    images: Annotated[Path | None, typer.Option(metavar="DIR", help="Your images, which become a dataset.")] = None,
-    preset: Annotated[str | None, typer.Option(metavar="NAME", help="What is selected.")] = None,
-    minimal: Annotated[bool, typer.Option("--minimal", help="As --preset minimal.")] = False,
+    folder: Annotated[Path, typer.Argument(help="Created if it is missing.")] = Path(),
+    images: Annotated[Path | None, typer.Option(metavar="DIR", help="Images, which become a dataset.")] = None,
+    preset: Annotated[str | None, typer.Option(metavar="NAME", help="What 'driftledger preset' lists.")] = None,
+    minimal: Annotated[bool, typer.Option("--minimal", help="The same as --preset minimal.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Make a folder a project, in your Git repository or a new one."""
@@ -98,7 +98,7 @@ def init(
 def run(
     context: typer.Context,
     targets: Annotated[
-        list[str] | None, typer.Argument(metavar="[STAGE]...", help="Only these and what they need; else all.")
+        list[str] | None, typer.Argument(metavar="[STAGE]...", help="Only these stages and what they need.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Run every stage again, also those up to date.")] = False,
     plain: Annotated[bool, typer.Option("--plain", "-v", help="Show the text of DVC and of the stages.")] = False,
@@ -164,9 +164,10 @@ def upgrade(
         bool, typer.Option("--check", help="Write nothing: exit code 1 and the files that differ.")
     ] = False,
 ) -> None:
-    """Write dvc.yaml and its like again, after an update of the package.
+    """Write dvc.yaml and other generated files again.
 
-    params.yaml stays as it is. 'git diff' shows what changed; a file with changes that are not committed is refused.
+    Run it after an update of the package. params.yaml stays as it is. 'git diff' shows what changed; a file with changes
+    that are not committed is refused.
     """
     from driftledger.commands import start
 
@@ -179,14 +180,12 @@ def upgrade(
 def new(
     context: typer.Context,
     kind: Annotated[str, typer.Argument(help="model, generator, encoder, dataset or question_set.")],
-    name: Annotated[str, typer.Argument(help="Of the module; no existing file is overwritten.")],
-    package: Annotated[
-        bool, typer.Option("--package", help="A folder that pip installs, with an entry point.")
-    ] = False,
+    name: Annotated[str, typer.Argument(help="The module's name; no existing file is overwritten.")],
+    package: Annotated[bool, typer.Option("--package", help="Write a package with an entry point, for pip.")] = False,
 ) -> None:
     """Write a component or data of your own that works, and its test.
 
-    It says what to put into params.yaml.
+    The output says what to put into params.yaml.
     """
     from driftledger.commands import start
 
@@ -197,9 +196,9 @@ def new(
 def collect(
     context: typer.Context,
     benchmarks: Annotated[
-        list[str] | None, typer.Argument(metavar="[BENCHMARK]...", help="Only what these need; else all.")
+        list[str] | None, typer.Argument(metavar="[BENCHMARK]...", help="Only the calls of these benchmarks.")
     ] = None,
-    model: Annotated[list[str] | None, typer.Option(help="One of run.models; may be repeated; else all.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Only this one of run.models; may be repeated.")] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Only the I-th of N parts, counted from 0; with --into.")
     ] = None,
@@ -247,16 +246,16 @@ def audit(
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="All files, settings, versions and lock entries.")] = False,
     model: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this model.")] = None,
-    generator: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, a fingerprint's start.")] = None,
-    encoder: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, of image and text encoders.")] = None,
+    generator: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this generator.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, of images or texts.")] = None,
     judge: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores that it graded.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, of a dataset or a question set.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, also of a question set.")] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Where does a score come from, and what did a version touch?
 
-    It goes back to images, versions, dataset and commit.
+    The answer goes back to images, versions, dataset and commit.
     """
     from driftledger.commands import ask
     from driftledger.core.terminal import show
@@ -334,7 +333,7 @@ def report(
 @app.command(rich_help_panel=SHOW)
 def ui(
     context: typer.Context,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Of 127.0.0.1.")] = 5000,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port on 127.0.0.1.")] = 5000,
 ) -> None:
     """Serve MLflow on this machine, and say where the scores are."""
     from driftledger.tracking.ui import serve
@@ -358,7 +357,7 @@ def bundle(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="An existing bundle is replaced.")],
     images: Annotated[bool, typer.Option("--with-images/--without-images", help="Or only their hashes.")] = True,
 ) -> None:
-    """Write one file with all that is behind a run.
+    """Write one file with everything behind a run.
 
     'driftledger check' reads it, also without this checkout.
     """
@@ -371,7 +370,7 @@ def bundle(
 
 @app.command(rich_help_panel=SHOW)
 def check(
-    bundle: Annotated[Path, typer.Argument(help="A file that 'driftledger bundle' wrote, anybody's.")],
+    bundle: Annotated[Path, typer.Argument(help="A file written by 'driftledger bundle'.")],
     as_json: JsonOption = False,
 ) -> None:
     """Check a bundle without its repository.
@@ -399,7 +398,7 @@ def export(
 @app.command(hidden=True)
 def stage(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Of dvc.yaml.")],
+    name: Annotated[str, typer.Argument(help="A stage of dvc.yaml.")],
     model: Annotated[str | None, typer.Argument(help="One of run.models.")] = None,
 ) -> None:
     """Run one stage, as dvc.yaml does: 'driftledger run' runs all that is needed."""
