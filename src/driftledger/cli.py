@@ -166,8 +166,8 @@ def upgrade(
 ) -> None:
     """Write dvc.yaml and other generated files again.
 
-    Run it after an update of the package. params.yaml stays as it is. 'git diff' shows what changed; a file with changes
-    that are not committed is refused.
+    Run it after an update of the package. params.yaml stays as it is. 'git diff' shows what changed; uncommitted
+    changes in these files are refused.
     """
     from driftledger.commands import start
 
