@@ -36,14 +36,14 @@ COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
     "collect": (
         collecting,
         "collect",
-        ["mme", "trac", "--model", "seer"],
-        (["seer"], ["mme", "trac"]),
+        ["--model", "seer"],
+        (["seer"],),
     ),
     "collect shard": (
         collecting,
         "collect_shard",
         ["--shard", "0/2", "--into", "x"],
-        ("0/2", Path("x"), (), ()),
+        ("0/2", Path("x"), ()),
     ),
     "merge": (collecting, "merge", ["x", "y"], ([Path("x"), Path("y")],)),
 }

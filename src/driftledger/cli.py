@@ -195,9 +195,6 @@ def new(
 @app.command(rich_help_panel=EVALUATE)
 def collect(
     context: typer.Context,
-    benchmarks: Annotated[
-        list[str] | None, typer.Argument(metavar="[BENCHMARK]...", help="Only the calls of these benchmarks.")
-    ] = None,
     model: Annotated[list[str] | None, typer.Option(help="Only this one of run.models; may be repeated.")] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Only the I-th of N parts, counted from 0; with --into.")
@@ -215,11 +212,11 @@ def collect(
 
     project = replace(context.obj, waits=not no_wait)
     if shard is None and into is None:
-        collecting.collect(project, model or (), benchmarks or ())
+        collecting.collect(project, model or ())
     elif shard is None or into is None:
         raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
     else:
-        typer.echo(for_terminal(collecting.collect_shard(project, shard, into, benchmarks or (), model or ())))
+        typer.echo(for_terminal(collecting.collect_shard(project, shard, into, model or ())))
 
 
 @app.command(rich_help_panel=EVALUATE)

@@ -7,7 +7,7 @@ part of the calls, into a store of its own, for ``driftledger merge``.
 """
 
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +20,6 @@ from rich.table import Table
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
 from driftledger.benchmarks.collecting import Collecting, write_collected
 from driftledger.benchmarks.records import CARD
-from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.call import Context, NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector
@@ -88,17 +87,12 @@ class Task:
         return self.spec.collecting(self.project.stage_inputs(self.spec, self.keys))
 
 
-def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list[Task]:
-    """List the folders of a model's records, in the order in which components are loaded the fewest times.
-
-    Args:
-        chosen: benchmarks by name; all if it is empty.
-    """
+def tasks_of(project: Project, model: str) -> list[Task]:
+    """List the folders of a model's records, in the order in which components are loaded the fewest times."""
     settings = project.settings
     tasks = [
         Task(project, spec, stage, keys)
         for spec in settings.benchmarks
-        if not chosen or spec.name in chosen
         for stage in spec.collects
         for keys in settings.keys_of(spec, stage, model)
     ]
@@ -106,20 +100,16 @@ def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list
     return sorted(tasks, key=lambda task: (order.get(task.keys.get("generator", ""), len(order)), task.stage.judged))
 
 
-def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection[str] = ()) -> None:
-    """Bring the records of these models up to date.
-
-    Args:
-        models: by name; all that are selected if it is empty.
-        benchmarks: by name; all if it is empty.
+def collect(project: Project, models: Sequence[str] = ()) -> None:
+    """Bring the records of these models up to date, or of all that are selected.
 
     Raises:
-        ConfigError: there is no such benchmark, or a model is not selected.
+        ConfigError: a model is not selected.
         StoreError: the data are not built yet, or a component has changed since it was resolved.
         CoverageError: too many calls failed.
     """
-    models = _chosen(project, models, benchmarks)
-    tasks = {model: tasks_of(project, model, benchmarks) for model in models}
+    models = _chosen(project, models)
+    tasks = {model: tasks_of(project, model) for model in models}
     left, lock = [task for some in tasks.values() for task in some], Lock()
 
     def work(some: Sequence[str]) -> None:
@@ -137,7 +127,7 @@ def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection
         remote = [model for model in models if isinstance(project.settings.model(model), RemoteComponent)]
         local = [model for model in models if model not in remote]
         collector.side_by_side([*(partial(work, [model]) for model in remote), partial(work, local)])
-        for model in () if benchmarks else models:
+        for model in models:
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)
             keep_only(top, [task.folder for task in tasks[model]])
@@ -177,13 +167,12 @@ def _make(task: Task, store: CallStore, collector: Collector, lock: Lock) -> Non
         (folder / INPUTS).unlink()
 
 
-def _chosen(project: Project, models: Sequence[str], benchmarks: Collection[str]) -> Sequence[str]:
-    """Return the models, all that are selected where none is named; ConfigError if a name is unknown."""
+def _chosen(project: Project, models: Sequence[str]) -> Sequence[str]:
+    """Return the models, all that are selected where none is named; ConfigError if one is not selected."""
     selected = project.settings.run.models
-    for what, names, valid in (("selected model", models, selected), ("benchmark", benchmarks, benchmark_names())):
-        for name in names:
-            if name not in valid:
-                raise ConfigError(unknown_name(what, name, valid))
+    for name in models:
+        if name not in selected:
+            raise ConfigError(unknown_name("selected model", name, selected))
     return models or selected
 
 
@@ -230,9 +219,7 @@ def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
     return planned
 
 
-def collect_shard(
-    project: Project, shard: str, into: Path, benchmarks: Collection[str] = (), models: Sequence[str] = ()
-) -> str:
+def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str] = ()) -> str:
     """Make a shard's part of the calls that the project's store lacks, and say what to do next.
 
     They go into a store below ``into``; no other file is written, and encoders are not asked. A stage that needs calls
@@ -240,15 +227,15 @@ def collect_shard(
 
     Args:
         shard: ``i/n``, counted from 0.
-        benchmarks, models: as of :func:`collect`.
+        models: as of :func:`collect`.
 
     Raises:
-        ConfigError: it is not a shard, there is no such benchmark, or the model is not selected.
+        ConfigError: it is not a shard, or a model is not selected.
         StoreError: the data are not built yet, a component has changed since it was resolved, or the store cannot be
             written.
     """
     part = Shard.parse(shard)
-    tasks = [task for model in _chosen(project, models, benchmarks) for task in tasks_of(project, model, benchmarks)]
+    tasks = [task for model in _chosen(project, models) for task in tasks_of(project, model)]
     block = block_of(component for task in tasks for component in task.collecting().asked)
     folder, left_out = part.store(into), 0
     with (
