@@ -171,11 +171,7 @@ def _lines(block: Block, series: Mapping[str, Series], curve: str, title: str, a
             if steps := [step for step in x if step in low and step in high]:
                 ends = [low[step] for step in steps], [high[step] for step in steps]
                 axis.fill_between(steps, *ends, color=look.colour, alpha=0.13, linewidth=0)
-        steps = sorted({step for values in points.values() for step in values})
-        if len(steps) <= 12:
-            axis.set_xticks(steps)
-        else:
-            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_xlabel(across)
         axis.grid(axis="y")
         axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0)
