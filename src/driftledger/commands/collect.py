@@ -1,8 +1,8 @@
-"""Make the calls that the selection needs, and write what comes of them as the records of each model.
+"""Make the calls that the selection needs, and write their results as the records of each model.
 
 One process makes the calls of all benchmarks of a model, so that a checkpoint is loaded once. A folder of records is
-left alone while what shaped it is the same, and pays its calls back into the store before it is made again: a clone
-that has the records and not the store pays only for what is new. A shard is one of several processes that each make a
+left alone while its inputs are the same. Before it is made again, its calls are put into the store: a clone that has
+the records and not the store pays only for what is new. A shard is one of several processes that each make a
 part of the calls, into a store of its own, for ``driftledger merge``.
 """
 

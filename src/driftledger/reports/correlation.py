@@ -1,7 +1,7 @@
-"""Correlation: do our headlines order models as each other, and as the benchmarks of published leaderboards, do?
+"""Correlation: do our headlines order models alike, and as the benchmarks of published leaderboards do?
 
-Pearson's r over the models that two columns share. Controls are left out: several that never look have the same values,
-and would make any two metrics agree.
+Pearson's r over the models that two columns share. Controls are left out: several that never look at an image
+have the same values, and would make any two metrics agree.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -33,7 +33,7 @@ Without letters nothing was tested, and the rank goes by values. Controls have n
 among those of the rows without it."""
 
 OVERALL, STEP = "overall", "step"
-"""Kinds of numbers beside those in groups."""
+"""Kinds of numbers, besides the kinds of groups."""
 
 BRACKETS = "the interval, and a coverage below 1"
 LETTERS = (
@@ -79,7 +79,7 @@ class Section(NamedTuple):
 
 
 def _with_models(pairs: Iterable[tuple[T, str]], scores: Sequence[Score]) -> Iterator[tuple[T, str]]:
-    """Each thing once, with its models in words."""
+    """Yield each thing once, with the names of its models."""
     every = {score.model for score in scores}
     for thing, some in grouped(dict.fromkeys(pairs), lambda each: each[0]).items():
         models = [model for _, model in some]

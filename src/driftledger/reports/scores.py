@@ -161,10 +161,10 @@ class Block:
         def tests(pairs: Iterable[Pair]) -> dict[Pair, Difference]:
             return {(a, b): _difference(metric, confidence, units[a], units[b]) for a, b in pairs}
 
-        beside = shown(tests(product(controls, models)), confidence)
+        against = shown(tests(product(controls, models)), confidence)
         return Tested(
             groups(models, tests(combinations(models, 2)), confidence=confidence, higher_is_better=sign > 0),
-            frozenset(model for (_, model), higher in beside.items() if higher != sign),
+            frozenset(model for (_, model), higher in against.items() if higher != sign),
         )
 
     def _units(self, metric: Metric, score: Score, number: str) -> Units:

@@ -1,7 +1,7 @@
 """The tables of all benchmarks, as Markdown.
 
-Which numbers a table shows is in each benchmark's specification. Cells hold plain text that models and files may have
-brought; it is made inert where it is written.
+Which numbers a table shows is in each benchmark's specification. Cells hold plain text, which may come from models and
+files; it is escaped where it is written.
 """
 
 import math
