@@ -31,14 +31,14 @@ from driftledger.core.registry import provider_class
 from driftledger.core.strict import explain
 from driftledger.core.text import figure, for_html, for_line, for_terminal, shortened
 from driftledger.core.types import Outcome
+from driftledger.data.build import build
 from driftledger.data.datasets.base import PILLOW_LIMIT, DatasetProvider, reached
-from driftledger.data.datasets.build import build
 from driftledger.data.datasets.decode import decode
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.ledger.answers import data_of
 from driftledger.ledger.audit import Sources, find_run, resolve_target
 from driftledger.ledger.compare import compare
-from driftledger.ledger.lineage import read_evidence, read_lineage
+from driftledger.ledger.lineage import read_all_evidence, read_lineage
 from driftledger.ledger.lock import read_lock
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import read_published
@@ -138,7 +138,7 @@ class OpenedProject:
         published, rows = {each.fingerprint for each in read_published(self.path)}, []
         for combination in self._project.combinations:
             try:
-                fingerprint = read_evidence(self.path, self._project.selected, combination).fingerprint
+                fingerprint = read_all_evidence(self.path, self._project.selected, [combination])[0].fingerprint
             except DriftledgerError:
                 fingerprint = ""
             scores = self._project.selected.of(combination).scores
@@ -432,7 +432,7 @@ def _source(images: GivenImages, folder: Path) -> DatasetProvider:
         name = f"image_{number:03}"
         if not isinstance(image, Image.Image):
             file = reached(Path(image), Path.is_file, "is not a file", "images to files that are here", "the image ")
-            image, name = decode(read_bytes(file), str(file), PILLOW_LIMIT).image, file.stem
+            name, (image, _) = file.stem, decode(read_bytes(file), str(file), PILLOW_LIMIT)
         image.save(folder / f"{f'{name}_{number:03}' if (folder / f'{name}.png').exists() else name}.png")
     if not any(folder.iterdir()):
         raise ConfigError("images is an empty list; give a folder, files or Pillow images")
@@ -451,7 +451,7 @@ def _component(role: str, given: "str | Component | type[Component]") -> Compone
         if given not in entries:
             raise ConfigError(unknown_name(role, given, entries))
         entry = cast(CatalogueEntry, entries[given])
-        component = provider_class(f"{role}s", entry.provider).model_validate(entry.settings())
+        component = provider_class(f"{role}s", entry.provider).model_validate(entry.model_extra)
     if not isinstance(component, Component) or component.kind != role:
         what = component.provider if isinstance(component, Component) else type(component).__name__
         raise ConfigError(f"{what} is not a {role}; give a {role}'s name in the catalogue, a component or a function")

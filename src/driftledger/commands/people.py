@@ -21,14 +21,15 @@ def descriptions(
     """Write the sheet in which people describe images, as a row in every table; what they wrote stays."""
     from driftledger.benchmarks.genception.human import write_human_sheet  # a stage starts without it
     from driftledger.benchmarks.registry import benchmark
-    from driftledger.data.datasets.build import build
+    from driftledger.data.build import build
 
     project = context.obj
     keys = {"dataset": dataset, "model": model, "generator": generator or project.settings.run.generators[0]}
     folder = project.paths.dataset(dataset)
     if not folder.is_dir():  # 'dvc repro data' needs the sheet, since a person's version is what is written there
-        build(dataset, project.settings.dataset(dataset), folder)
-    given = replace(project.stage_inputs(benchmark("genception"), keys), model=project.settings.model)
+        build(dataset, project.settings.build("datasets", dataset), folder)
+    inputs = project.stage_inputs(benchmark("genception"), keys)
+    given = replace(inputs, model=lambda name: project.settings.build("models", name))
     with project.store(writes=False) as store:  # a person who has no sheet yet has no fingerprint to be resolved
         typer.echo(for_terminal(write_human_sheet(given, store)))
 

@@ -38,8 +38,7 @@ def run_stage(project: Project, name: str, model: str | None) -> None:
 
 def data(project: Project) -> None:
     """Read, check and store the selected datasets and question sets."""
-    from driftledger.data.datasets.build import build
-    from driftledger.data.question_sets.build import build as build_questions
+    from driftledger.data.build import build, build_questions
 
     settings, noted, folders = project.settings, project.noted().get("data", {}), list[Path]()
     for section, stage in (("datasets", DATASET), ("question_sets", QUESTION_SET)):
@@ -52,9 +51,9 @@ def data(project: Project) -> None:
             def write(name: str = name, folder: Path = folder, stage: Stage = stage) -> None:
                 print(f"reading {name}", flush=True)
                 if stage is DATASET:
-                    build(name, settings.dataset(name), folder)
+                    build(name, settings.build("datasets", name), folder)
                 else:
-                    provider = settings.question_set(name)
+                    provider = settings.build("question_sets", name)
                     build_questions(name, provider, question_rules(provider), folder)
 
             make(folder, sha256_of([noted["version"], noted[section][name]]), write)
