@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from driftledger.benchmarks.base import NOTHING, Benchmark, Cell, Cells, Origin, Table, cell
+from driftledger.benchmarks.base import COVERAGE, NOTHING, Benchmark, Cell, Cells, Origin, Table, cell, coverage_cell
 from driftledger.benchmarks.score import Score
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.ranks import competition_ranks
@@ -72,14 +72,13 @@ def rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table
             complete = columns and len(ranks_at) == len(columns)
             weighted[at] += exact_mean(ranks_at) * len(members) / total if complete else math.nan
     for cells, score, rank in zip(rows, scores, weighted, strict=True):
-        cells.append(cell(None if math.isnan(rank) else rank, of=Origin(score, "")))
+        cells += [cell(None if math.isnan(rank) else rank, of=Origin(score, "")), coverage_cell(score)]
     shares = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
     yield Table(
         "GC by groups of categories, and the GC rank of the paper's first version",
-        [*head, "GC rank (lower is better)"],
+        [*head, "GC rank (lower is better)", COVERAGE.title],
         rows,
         [f"GC rank: {shares}, of each group the mean of its ranks, which go by the values alone."],
-        [score.coverage for score in scores],
         name="group_ranks",
         detail=True,
     )
