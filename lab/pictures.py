@@ -21,6 +21,7 @@ from rich.text import Text
 
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_text
+from driftledger.reports.report import SITE
 from lab.entry import here, new_app, run
 
 if TYPE_CHECKING:
@@ -182,9 +183,9 @@ def make() -> None:
     project = here()
     folder = project.root / IMAGES
     write_text(folder / "audit.svg", a_scores_way())
-    put_leaderboard(project.root / "README.md", project.paths.reports / "leaderboard.md")
+    put_leaderboard(project.root / "README.md", project.root / "reports" / "leaderboard.md")
     with browser() as opened:
-        take_of_report(opened, project.paths.site, folder)
+        take_of_report(opened, project.root / SITE, folder)
         take_of_mlflow(opened, folder)
 
 

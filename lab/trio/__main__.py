@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.core.paths import STATE
 from driftledger.core.registry import import_extra
 from lab.entry import here, new_app, run
 
@@ -30,7 +31,7 @@ def train(
             raise ConfigError(unknown_name("part", part, PARTS))
     project = here()
     folder = project.root / FOLDER
-    made = workshop(project.settings, load_trio(project.root), project.paths.state / FOLDER, folder)
+    made = workshop(project.settings, load_trio(project.root), project.root / STATE / FOLDER, folder)
     if not made.lessons.is_dir():
         raise ConfigError(f"{made.lessons} is missing; run 'python -m lab.scenes lessons {FOLDER}/lessons'")
     for part in parts or PARTS:

@@ -314,17 +314,17 @@ def report(
 ) -> None:
     """Write the leaderboard and the pages of the report."""
     from driftledger.commands import stages
-    from driftledger.reports.report import write_report
+    from driftledger.reports.report import SITE, write_report
 
-    project = context.obj
+    project, site = context.obj, context.obj.root / SITE
     if out is not None:
         write_report(project, out, images=images)
     elif not images:
         raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
-    elif not (show and project.paths.site.is_dir()):
+    elif not (show and site.is_dir()):
         stages.report(project)
     if show:
-        webbrowser.open(((out or project.paths.site) / "index.html").absolute().as_uri())
+        webbrowser.open(((out or site) / "index.html").absolute().as_uri())
 
 
 @app.command(rich_help_panel=SHOW)

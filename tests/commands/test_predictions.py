@@ -10,6 +10,7 @@ from typing import Any, get_args
 import pytest
 import yaml
 
+from driftledger.benchmarks.base import QUESTION_SET
 from driftledger.benchmarks.registry import question_rules
 from driftledger.benchmarks.score import SCORE, Score
 from driftledger.commands import stages
@@ -48,10 +49,11 @@ def project(root: Path, benchmark: str, count: int = 13, **models: dict[str, Any
 def questions(project: Project, benchmark: str) -> list[QuestionEntry]:
     """Those of the set, built without its models' files."""
     name = SETS[benchmark]
-    folder, provider = project.paths.question_set(name), project.settings.build("question_sets", name)
+    folder = project.root / QUESTION_SET.at({"question_set": name})
+    provider = project.settings.build("question_sets", name)
     if not folder.is_dir():
         build_questions(name, provider, question_rules(provider), folder)
-    return read_questions(project.paths.question_set(SETS[benchmark]))
+    return read_questions(folder)
 
 
 def score_of(project: Project, benchmark: str, model: str) -> Score:

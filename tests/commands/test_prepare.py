@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from driftledger.benchmarks.base import DATASET, QUESTION_SET
 from driftledger.benchmarks.mm_vet.judging import CALIBRATION
 from driftledger.commands.collect import collect, plan
 from driftledger.core.errors import StoreError
@@ -75,7 +76,7 @@ def test_a_plan_counts_answers_and_their_gradings(project: Project) -> None:
     selected = {"question_sets": list(SETS), "mm_sap": ["scenes_mm_sap"], "mm_vet": ["scenes_mm_vet"]}
     project = select(project, models=["gpt_4o", "blind"], judge="gpt_4_1", **selected)
     build(project)
-    sap, vet = (len(read_questions(project.paths.question_set(name))) for name in SETS)
+    sap, vet = (len(read_questions(project.root / QUESTION_SET.at({"question_set": name}))) for name in SETS)
     before = {name: calls.to_dict() for name, calls in plan(project).items()}
     chains = 3 * 2
     most = chains + 5 * sap + vet  # equal orders of the same options are one call
@@ -102,8 +103,10 @@ def test_a_plan_counts_what_examples_depend_on_at_most(project: Project) -> None
     names = {"datasets": ["digits"], "genception": [], "trac": ["digits"], "descriptions": ["shown"]}
     project = select(project, models=["gpt_4o", "gpt_4_1"], **names)
     build(project)
-    samples = len(read_samples(project.paths.dataset("digits")))
+    samples = read_samples(project.root / DATASET.at({"dataset": "digits"}))
     planned = {name: calls.to_dict() for name, calls in plan(project).items()}
-    assert planned["models.gpt_4o"]["to_make"] == samples * (1 + 2)
-    support = sum(sample.split == "support" for sample in read_samples(project.paths.dataset("digits")))
-    assert planned["models.gpt_4_1"]["to_make"] == samples * (1 + 2) + 2 * support, "its own, and both models' examples"
+    assert planned["models.gpt_4o"]["to_make"] == len(samples) * (1 + 2)
+    support = sum(sample.split == "support" for sample in samples)
+    assert planned["models.gpt_4_1"]["to_make"] == len(samples) * (1 + 2) + 2 * support, (
+        "its own, and both models' examples"
+    )

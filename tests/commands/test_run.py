@@ -18,6 +18,7 @@ from filelock import FileLock
 from driftledger.commands import run as running
 from driftledger.commands.run import run
 from driftledger.core.errors import ConfigError
+from driftledger.core.paths import STATE
 from driftledger.project.project import Project
 from tests.conftest import Checkout, stages_run
 from tests.support.small import contents, folders, matching
@@ -73,7 +74,7 @@ def test_calls_are_made_before_dvc_starts_and_its_text_goes_to_the_log(
     ]
     out, err = capfd.readouterr()
     assert seen.read_text().splitlines() == ["repro"]
-    log = project.paths.state / "run.log"
+    log = project.root / STATE / "run.log"
     assert log.read_text(encoding="utf-8").splitlines() == text
     assert err.splitlines()[-1].startswith("nothing had to be done, in 0:")
     assert err.endswith("DVC's text is in .driftledger/run.log\n")
@@ -149,7 +150,7 @@ def test_only_one_run_at_a_time_and_only_in_a_project_of_dvc(
     project: Project, dvc: Callable[..., Path], tmp_path: Path
 ) -> None:
     seen = dvc()
-    lock = project.paths.state / "run.lock"
+    lock = project.root / STATE / "run.lock"
     lock.parent.mkdir(parents=True)
     with FileLock(lock), pytest.raises(ConfigError, match="another 'driftledger run' is under way"):
         run(project)

@@ -40,7 +40,7 @@ def test_a_worktree_shares_calls_and_features(root: Path) -> None:
     with main.store() as one, further.store() as other:
         assert isinstance(one, CallStore)
         assert one.folder == other.folder == root / ".driftledger"
-    assert main.paths.shared == further.paths.shared
+    assert main.state == further.state
 
 
 def test_params_name_another_folder_from_the_main_checkout_on(root: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from driftledger import cli
+from driftledger.benchmarks.base import DATASET, QUESTION_SET
 from driftledger.benchmarks.registry import question_rules
 from driftledger.commands.collect import plan
 from driftledger.components.checkpoints import CheckpointComponent
@@ -127,12 +128,14 @@ def build(root: Path) -> None:
     """Build the selected data that is not built yet; nothing is resolved, as people have no sheet yet."""
     made = Project(root)
     for name in made.settings.run.datasets:
-        if not made.paths.dataset(name).exists():
-            build_dataset(name, made.settings.build("datasets", name), made.paths.dataset(name))
+        folder = root / DATASET.at({"dataset": name})
+        if not folder.exists():
+            build_dataset(name, made.settings.build("datasets", name), folder)
     for name in made.settings.run.question_sets:
-        if not made.paths.question_set(name).exists():
+        folder = root / QUESTION_SET.at({"question_set": name})
+        if not folder.exists():
             provider = made.settings.build("question_sets", name)
-            build_questions(name, provider, question_rules(provider), made.paths.question_set(name))
+            build_questions(name, provider, question_rules(provider), folder)
 
 
 # Calls still to be made of one model, and of what draws or grades.

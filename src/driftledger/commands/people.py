@@ -19,13 +19,14 @@ def descriptions(
     generator: Annotated[str | None, typer.Argument(help="It drew what is described from t = 2 on.")] = None,
 ) -> None:
     """Write the sheet in which people describe images, as a row in every table; what they wrote stays."""
+    from driftledger.benchmarks.base import DATASET
     from driftledger.benchmarks.genception.human import write_human_sheet  # a stage starts without it
     from driftledger.benchmarks.registry import benchmark
     from driftledger.data.build import build
 
     project = context.obj
     keys = {"dataset": dataset, "model": model, "generator": generator or project.settings.run.generators[0]}
-    folder = project.paths.dataset(dataset)
+    folder = project.root / DATASET.at({"dataset": dataset})
     if not folder.is_dir():  # 'dvc repro data' needs the sheet, since a person's version is what is written there
         build(dataset, project.settings.build("datasets", dataset), folder)
     inputs = project.stage_inputs(benchmark("genception"), keys)

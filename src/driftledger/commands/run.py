@@ -31,6 +31,7 @@ from driftledger.commands.collect import tasks_of
 from driftledger.commands.stages import data
 from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.files import INPUTS
+from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.text import as_many, for_line
 from driftledger.ledger.lineage import place_of
@@ -71,7 +72,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
     models = project.settings.run.models  # a mistake in params.yaml ends the run before anything starts
     if not (project.root / ".dvc").is_dir():
         raise ConfigError(f"{project.root} is not a DVC project; 'driftledger init' makes it one")
-    log, began = project.paths.state / LOG, time.monotonic()
+    log, began = project.root / STATE / LOG, time.monotonic()
     log.parent.mkdir(parents=True, exist_ok=True)
     handlers = {each: signal.getsignal(each) for each in _STOPS}
     try:
@@ -148,7 +149,7 @@ def _make_calls(project: Project, start: Start, remote: bool) -> int:
 
 def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bool) -> tuple[int, list[str]]:
     """Run DVC with its text in the log; return the exit code, 2 for a mistake, and the stages that ran."""
-    path = project.paths.state / LOG
+    path = project.root / STATE / LOG
     ran, stage, trouble, mistake = list[str](), "", "", False
     process = start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
@@ -182,6 +183,7 @@ def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bo
 def show_scores(project: Project) -> None:
     """Print the models at a glance, where to look further, and a command that audits the first number."""
     from driftledger.reports.leaderboard import overview
+    from driftledger.reports.report import SITE
     from driftledger.reports.scores import by_benchmark, rows_beside, selected_scores
     from driftledger.tracking.ui import where_to_look
 
@@ -199,7 +201,7 @@ def show_scores(project: Project) -> None:
             alone = sum(each.model == score.model and key in each.metrics for each in scores) == 1
             number = key if alone else f"{place_of(benchmark(score.benchmark), score.keys)}/{key}"
             further = [f"next: driftledger audit {shlex.quote('/'.join(run) + ':' + number)}"]
-    pages = f"report: {project.paths.site / 'index.html'}"
+    pages = f"report: {project.root / SITE / 'index.html'}"
     print("\n".join(map(for_line, ["", where_to_look(project.settings.tracking), pages, *further])), flush=True)
 
 

@@ -113,4 +113,4 @@ def track(project: Project) -> None:
     print(show_in_mlflow(project.root, evidence, project.settings.tracking), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in ledger/", flush=True)
-    write_json(project.paths.reports / "tracked.json", {each.name: each.fingerprint for each in evidence})
+    write_json(project.root / "reports" / "tracked.json", {each.name: each.fingerprint for each in evidence})

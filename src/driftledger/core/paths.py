@@ -1,10 +1,11 @@
-"""Where things are: a project's folders, and the main checkout that keeps what all checkouts of a repository share."""
+"""Combinations by name, and the main checkout that keeps what all checkouts of a repository share."""
 
 import os
 from pathlib import Path
 from typing import NamedTuple
 
-_STATE = ".driftledger"
+STATE = ".driftledger"
+"""Below a checkout: locks and finished calls, disposable, outside Git and DVC."""
 MADE_FOR = "DVC_ROOT"
 """Where DVC says to the commands in a copy which checkout it was made for."""
 _COPIES = (".dvc", "tmp", "exps")
@@ -19,43 +20,6 @@ class Combination(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.model} · {self.generator} · {self.encoder}"
-
-
-class Paths(NamedTuple):
-    """The project's folders below ``root``; a benchmark's table has those of its stages."""
-
-    root: Path
-
-    @property
-    def state(self) -> Path:
-        """Locks on what this checkout holds: disposable, outside Git and DVC, as is :attr:`shared`."""
-        return self.root / _STATE
-
-    @property
-    def shared(self) -> Path:
-        """The call store, the feature store and the lock on MLflow, shared by all checkouts of a repository, unless
-        :attr:`~driftledger.project.project.Project.state` names another folder for the first two."""
-        return main_checkout(self.root) / _STATE
-
-    @property
-    def resolved(self) -> Path:
-        """The current version of each selected name."""
-        return self.root / "data" / "resolved.json"
-
-    def dataset(self, dataset: str) -> Path:
-        return self.root / "data" / "datasets" / dataset
-
-    def question_set(self, question_set: str) -> Path:
-        return self.root / "data" / "questions" / question_set
-
-    @property
-    def reports(self) -> Path:
-        return self.root / "reports"
-
-    @property
-    def site(self) -> Path:
-        """The report as pages."""
-        return self.reports / "site"
 
 
 def leads_out(path: Path, folder: Path) -> bool:

@@ -17,9 +17,11 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError, MissingExtraError, MissingSourceError, StoreError
 from driftledger.core.files import load_json
-from driftledger.core.paths import Combination, Paths, main_checkout
+from driftledger.core.paths import STATE, Combination, main_checkout
 from driftledger.project.settings import PARAMS, Settings, load_settings
 
+RESOLVED = "data/resolved.json"
+"""The current version of each selected name."""
 STORE = "DRIFTLEDGER_STORE"
 """Where the user names a folder for finished calls, whatever a project says."""
 
@@ -40,10 +42,6 @@ class Project:
     @cached_property
     def settings(self) -> Settings:
         return load_settings(self.root / PARAMS, own_code=self.own_code)
-
-    @property
-    def paths(self) -> Paths:
-        return Paths(self.root)
 
     @property
     def combinations(self) -> list[Combination]:
@@ -142,12 +140,12 @@ class Project:
         """Where finished calls and features are kept, by every checkout of the repository: what the user names, or
         ``store`` in ``params.yaml``, from the main checkout on. Not for commands that read what others made."""
         named = os.environ.get(STORE) or self.settings.store
-        return main_checkout(self.root) / Path(named).expanduser() if named else self.paths.shared
+        return main_checkout(self.root) / Path(named or STATE).expanduser()
 
     def noted(self) -> dict[str, Any]:
         """Read ``data/resolved.json``; empty if it is missing or damaged."""
         try:
-            noted = load_json(self.paths.resolved.read_bytes())
+            noted = load_json((self.root / RESOLVED).read_bytes())
         except (FileNotFoundError, ValueError):
             return {}
         return noted if isinstance(noted, dict) else {}

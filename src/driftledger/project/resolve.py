@@ -20,7 +20,7 @@ from driftledger.core.registry import PROVIDED_SECTIONS, provider_place
 from driftledger.core.text import for_terminal
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_files
-from driftledger.project.project import Project
+from driftledger.project.project import RESOLVED, Project
 from driftledger.project.settings import Settings, marked
 
 NOTHING = "none"
@@ -35,7 +35,7 @@ _SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoder
 
 def resolve(project: Project) -> None:
     """Write ``data/resolved.json``, and remove the scores of models that are no longer selected."""
-    write_json(project.paths.resolved, resolved(project))
+    write_json(project.root / RESOLVED, resolved(project))
     scores = project.root / SCORES
     keep_only(scores, [scores / model for model in project.settings.run.models])
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from driftledger.benchmarks._chains.scoring import means_of
-from driftledger.benchmarks.base import Table, cell
+from driftledger.benchmarks.base import DATASET, Table, cell
 from driftledger.benchmarks.genception.settings import GenCeptionSettings
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
@@ -84,7 +84,7 @@ def _support(
     project: Project, score: Score, own: Descriptions, others: Mapping[str, Mapping[str, str]], encoder: Encoder
 ) -> dict[str, Any]:
     """How far the others support one model's descriptions; empty where no sample could be checked."""
-    samples = read_samples(project.paths.dataset(score.on))
+    samples = read_samples(project.root / DATASET.at(score.keys))
     texts = [text for some in (*own.values(), *others.values()) for text in some.values()]
     reader = encoder.fitted(texts) if texts else encoder
     kept = project.features() if reader is encoder else None

@@ -19,6 +19,9 @@ from driftledger.reports.scores import by_benchmark, rows_beside, selected_score
 from driftledger.reports.site.build import write_site
 from driftledger.reports.tables import markdown
 
+SITE = "reports/site"
+"""The report as pages."""
+
 
 def write_report(project: Project, pages: Path | None = None, *, images: bool = True) -> str | None:
     """Write everything that the scores give; return a sentence about what they alone do not give.
@@ -30,7 +33,7 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
         pages: a folder, into which the site alone is written.
         images: whether the site may show images of datasets.
     """
-    scores, paths = selected_scores(project), project.paths
+    scores, reports = selected_scores(project), project.root / "reports"
     parts = by_benchmark(scores, rows_beside(project))
     blocks = [block for part in parts for block in part.blocks]
     correlated, series = correlation(project, blocks), series_of(scores)
@@ -48,19 +51,19 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
         folders = [stage.at(score.keys) for stage in benchmark(score.benchmark).stages[:-1]]
         missing.setdefault(score.benchmark, []).extend(each for each in folders if not (project.root / each).is_dir())
     checks = [] if missing.get("genception") else cross_checks(project, scores)
-    write_text(paths.reports / "cross_check.json", pretty_json(checks))
-    write_leaderboard(paths.reports / "leaderboard", parts, list(cross_check_sections(checks)))
-    write_text(paths.reports / "correlation.csv", correlated.csv)
+    write_text(reports / "cross_check.json", pretty_json(checks))
+    write_leaderboard(reports / "leaderboard", parts, list(cross_check_sections(checks)))
+    write_text(reports / "correlation.csv", correlated.csv)
     picture = "![Pearson's r between headlines](figures/correlation-pearson.svg)"
     tables = [line for table in correlated.tables for line in markdown(table)]
     page = ["# Correlation", "", for_cell(correlated.lead), "", picture, "", *tables]
-    write_text(paths.reports / "correlation.md", "\n".join(page))
-    write_metrics(paths.reports / "metrics", scores)
-    write_plots(paths.reports / "plots", scores)
-    with new_folder(paths.reports / "figures") as folder:
+    write_text(reports / "correlation.md", "\n".join(page))
+    write_metrics(reports / "metrics", scores)
+    write_plots(reports / "plots", scores)
+    with new_folder(reports / "figures") as folder:
         for name, _, data in (figure for some in figures.values() for figure in some):
             write_bytes(folder / name, data)
-    write_site(paths.site, project, parts, correlated, figures)
+    write_site(project.root / SITE, project, parts, correlated, figures)
     absent = list(dict.fromkeys(folder for some in missing.values() for folder in some))
     if not absent:
         return None

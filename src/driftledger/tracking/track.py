@@ -20,7 +20,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import read_jsonl
 from driftledger.core.grouping import grouped
-from driftledger.core.paths import Paths
+from driftledger.core.paths import STATE, main_checkout
 from driftledger.ledger.lineage import Evidence
 from driftledger.reports.charts import colour_of
 from driftledger.tracking.content import (
@@ -77,7 +77,7 @@ def track(root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> str
     Raises:
         LedgerError: the MLflow store cannot be used; the next call does what is left to do.
     """
-    lock = Paths(root).shared / "locks" / "track.lock"
+    lock = main_checkout(root) / STATE / "locks" / "track.lock"
     lock.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(lock), opened(tracking, create=True) as client:
         return _Push(client, root, evidence, tracking).push()
