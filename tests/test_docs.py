@@ -83,13 +83,16 @@ def test_a_few_lines_of_params_select_ones_own() -> None:
         )
     )
     for settings in (readme, images):
-        selected = {spec.name: settings.run.over(spec.name) for spec in settings.benchmarks}
+        selected = {spec.name: getattr(settings.run, spec.name) for spec in settings.benchmarks}
         assert selected == {"genception": ("my_images",), "fidelity": ("my_images",)}
         assert (settings.run.datasets, settings.run.question_sets) == (("my_images",), ())
         assert settings.build("datasets", "my_images").provider == "image_folder"
     assert readme.run.models == ("gpt_5_4_mini",)
-    assert (labelled.run.over("trac"), labelled.build("datasets", "birds").general_category) == (("birds",), "bird")
-    assert questions.run.over("mm_sap") == ("mine",)
+    assert (labelled.run.names("trac", "dataset"), labelled.build("datasets", "birds").general_category) == (
+        ("birds",),
+        "bird",
+    )
+    assert questions.run.names("mm_sap", "question_set") == ("mine",)
     assert questions.build("question_sets", "mine").provider == "table"
 
 

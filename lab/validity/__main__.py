@@ -10,7 +10,7 @@ from typing import Any
 
 from driftledger.core.errors import StoreError
 from driftledger.core.files import write_json, write_text
-from driftledger.project.presets import preset_settings
+from driftledger.project.presets import with_preset
 from lab.entry import here, new_app, run
 from lab.trio.settings import FOLDER, genception_of, load_trio
 from lab.validity.page import draw, tables
@@ -31,7 +31,7 @@ def assemble(root: Path) -> dict[str, Any]:
     Raises:
         StoreError: a file is missing or has another T, or the checkpoints were measured after other steps.
     """
-    trio, settings = load_trio(root), preset_settings(root, PRESET)
+    trio, settings = load_trio(root), with_preset(root, PRESET)[1]
     file = root / MEASURED
     if not file.is_file():
         raise StoreError(f"{file} is missing; run 'python -m lab.trio measure', which writes it")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.project.presets import preset_settings
+from driftledger.project.presets import with_preset
 from lab.trio.settings import load_trio
 from lab.validity.page import tables
 from lab.validity.scores import Place, Reading, rank
@@ -50,6 +50,6 @@ def test_the_page_in_git_has_the_numbers_of_the_report() -> None:
 def test_every_checkpoint_is_measured_and_in_the_catalogue() -> None:
     trio, measured = load_trio(REPOSITORY), json.loads((REPOSITORY / "reports" / "trio.json").read_bytes())
     assert {name: each["steps"] for name, each in measured["describers"].items()} == trio.models
-    settings = preset_settings(REPOSITORY, "neural")
+    settings = with_preset(REPOSITORY, "neural")[1]
     assert set(trio.models) <= set(settings.run.models)
     assert set(trio.generators) <= set(settings.run.generators)

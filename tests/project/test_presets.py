@@ -12,11 +12,11 @@ from driftledger.project.presets import (
     apply_preset,
     first_params,
     name_of,
-    preset_settings,
     presets,
     presets_in_words,
     read_preset,
     section_text,
+    with_preset,
 )
 from driftledger.project.settings import Settings, load_settings, parse_settings
 from tests.support.params import default_text
@@ -45,7 +45,7 @@ def test_any_preset_can_follow(tmp_path: Path) -> None:
     for start in ("minimal", "start"):
         params.write_text(first_params(tmp_path, start, {}), encoding="utf-8")
         for name in NAMES:
-            expected = preset_settings(tmp_path, name)
+            _, expected = with_preset(tmp_path, name)
             changed, wanted = apply_preset(tmp_path, name), read_preset(tmp_path, name)
             assert changed or name == start
             settings = load_settings(params)
@@ -138,7 +138,7 @@ def test_a_mistake_is_a_sentence_and_nothing_is_written(text: str, preset: str, 
 def test_a_folder_stands_in_the_settings_as_it_is_called(path: str, tmp_path: Path) -> None:
     name = name_of(Path(path).name)
     settings = settings_of(first_params(tmp_path, "start", {name: path}))
-    assert settings.run.datasets == settings.run.over("genception") == settings.run.over("fidelity") == (name,)
+    assert settings.run.datasets == settings.run.names("genception", "dataset") == (name,)
     assert settings.datasets[name].model_extra == {"path": path}
 
 

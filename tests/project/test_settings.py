@@ -425,7 +425,7 @@ def test_a_benchmark_that_params_does_not_mention_goes_over_nothing(load: Callab
     settings = load(change)
     assert [spec.name for spec in settings.benchmarks] == ["genception", "trac", "fidelity"]
     assert list(settings.keys_of(benchmark("mme"))) == []
-    assert not settings.needs_judge
+    assert settings.judge is None
     assert "rubric" not in settings.named("models")
 
 

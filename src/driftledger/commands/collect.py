@@ -65,7 +65,8 @@ class Task:
     def asks(self) -> set[tuple[str, str]]:
         """Role and name of each component that is asked."""
         names = {(key, self.keys[key]) for key in ("model", "generator") if key in self.keys}
-        return names | ({("model", self.project.settings.judge)} if self.stage.judged else set())
+        judge = self.project.settings.judge if self.stage.judged else None
+        return names | ({("model", judge)} if judge else set())
 
     def inputs(self) -> str:
         """Return the digest of all that shapes the folder.
@@ -202,7 +203,7 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
             if name in run.models or (name != run.judge and (calls.stored or calls.to_make))
         }
         counted |= {f"generators.{name}": plan.of(project.component("generators", name)) for name in run.generators}
-        return counted | ({f"judge {run.judge}": models[settings.judge]} if settings.needs_judge else {})
+        return counted | ({f"judge {settings.judge}": models[settings.judge]} if settings.judge else {})
 
 
 def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:

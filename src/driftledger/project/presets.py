@@ -51,44 +51,27 @@ def read_preset(root: Path, name: str) -> dict[str, Any]:
     return preset
 
 
-def apply_preset(root: Path, name: str) -> list[str]:
-    """Lay the preset over ``params.yaml`` and say what it changed; errors as in :func:`read_preset` and
-    :func:`change_params`."""
-    return change_params(root, read_preset(root, name), f"the preset {name}")
-
-
-def change_params(root: Path, wanted: Mapping[str, Any], what: str) -> list[str]:
-    """Set values of ``params.yaml``, and say what that changed, one line each.
-
-    Args:
-        wanted: section → key → value; the sections of benchmarks that it selects are added.
-        what: sets them, in words.
+def with_preset(root: Path, name: str) -> tuple[str, Settings]:
+    """Return the text of ``params.yaml`` with the preset laid over it, and its settings; nothing is written.
 
     Raises:
-        ConfigError: the settings would not be valid; nothing is written then.
+        ConfigError: the preset is unknown, or the settings would not be valid.
     """
-    before, text = read_yaml(root / PARAMS), _changed(root, wanted)
+    preset, params = read_preset(root, name), root / PARAMS
+    if not isinstance(read_yaml(params), dict):
+        raise ConfigError(f"{params} holds no sections; 'driftledger init' writes it")
+    text = _laid_over(params.read_text(encoding="utf-8"), preset)
+    return text, parse_settings(load_yaml(text), f"{PARAMS} with the preset {name}", root.absolute())
+
+
+def apply_preset(root: Path, name: str) -> list[str]:
+    """Lay the preset over ``params.yaml`` and say what it changed, one line each; errors as in :func:`with_preset`."""
+    before, (text, _) = read_yaml(root / PARAMS), with_preset(root, name)
     after = load_yaml(text)
-    parse_settings(after, f"{PARAMS} with {what}", root.absolute())
     differing = [*changes(before, after)]
     if differing:
         write_text(root / PARAMS, text)
     return [f"{each.key}: added" if each.key in after.keys() - before else str(each) for each in differing]
-
-
-def preset_settings(root: Path, name: str) -> Settings:
-    """Return the settings as they would be with the preset; nothing is written. Errors as in :func:`apply_preset`."""
-    return parse_settings(load_yaml(_changed(root, read_preset(root, name))), f"{PARAMS} with the preset {name}", root)
-
-
-def _changed(root: Path, wanted: Mapping[str, Any]) -> str:
-    if not isinstance(read_yaml(root / PARAMS), dict):
-        raise ConfigError(f"{root / PARAMS} holds no sections; 'driftledger init' writes it")
-    content = _yaml().load((root / PARAMS).read_text(encoding="utf-8"))
-    if not isinstance(content.get("run"), dict):
-        raise ConfigError(f"{PARAMS} has no section 'run'; add it")
-    _lay_over(content, wanted)
-    return _dumped(content)
 
 
 def first_params(root: Path, preset: str, images: Mapping[str, str]) -> str:
@@ -105,15 +88,7 @@ def first_params(root: Path, preset: str, images: Mapping[str, str]) -> str:
     if images:
         ours = ["datasets", *(name for name in benchmark_names() if benchmark(name).data is DATASET)]
         laid["run"] |= {name: [*images] for name in ours if laid["run"].get(name)}
-    content = _yaml().load((OWN / "templates" / PARAMS).read_text(encoding="utf-8"))
-    _lay_over(content, laid)
-    if images:
-        content["datasets"] = CommentedMap()
-        content.yaml_set_comment_before_after_key("datasets", before="\n")
-        for name, path in images.items():
-            content["datasets"][name] = CommentedMap(provider="image_folder", path=path)
-            content["datasets"][name].yaml_add_eol_comment("subfolders are categories", "path", column=0)
-    text = _dumped(content)
+    text = _laid_over((OWN / "templates" / PARAMS).read_text(encoding="utf-8"), laid, images)
     parse_settings(load_yaml(text), f"{PARAMS} with the preset {preset}")
     return text
 
@@ -138,12 +113,21 @@ def name_of(folder: str) -> str:
     return (name if is_text and not name[:1].isdigit() else f"images_{name}")[:64]
 
 
-def _lay_over(content: CommentedMap, preset: Mapping[str, Any]) -> None:
-    """Set what a preset sets; sections of benchmarks that nothing is selected for stay out."""
-    run = content["run"]
+def _laid_over(text: str, preset: Mapping[str, Any], images: Mapping[str, str] | None = None) -> str:
+    """Set what a preset sets, and add folders of images as datasets; comments stay.
+
+    Sections of benchmarks that nothing is selected for are left out.
+    """
+    yaml, written = YAML(), io.StringIO()
+    yaml.preserve_quotes, yaml.width = True, 4096
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.representer.add_representer(type(None), lambda own, _: own.represent_scalar("tag:yaml.org,2002:null", "null"))
+    content = yaml.load(text)
+    if not isinstance(run := content.get("run"), dict):
+        raise ConfigError(f"{PARAMS} has no section 'run'; add it")
     for name in benchmark_names():
         if preset.get("run", {}).get(name, run.get(name)) and name not in content:
-            content[name] = _yaml().load(section_text(name))[name]
+            content[name] = yaml.load(section_text(name))[name]
             content.yaml_set_comment_before_after_key(name, before="\n")
     for section, values in preset.items():
         for key, value in values.items() if section in content else ():
@@ -155,17 +139,11 @@ def _lay_over(content: CommentedMap, preset: Mapping[str, Any]) -> None:
                 comments = content[section].ca.items.get(key)
                 if comments and len(comments) > 2 and comments[2]:
                     comments[2].column = 0  # one blank behind the value, however long it is now
-
-
-def _yaml() -> YAML:
-    yaml = YAML()
-    yaml.preserve_quotes, yaml.width = True, 4096
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    yaml.representer.add_representer(type(None), lambda own, _: own.represent_scalar("tag:yaml.org,2002:null", "null"))
-    return yaml
-
-
-def _dumped(content: CommentedMap) -> str:
-    text = io.StringIO()
-    _yaml().dump(content, text)
-    return text.getvalue()
+    if images:
+        content["datasets"] = CommentedMap()
+        content.yaml_set_comment_before_after_key("datasets", before="\n")
+        for name, path in images.items():
+            content["datasets"][name] = CommentedMap(provider="image_folder", path=path)
+            content["datasets"][name].yaml_add_eol_comment("subfolders are categories", "path", column=0)
+    yaml.dump(content, written)
+    return written.getvalue()

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,8 @@ class Project:
     own_code: bool = False
     """Whether ``params.yaml`` may name classes of the checkout's own: importing them runs code that a stranger may have
     written, which commands that only read do not allow."""
+    components: dict[tuple[str, str], Component] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """Section and name → each component that something has needed so far."""
 
     @cached_property
     def settings(self) -> Settings:
@@ -81,11 +83,6 @@ class Project:
             self.components[section, name] = next(same, component)
         return self.components[section, name]
 
-    @cached_property
-    def components(self) -> dict[tuple[str, str], Component]:
-        """Section and name → each component that something has needed so far."""
-        return {}
-
     def stage_inputs(self, spec: Benchmark, keys: Mapping[str, str]) -> StageInputs:
         """Return what the collect stages of a benchmark are made from."""
         return StageInputs(
@@ -113,7 +110,7 @@ class Project:
             min_coverage=section.min_coverage,
             encoders={role: self.component("encoders", name) for role, name in named.items() if name is not None},
             beside={setting: file for setting, file in files.items() if file is not None},
-            features=self.features(),
+            features=FeatureStore(self.state / "features"),
         )
 
     def file_beside(self, spec: Benchmark, setting: str) -> Path | None:
@@ -153,6 +150,3 @@ class Project:
     def store(self, *, writes: bool = True) -> CallStore:
         """The call store; errors as of :class:`CallStore`."""
         return CallStore(self.state, writes=writes, wait=self.waits)
-
-    def features(self) -> FeatureStore:
-        return FeatureStore(self.state / "features")

@@ -6,6 +6,7 @@ a new version of a component runs what depends on it, and nothing else.
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -46,7 +47,7 @@ def resolved(project: Project) -> dict[str, Any]:
     What is not on this machine, such as a colleague's weights, is kept as it was noted before, if its entry is written
     as it was then: whatever needs no new call still runs. Standard error lists it.
     """
-    settings, versions = project.settings, _Versions(project.noted())
+    settings, versions = project.settings, _Versions(project.noted().get("entries", {}))
     named: dict[str, dict[str, Any]] = {
         section: {name: settings.build(section, name) for name in settings.named(section)}
         for section in PROVIDED_SECTIONS
@@ -60,7 +61,7 @@ def resolved(project: Project) -> dict[str, Any]:
         for section, some in named.items()
     }
     noted["descriptions"] = {name: _description(settings, name, noted) for name in settings.named("descriptions")}
-    noted["judge"] = noted["models"][settings.judge] if settings.needs_judge else NOTHING
+    noted["judge"] = noted["models"][settings.judge] if settings.judge else NOTHING
     noted["beside"] = {
         spec.name: {
             setting: sha256_file(file) if (file := project.file_beside(spec, setting)) else NOTHING
@@ -80,9 +81,14 @@ def resolved(project: Project) -> dict[str, Any]:
                 for model in settings.run.models:
                     for keys in settings.keys_of(spec, stage, model):
                         noted[kind][model][folder_in(stage, keys)] = _shaped_by(settings, noted, spec, stage, keys)
+    cross_check: dict[str, Any] = {}
+    if settings.run.names("genception", "dataset"):
+        genception: Any = settings.section("genception")
+        encoder = genception.text_encoder
+        cross_check = {"models": [*genception.cross_check], "text_encoder": encoder and noted["encoders"][encoder]}
     noted["report"] = {
         "version": REPORT_VERSION,
-        "cross_check": _cross_check(settings, noted),
+        "cross_check": cross_check,
         "correlation": settings.correlation.model_dump(mode="json"),
         "leaderboards": {path.name: sha256_file(path) for path in leaderboard_files(project.root)},
     }
@@ -116,15 +122,6 @@ def inputs_of(project: Project, kind: str, stage: Stage, keys: Mapping[str, str]
         mark = made_from(folder)
         digests.append(files_digest(folder) if mark is None else mark.files)
     return sha256_of([noted, digests])
-
-
-def _cross_check(settings: Settings, noted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the report's cross-check depends on beside the scores."""
-    if not settings.run.over("genception"):
-        return {}
-    section: Any = settings.section("genception")
-    encoder = section.text_encoder
-    return {"models": [*section.cross_check], "text_encoder": encoder and noted["encoders"][encoder]}
 
 
 def _shaped_by(
@@ -167,14 +164,15 @@ def _source(section: str, name: str, provider: Provider, versions: "_Versions") 
     return entry if is_ours(place.partition(":")[0]) else {**entry, "code": code_digest(place)}
 
 
+@dataclass
 class _Versions:
     """Digests of entries; of one that is not on this machine, what ``data/resolved.json`` held before."""
 
-    def __init__(self, noted: Mapping[str, Any]) -> None:
-        self._before = noted.get("entries", {})
-        self.entries: dict[str, dict[str, str]] = {}
-        """Key → how each entry was written, and its digest; no stage depends on it."""
-        self.missing: dict[str, str] = {}
+    before: Mapping[str, Any]
+    entries: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Key → how each entry was written, and its digest; no stage depends on it."""
+    missing: dict[str, str] = field(default_factory=dict)
+    """Key → why it is not on this machine."""
 
     def digest(self, key: str, entry: Component | Provider, digest: Callable[[], str]) -> str:
         """Return the digest of a source; of one that is not here, what was noted for an entry written the same."""
@@ -183,7 +181,7 @@ class _Versions:
         try:
             current = digest()
         except (MissingSourceError, MissingExtraError) as error:
-            before = self._before.get(key, {})
+            before = self.before.get(key, {})
             if before.get("written") != written:
                 raise
             self.missing[key], current = str(error), str(before["digest"])

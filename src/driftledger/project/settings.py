@@ -71,14 +71,8 @@ class Run(Strict):
     def names(self, benchmark_name: str, key: str) -> tuple[str, ...]:
         """Return what a benchmark goes over, by a key of its stages: ``dataset`` or ``question_set`` is its own list,
         ``model``, ``generator``, … what is selected for all."""
-        if key in benchmark(benchmark_name).data.keys:
-            return self.over(benchmark_name)
-        names: tuple[str, ...] = getattr(self, f"{key}s")
-        return names
-
-    def over(self, benchmark_name: str) -> tuple[str, ...]:
-        """Return the datasets or question sets that a benchmark goes over."""
-        names: tuple[str, ...] = getattr(self, benchmark_name)
+        own = key in benchmark(benchmark_name).data.keys
+        names: tuple[str, ...] = getattr(self, benchmark_name if own else f"{key}s")
         return names
 
 
@@ -114,9 +108,6 @@ class Settings(Strict):
     question_sets: Entries = Field(default_factory=dict)
     _own_code: Path | None = PrivateAttr(default=None)
 
-    def model_post_init(self, context: Any, /) -> None:
-        self._own_code = context
-
     @property
     def own_code(self) -> Path | None:
         """The top folder of the project, where classes of its own may be imported; None where they may not, and
@@ -126,20 +117,17 @@ class Settings(Strict):
     @property
     def benchmarks(self) -> tuple[Benchmark, ...]:
         """Those that go over something."""
-        return tuple(benchmark(name) for name in benchmark_names() if self.run.over(name))
+        return tuple(benchmark(name) for name in benchmark_names() if getattr(self.run, name))
 
     @property
-    def needs_judge(self) -> bool:
-        """Whether the judge has a part in what is selected."""
-        return any(spec.judged for spec in self.benchmarks)
-
-    @property
-    def judge(self) -> str:
-        """The name of the judge.
+    def judge(self) -> str | None:
+        """The name of the judge; None where nothing that is selected needs one.
 
         Raises:
-            ConfigError: ``run.judge`` is not set.
+            ConfigError: one is needed, and ``run.judge`` is not set.
         """
+        if not any(spec.judged for spec in self.benchmarks):
+            return None
         if self.run.judge is None:
             raise ConfigError(f"{PARAMS}: run.judge names no model; name the one that grades open answers")
         return self.run.judge
@@ -179,8 +167,8 @@ class Settings(Strict):
         names = [*getattr(self.run, section)]
         if section == "encoders":
             names += self.run.text_encoders
-        if section == "models" and self.needs_judge:
-            names.append(self.judge)
+        if section == "models" and (judge := self.judge):
+            names.append(judge)
         names += [name for _, mark, name in self.references() if mark.section == section]
         if section in ("encoders", "models"):
             shown = [self.description(name).demonstrations for name in self.named(DESCRIPTIONS)]
@@ -283,9 +271,10 @@ def parse_settings(raw: Any, where: str, own_code: Path | None = None) -> Settin
         ConfigError: something in it is unknown or out of bounds.
     """
     try:
-        settings = _settings_class(benchmark_names()).model_validate(raw, context=own_code)
+        settings = _settings_class(benchmark_names()).model_validate(raw)
     except ValidationError as error:
         raise ConfigError(explain(error, where)) from None
+    settings._own_code = own_code
     for check in (_selection, _components):
         for sentence in check(settings):
             raise ConfigError(f"{where}: {sentence}")
@@ -309,7 +298,7 @@ def _selection(settings: Settings) -> Iterator[str]:
             fields = ", ".join(spec.settings.model_fields)
             yield f"run.{spec.name} selects something, and the section {spec.name!r} is missing; add one with {fields}"
         built = "datasets" if spec.data is DATASET else "question_sets"
-        for name in run.over(spec.name):
+        for name in getattr(run, spec.name):
             if name not in getattr(run, built):
                 yield f"run: {spec.name} goes over {name!r}, which is not in {built}; add it there"
             if (other := protocols.get(name, spec.name)) != spec.name:
@@ -317,7 +306,8 @@ def _selection(settings: Settings) -> Iterator[str]:
         if empty := [f"run.{key}s" for key in spec.scores.keys if not run.names(spec.name, key)]:
             yield f"{spec.name} needs {' and '.join(empty)}; select some, or nothing in run.{spec.name}"
         for where, mark, names in marked(spec.name, settings.section(spec.name)):
-            if isinstance(mark, OfSelected) and (others := [name for name in names if name not in run.over(spec.name)]):
+            others = [name for name in names if name not in getattr(run, spec.name)]
+            if isinstance(mark, OfSelected) and others:
                 yield f"{where}: {others[0]!r} is not in run.{spec.name}; select it, or remove it"
     for where, mark, name in settings.references():
         if mark.must == "ask once":
@@ -354,8 +344,8 @@ def _components(settings: Settings) -> Iterator[str]:
         for stage in (*spec.collects, spec.scores):
             for key in {"generator", "encoder"} & {*stage.keys}:
                 used |= dict.fromkeys((f"{key}s", f"run.{key}s", name) for name in getattr(run, f"{key}s"))
-        if spec.judged:
-            used["models", "run.judge", settings.judge] = None
+    if judge := settings.judge:
+        used["models", "run.judge", judge] = None
     for (section, place, name), model in product(used, run.models):
         reader, speaker = _built(settings, section, name), _built(settings, "models", model)
         if speaker is None or reader is None or reader.understands is None:

@@ -18,7 +18,7 @@ from driftledger.benchmarks.genception.settings import GenCeptionSettings
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import interval_ends, interval_of_known
-from driftledger.collect.features import encode_texts
+from driftledger.collect.features import FeatureStore, encode_texts
 from driftledger.components.base import Encoder
 from driftledger.core.grouping import grouped
 from driftledger.data.records import ONE_CATEGORY, read_samples
@@ -87,7 +87,7 @@ def _support(
     samples = read_samples(project.root / DATASET.at(score.keys))
     texts = [text for some in (*own.values(), *others.values()) for text in some.values()]
     reader = encoder.fitted(texts) if texts else encoder
-    kept = project.features() if reader is encoder else None
+    kept = FeatureStore(project.state / "features") if reader is encoder else None
 
     def supported(text: str, sample: str) -> float:
         claims, passages = sentences(text), [sentences(some[sample]) for some in others.values() if sample in some]
