@@ -204,7 +204,7 @@ class OpenedProject:
         self._project, self.path = project, project.root
 
     def __repr__(self) -> str:
-        runs, selected = len(self._project.combinations), self._project.selected.scores
+        runs, selected = len(self._project.combinations), self._project.selected
         stored = len(list(filter(self._is_stored, selected)))
         return f"<project {self.path}: {runs} runs, {stored} of {len(selected)} scores>"
 
@@ -220,7 +220,7 @@ class OpenedProject:
                 fingerprint = read_evidence(self.path, self._project.selected, combination).fingerprint
             except DriftledgerError:
                 fingerprint = ""
-            scores = self._project.selected.of(combination).scores
+            scores = [each for each in self._project.selected if combination.shows(each[1])]
             stored = len(list(filter(self._is_stored, scores)))
             rows.append((*combination, stored, len(scores), fingerprint in published, fingerprint[:12]))
         columns = [*Combination._fields, "scores", "selected", "published", "fingerprint"]
@@ -312,7 +312,7 @@ class OpenedProject:
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Mapping[str, str]]]:
         """The benchmark and the keys of each stored score, of one benchmark or of all."""
         wanted = None if name is None else specification(name)
-        scores = [each for each in self._project.selected.scores if wanted in (None, each[0]) and self._is_stored(each)]
+        scores = [each for each in self._project.selected if wanted in (None, each[0]) and self._is_stored(each)]
         if not scores:
             of = f" of {name}" if name else ""
             raise StoreError(f"{self.path} has no score{of} that params.yaml selects; run 'dvc repro' or 'dvc pull'")

@@ -28,8 +28,8 @@ class Words(Benchmark):
     name: ClassVar[str] = "words"
     title: ClassVar[str] = "Words"
     data: ClassVar[Stage] = DATASET
-    collects: ClassVar[tuple[Stage, ...]] = (
-        Stage("tell", ("dataset", "model"), f"{RECORDS_OF}/words/{{dataset}}", settings=("prompt",)),
+    collects: ClassVar[Stage] = Stage(
+        "tell", ("dataset", "model"), f"{RECORDS_OF}/words/{{dataset}}", settings=("prompt",)
     )
     scores: ClassVar[Stage] = score_stage("words", ("dataset", "model"))
     metrics: ClassVar[tuple[Metric, ...]] = (
@@ -51,7 +51,7 @@ class Words(Benchmark):
         return [CollectedRecord(unit=ask.context.sample, step=1, results=[RecordedResult.of("model", ask, told)])]
 
     def score(self, given: ToScore) -> Scored:
-        data, rows, lost = FromDataset(given, self.collects[0]), list[Row](), list[str]()
+        data, rows, lost = FromDataset(given, self.collects), list[Row](), list[str]()
         for each in data.records:
             values = {"words": [float(len(each.text.split()))]} if each.is_there and each.text else {}
             lost += [] if values else [each.place]

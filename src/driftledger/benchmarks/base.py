@@ -77,11 +77,6 @@ NEEDED_FOR: Mapping[str, frozenset[Input]] = {
 """Role → the inputs of a number that it had a part in."""
 
 
-def kind_of(role: str) -> Kind:
-    """The kind of component that plays a role."""
-    return ROLES[role]
-
-
 _PLACES = {"{t}": "[0-9]+", "{frechet}": "fid|frechet_[a-z0-9_]+"}
 """What may stand in a place of a family's key, as a regular expression; in others any name."""
 
@@ -422,7 +417,7 @@ class Benchmark(ABC):
     """:data:`DATASET` or :data:`QUESTION_SET`."""
     questions: ClassVar[QuestionRules | None] = None
     """What the questions of its sets must have; None for a benchmark that goes over datasets."""
-    collects: ClassVar[tuple[Stage, ...]]
+    collects: ClassVar[Stage]
     """The one stage that asks components."""
     scores: ClassVar[Stage]
     metrics: ClassVar[tuple[Metric, ...]]
@@ -439,12 +434,7 @@ class Benchmark(ABC):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """From the data to the score."""
-        return (self.data, *self.collects, self.scores)
-
-    @property
-    def judged(self) -> bool:
-        """Whether ``run.judge`` has a part in its scores."""
-        return any(stage.judged for stage in self.collects)
+        return (self.data, self.collects, self.scores)
 
     def collecting(self, given: StageInputs) -> Collecting:
         """Return what a folder of records is made from: by default the components that its keys name, the judge if it
@@ -457,9 +447,9 @@ class Benchmark(ABC):
         components: dict[str, Any] = {
             role: (given.keys[role], make(given.keys[role])) for role, make in made.items() if role in given.keys
         }
-        if self.judged:
+        if self.collects.judged:
             components["judge"] = (given.judge, given.model(given.judge or ""))
-        protocol = {name: getattr(given.section, name) for name in self.collects[0].settings} | {"seed": given.seed}
+        protocol = {name: getattr(given.section, name) for name in self.collects.settings} | {"seed": given.seed}
         return Collecting(self, given.keys, given.data(), components, protocol)
 
     def steps(self, collecting: Collecting) -> Iterable[Planned[list[CollectedRecord]]]:
@@ -586,6 +576,10 @@ class Benchmark(ABC):
             folders: stage → the folder that it wrote, from the data to the score.
         """
         return iter(())
+
+
+Selected: TypeAlias = Sequence[tuple[Benchmark, Mapping[str, str]]]
+"""Scores in the order of the selection: the benchmark of each, and the keys that name it."""
 
 
 @lru_cache(maxsize=10_000)

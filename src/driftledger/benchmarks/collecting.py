@@ -178,7 +178,7 @@ class Collecting:
         ).digest
         return CollectedCard(
             benchmark=self.spec.name,
-            stage=self.spec.collects[0].name,
+            stage=self.spec.collects.name,
             keys=dict(self.keys),
             data_digest=digest,
             components={role: ComponentCard.of(*named) for role, named in self.components.items()},

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from rich.table import Table
 
-from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
+from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, write_collected
 from driftledger.benchmarks.records import CARD
 from driftledger.benchmarks.registry import benchmark_names
@@ -55,18 +55,17 @@ class Task:
 
     project: Project
     spec: Benchmark
-    stage: Stage
     keys: Mapping[str, str]
 
     @property
     def folder(self) -> Path:
-        return self.project.root / self.stage.at(self.keys)
+        return self.project.root / self.spec.collects.at(self.keys)
 
     @property
     def asks(self) -> set[tuple[str, str]]:
         """Role and name of each component that is asked."""
         names = {(key, self.keys[key]) for key in ("model", "generator") if key in self.keys}
-        return names | ({("model", self.project.settings.judge)} if self.stage.judged else set())
+        return names | ({("model", self.project.settings.judge)} if self.spec.collects.judged else set())
 
     def inputs(self) -> str:
         """Return the digest of all that shapes the folder.
@@ -74,7 +73,7 @@ class Task:
         Raises:
             StoreError: the data are not built, or ``resolve`` has not run since this was selected.
         """
-        return inputs_of(self.project, "collect", self.stage, self.keys, (self.spec.data,))
+        return inputs_of(self.project, "collect", self.spec.collects, self.keys, (self.spec.data,))
 
     def is_made(self) -> bool:
         """Whether its records were made from what shapes them now, without a look into files; False without data."""
@@ -96,14 +95,15 @@ def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list
     """
     settings = project.settings
     tasks = [
-        Task(project, spec, stage, keys)
+        Task(project, spec, keys)
         for spec in settings.benchmarks
         if not chosen or spec.name in chosen
-        for stage in spec.collects
-        for keys in settings.keys_of(spec, stage, model)
+        for keys in settings.keys_of(spec, spec.collects, model)
     ]
     order = {name: place for place, name in enumerate(settings.run.generators)}
-    return sorted(tasks, key=lambda task: (order.get(task.keys.get("generator", ""), len(order)), task.stage.judged))
+    return sorted(
+        tasks, key=lambda task: (order.get(task.keys.get("generator", ""), len(order)), task.spec.collects.judged)
+    )
 
 
 def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection[str] = ()) -> None:
@@ -186,7 +186,7 @@ def pay_back(task: Task, store: CallStore) -> None:
     made = made_from(folder)  # a folder with failed calls has no mark
     if (folder / CARD).is_file() and (made is None or made.files == files_digest(folder)):
         with suppress(StoreError):
-            records = task.stage.records(folder)
+            records = task.spec.collects.records(folder)
             store.restore(
                 (each.key, Context(task.keys[task.spec.data.keys[0]], record.unit, record.step), each.result(folder))
                 for record in records

@@ -22,7 +22,6 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from driftledger.benchmarks.base import RECORDS_OF
-from driftledger.benchmarks.selection import is_of
 from driftledger.commands.collect import tasks_of
 from driftledger.commands.stages import data
 from driftledger.core.errors import ConfigError, DriftledgerError
@@ -185,7 +184,7 @@ def show_scores(project: Project) -> None:
     show(glance(scores, rows_beside(project)))
     lines = ["", where_to_look(project.settings.tracking), f"report: {project.paths.site / 'index.html'}"]
     if (best := best_number(scores)) is not None:
-        run = next(each for each in project.combinations if is_of(best[0].keys, each))
+        run = next(each for each in project.combinations if each.shows(best[0].keys))
         lines.append(f"next: driftledger audit {shlex.quote('/'.join(run) + ':' + best[1])}")
     print("\n".join(map(for_line, lines)), flush=True)
 

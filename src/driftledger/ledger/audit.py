@@ -17,7 +17,6 @@ from driftledger.benchmarks.base import ROLES, SCORES, Metric
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark, find_score
 from driftledger.benchmarks.score import SCORE, Interval, Score, base_key, interval_of
-from driftledger.benchmarks.selection import Selected
 from driftledger.core.canonical import canonical_json, md5_bytes, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError, LedgerError, first_few
 from driftledger.core.files import Record, parse_json, read_json
@@ -157,7 +156,7 @@ class Sources:
 
     def _from_git(self, run: Published) -> Evidence | None:
         """The evidence of a published run in the newest commit that has all of its scores."""
-        selected = Selected([(benchmark(each.benchmark), each.keys) for each in run.scores])
+        selected = [(benchmark(each.benchmark), each.keys) for each in run.scores]
         paths, seen = [f"{each.path}/{SCORE}" for each in run.scores], set[tuple[str | None, ...]]()
         if (git := self.git) is None:
             return None

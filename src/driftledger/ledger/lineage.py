@@ -5,10 +5,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.benchmarks.base import Benchmark, Stage
+from driftledger.benchmarks.base import Benchmark, Selected, Stage
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE, Score
-from driftledger.benchmarks.selection import Selected
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError
@@ -156,7 +155,7 @@ def read_all_evidence(
     runs = []
     for combination in combinations:
         lineages = []
-        for spec, keys in selected.of(combination).scores:
+        for spec, keys in (each for each in selected if combination.shows(each[1])):
             path = spec.scores.at(keys)
             if path not in known:
                 folder = _folder(lock, spec.scores, keys)
@@ -204,7 +203,7 @@ def read_lineage(
     Raises:
         LedgerError: a stage has not run, or ``score.json`` cannot be read.
     """
-    data, *collected, score = (_folder(lock, stage, keys) for stage in spec.stages)
+    data, collected, score = (_folder(lock, stage, keys) for stage in spec.stages)
     path = f"{score.path}/{SCORE}"
     content = tree.read(path)
     if content is None:
@@ -213,7 +212,7 @@ def read_lineage(
         score=parse_json(content, Score, path),
         folder=score,
         data=data,
-        collected=dict(zip((stage.name for stage in spec.collects), collected, strict=True)),
+        collected={spec.collects.name: collected},
         stages={stage.lock(keys): lock[stage.lock(keys)] for stage in spec.stages},
     )
 

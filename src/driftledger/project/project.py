@@ -7,11 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.base import Benchmark, Selected
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.selection import Selected
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Encoder, Generator, Model
@@ -54,7 +53,7 @@ class Project:
     @cached_property
     def selected(self) -> Selected:
         """Every score that ``params.yaml`` selects."""
-        return Selected([(spec, keys) for spec in benchmarks() for keys in self.settings.keys_of(spec)])
+        return [(spec, keys) for spec in benchmarks() for keys in self.settings.keys_of(spec)]
 
     def model(self, name: str) -> Model:
         """Return the model of that name, as ``resolve`` noted it.
@@ -109,7 +108,7 @@ class Project:
             generator=self.generator,
             encoder=self.encoder,
             description=self.settings.description,
-            judge=self.settings.judge if spec.judged else None,
+            judge=self.settings.judge if spec.collects.judged else None,
         )
 
     def to_score(self, spec: Benchmark, keys: Mapping[str, str]) -> ToScore:
@@ -144,7 +143,7 @@ class Project:
         return file
 
     def _folders(self, spec: Benchmark, keys: Mapping[str, str]) -> dict[str, Path]:
-        stages = (spec.data, *spec.collects)
+        stages = spec.stages[:-1]
         return {stage.name: self.root / stage.at(keys) for stage in stages if {*stage.keys} <= keys.keys()}
 
     @cached_property

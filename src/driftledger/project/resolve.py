@@ -74,10 +74,10 @@ def resolved(project: Project) -> dict[str, Any]:
     for kind in ("collect", "score"):  # model → folder below its stage's output → what shapes it beside earlier folders
         noted[kind] = {model: {} for model in settings.run.models}
         for spec in settings.benchmarks:
-            for stage in spec.collects if kind == "collect" else (spec.scores,):
-                for model in settings.run.models:
-                    for keys in settings.keys_of(spec, stage, model):
-                        noted[kind][model][folder_in(stage, keys)] = _shaped_by(settings, noted, spec, stage, keys)
+            stage = spec.collects if kind == "collect" else spec.scores
+            for model in settings.run.models:
+                for keys in settings.keys_of(spec, stage, model):
+                    noted[kind][model][folder_in(stage, keys)] = _shaped_by(settings, noted, spec, stage, keys)
     noted["report"] = {
         "version": REPORT_VERSION,
         "cross_check": _cross_check(settings, noted),

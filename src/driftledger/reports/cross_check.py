@@ -63,7 +63,7 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[dict[str, An
     encoder, first = project.encoder(settings.text_encoder), dict[tuple[str, str, str], Descriptions]()
     for place, score in chains.items():
         texts: dict[int, dict[str, str]] = {}
-        for record in spec.collects[0].records(project.root / spec.collects[0].at(score.keys)):
+        for record in spec.collects.records(project.root / spec.collects.at(score.keys)):
             if record.step == 1 and record.outcome.goes_on and record.text:
                 texts.setdefault(record.repeat, {})[record.unit] = record.text
         first[place] = texts

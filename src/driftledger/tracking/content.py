@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from driftledger.benchmarks.base import Kind, Metric, Tracked, kind_of
+from driftledger.benchmarks.base import ROLES, Kind, Metric, Tracked
 from driftledger.benchmarks.score import Row, Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
@@ -96,7 +96,7 @@ def cards_of(evidence: Evidence) -> dict[str, list[ComponentCard]]:
 
 def components_of(evidence: Evidence) -> dict[tuple[Kind, str], ComponentCard]:
     """Kind and fingerprint → component, generators first."""
-    return {(kind_of(role), card.fingerprint): card for role, cards in cards_of(evidence).items() for card in cards}
+    return {(ROLES[role], card.fingerprint): card for role, cards in cards_of(evidence).items() for card in cards}
 
 
 def _logged_in(evidence: Evidence) -> Iterator[Logged]:
@@ -226,7 +226,7 @@ def _note(evidence: Evidence) -> str:
     for role, cards in cards_of(evidence).items():
         for card in cards:
             made = ", ".join(f"{key} {value}" for key, value in flat("", card.identity).items()) or card.provider
-            version = f"[{card.name}@{_version(card)}](#/models/{kind_of(role)}.{card.name})"
+            version = f"[{card.name}@{_version(card)}](#/models/{ROLES[role]}.{card.name})"
             lines.append(f"| {role.replace('_', ' ')} | {version} | {in_table(clip(made, 300))} |")
     lines += [
         f"| data | {on} | `{digest}` |"

@@ -21,7 +21,7 @@ from tests.conftest import draw
 from tests.support.chains import chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 
-records_of = GenCeption.collects[0].records
+records_of = GenCeption.collects.records
 
 SIZES: list[tuple[int, int]] = []
 """Of every image that a :class:`LotsModel` was shown."""

@@ -145,12 +145,12 @@ class Exam:
 
     def records(self) -> list[CollectedRecord]:
         """What is collected of the questions."""
-        [stage] = benchmark(self.benchmark).collects
+        stage = benchmark(self.benchmark).collects
         return [each for each in stage.records(self.answers) if each.step]
 
     def rewrite(self, records: Iterable[CollectedRecord]) -> None:
         """Write other records in the place of those of the questions."""
-        [stage] = benchmark(self.benchmark).collects
+        stage = benchmark(self.benchmark).collects
         beforehand = [each for each in stage.records(self.answers) if not each.step]
         write_jsonl(self.answers / RECORDS, [*records, *beforehand])
 
@@ -203,7 +203,7 @@ class Exam:
         scoring = {key: value for key, value in self.section.model_dump().items() if key in spec.scoring.model_fields}
         given = ToScore(
             keys=KEYS,
-            folders={stage.name: self.folder(stage) for stage in (spec.data, *spec.collects)},
+            folders={stage.name: self.folder(stage) for stage in spec.stages[:-1]},
             scoring=spec.scoring.model_validate(scoring | {"seed": 3}),
             min_coverage=self.section.min_coverage,
         )

@@ -72,7 +72,7 @@ def collect(folder: Path) -> list[CollectedRecord]:
         collected = ask(collecting, store)
     refuse_failures(collecting.spec.failures(collected), "genception", 0.9)
     write_collected(folder / "chain", collecting, collected)
-    return GenCeption.collects[0].records(folder / "chain")
+    return GenCeption.collects.records(folder / "chain")
 
 
 def test_people_describe_what_was_drawn_from_what_they_wrote(folder: Path) -> None:

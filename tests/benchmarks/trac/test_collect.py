@@ -168,7 +168,7 @@ def test_examples_may_be_described_by_another_model(folder: Path) -> None:
     card = read_json(folder / "out" / CARD, CollectedCard)
     assert {role: each.name for role, each in card.components.items()} == {"model": "plain", "example_model": "better"}
     assert card.protocol == {"prompt": FILLED, "max_tokens": [None], "seed": 7, "choose": "random", "shots": [1]}
-    written = Trac.collects[0].records(folder / "out")
+    written = Trac.collects.records(folder / "out")
     assert written == records
     beforehand = [record.results[0].role for record in written if record.step == 0]
     assert beforehand == ["example_model"] * 6

@@ -24,11 +24,10 @@ def traces(
     Args:
         name: what is done with each sample; ``drawing`` is what drawing is called.
     """
-    [stage] = spec.collects
-    folder = folders[stage.name]
+    folder = folders[spec.collects.name]
     files = {sample.id: sample.image.path for sample in read_samples(folders["dataset"])}
     prompt = ChainRequest.model_validate(score.inputs.protocol).describe_prompt
-    records = grouped(stage.records(folder), lambda record: record.unit)
+    records = grouped(spec.collects.records(folder), lambda record: record.unit)
     values = values_of(spec, score)
 
     def drawn(record: CollectedRecord) -> Mapping[str, Shown]:

@@ -35,7 +35,7 @@ class GradedAnswers:
 
     def __init__(self, given: ToScore, spec: QuestionBenchmark) -> None:
         self._given, self._spec = given, spec
-        [self._stage] = spec.collects
+        self._stage = spec.collects
         self.records = self._stage.records(given.folders[self._stage.name])
         self.questions = read_questions(given.folders[DATA])
         by_id = {question.id: question for question in self.questions}

@@ -22,7 +22,7 @@ def traces(
     """The questions of these rows, with every answer to them."""
     folder = folders["question_set"]
     questions = {entry.id: entry for entry in read_questions(folder)}
-    records = [each for each in spec.collects[0].records(folders[spec.collects[0].name]) if each.step]
+    records = [each for each in spec.collects.records(folders[spec.collects.name]) if each.step]
     answers = grouped(records, lambda record: record.unit)
     values = values_of(spec, score)
     for row in rows:
@@ -30,7 +30,7 @@ def traces(
         pairs = [
             (entry, some) for entry in about for some in grouped(answers[entry.id], lambda each: each.step).values()
         ]
-        accepted = row.values.get(spec.metrics[0].row, []) if not spec.judged else []
+        accepted = row.values.get(spec.metrics[0].row, []) if not spec.collects.judged else []
         verdicts = accepted if len(accepted) == len(pairs) else [None] * len(pairs)
         steps, given = list[Step](), set[str]()
         for number, ((entry, some), verdict) in enumerate(zip(pairs, verdicts, strict=True), 1):
@@ -44,12 +44,12 @@ def traces(
                 good = _read(entry, grade).casefold() == right(entry).casefold() if verdict is None else verdict > 0
                 step = Step(
                     f"grade {number}" + (f", grading {grade.record.repeat + 1}" if len(read) > 1 else ""),
-                    "judge" if spec.judged else "",
+                    "judge" if spec.collects.judged else "",
                     {"answer": grade.record.text},
                     {"read as": _read(entry, grade), "by the rule": grade.how, "right": right(entry)},
                     grade.outcome,
                     column=column,
-                    good=None if spec.judged else good,
+                    good=None if spec.collects.judged else good,
                 )
                 steps.append(step)
         asked: dict[str, Shown] = {"questions": [entry.question for entry in about]}

@@ -65,7 +65,7 @@ def score(given: ToScore, spec: Benchmark) -> Scored:
         CoverageError: fewer than ``min_coverage`` of the redrawings are there.
         ConfigError: the sheet cannot be read.
     """
-    data, scoring = FromDataset(given, spec.collects[0]), cast(FidelityScoring, given.scoring)
+    data, scoring = FromDataset(given, spec.collects), cast(FidelityScoring, given.scoring)
     encoder, samples = given.encoders["encoder"], to_redraw(data.samples)
     repeats = range(data.asked(ChainRequest).repeats)
     of = {(record.repeat, record.unit): record for record in data.records}

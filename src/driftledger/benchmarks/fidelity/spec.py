@@ -62,15 +62,13 @@ class Fidelity(ChainBenchmark):
 
     name: ClassVar[str] = "fidelity"
     title: ClassVar[str] = "fidelity"
-    collects: ClassVar[tuple[Stage, ...]] = (
-        Stage(
-            "redraw",
-            KEYS,
-            f"{RECORDS_OF}/fidelity/{{dataset}}/{{generator}}",
-            version=2,
-            extra=IterationExtra,
-            settings=("description", "repeats", "generate_prompt"),
-        ),
+    collects: ClassVar[Stage] = Stage(
+        "redraw",
+        KEYS,
+        f"{RECORDS_OF}/fidelity/{{dataset}}/{{generator}}",
+        version=2,
+        extra=IterationExtra,
+        settings=("description", "repeats", "generate_prompt"),
     )
     scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", "ratings", version=2)
     metrics: ClassVar[tuple[Metric, ...]] = (

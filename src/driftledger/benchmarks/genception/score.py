@@ -60,7 +60,7 @@ def score(given: ToScore, spec: Benchmark) -> Scored:
     Raises:
         CoverageError: fewer than ``min_coverage`` of the chains reached T.
     """
-    data, scoring = FromDataset(given, spec.collects[0]), cast(GenCeptionScoring, given.scoring)
+    data, scoring = FromDataset(given, spec.collects), cast(GenCeptionScoring, given.scoring)
     samples, groups, frechet = data.samples, data.dataset.groups, given.encoders["encoder"].frechet_name
     categories = [sample.category or ONE_CATEGORY for sample in samples]
     end_of = {name: scoring.of_category(name, groups) for name in sorted(set(categories))}

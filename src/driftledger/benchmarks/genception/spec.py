@@ -43,20 +43,18 @@ class GenCeption(ChainBenchmark):
 
     name: ClassVar[str] = "genception"
     title: ClassVar[str] = "GenCeption"
-    collects: ClassVar[tuple[Stage, ...]] = (
-        Stage(
-            "chain",
-            KEYS,
-            f"{RECORDS_OF}/genception/{{dataset}}/{{generator}}",
-            version=2,
-            extra=IterationExtra,
-            settings=(
-                "iterations",
-                "iterations_by_group",
-                "repeats",
-                "describe_prompt",
-                "generate_prompt",
-            ),
+    collects: ClassVar[Stage] = Stage(
+        "chain",
+        KEYS,
+        f"{RECORDS_OF}/genception/{{dataset}}/{{generator}}",
+        version=2,
+        extra=IterationExtra,
+        settings=(
+            "iterations",
+            "iterations_by_group",
+            "repeats",
+            "describe_prompt",
+            "generate_prompt",
         ),
     )
     scores: ClassVar[Stage] = score_stage(

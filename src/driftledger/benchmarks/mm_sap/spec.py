@@ -36,7 +36,7 @@ class MMSAP(QuestionBenchmark):
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = (_ANSWERS,)
+    collects: ClassVar[Stage] = _ANSWERS
     scores: ClassVar[Stage] = _SCORES
     metrics: ClassVar[tuple[Metric, ...]] = (
         _percent(

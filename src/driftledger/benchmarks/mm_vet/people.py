@@ -74,7 +74,7 @@ def agreement(root: Path, models: Sequence[str], question_set: str, sheets: Sequ
     """
     judge, given = "", dict[Place, list[float]]()
     for model in models:
-        folder = root / MMVet.collects[0].at({"question_set": question_set, "model": model})
+        folder = root / MMVet.collects.at({"question_set": question_set, "model": model})
         judge = read_json(folder / CARD, CollectedCard).components["judge"].name
         for record in read_jsonl(folder / RECORDS, CollectedRecord):
             if record.step and is_readable(answer_of(record)) and (grade := graded(record).value) is not None:
@@ -107,7 +107,7 @@ def _answers(root: Path, models: Sequence[str], question_set: str) -> dict[Place
     """Read the answers that the judge could grade."""
     answers: dict[Place, str] = {}
     for model in models:
-        folder = root / MMVet.collects[0].at({"question_set": question_set, "model": model})
+        folder = root / MMVet.collects.at({"question_set": question_set, "model": model})
         read = [record for record in read_jsonl(folder / RECORDS, CollectedRecord) if record.step]
         answers |= {(model, each.unit): each.text or "" for each in read if is_readable(answer_of(each))}
     return answers

@@ -39,7 +39,7 @@ class MMVet(QuestionBenchmark):
     name: ClassVar[str] = "mm_vet"
     title: ClassVar[str] = "MM-Vet"
     questions: ClassVar[QuestionRules] = MMVetQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = (_ANSWERS,)
+    collects: ClassVar[Stage] = _ANSWERS
     scores: ClassVar[Stage] = _SCORES
     metrics: ClassVar[tuple[Metric, ...]] = (
         _grade(

@@ -32,7 +32,7 @@ class MME(QuestionBenchmark):
     name: ClassVar[str] = "mme"
     title: ClassVar[str] = "MME"
     questions: ClassVar[QuestionRules] = MMEQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = (_ANSWERS,)
+    collects: ClassVar[Stage] = _ANSWERS
     scores: ClassVar[Stage] = _SCORES
     metrics: ClassVar[tuple[Metric, ...]] = (
         _score(

@@ -58,8 +58,8 @@ class Trac(Benchmark):
     name: ClassVar[str] = "trac"
     title: ClassVar[str] = "TRAC"
     data: ClassVar[Stage] = DATASET
-    collects: ClassVar[tuple[Stage, ...]] = (
-        Stage("describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2, DescriptionExtra),
+    collects: ClassVar[Stage] = Stage(
+        "describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2, DescriptionExtra
     )
     scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=3)
     metrics: ClassVar[tuple[Metric, ...]] = (

@@ -19,7 +19,7 @@ def traces(spec: Benchmark, folders: Mapping[str, Path], score: Score, rows: Seq
     files = {sample.id: sample.image.path for sample in read_samples(folders["dataset"])}
     records = {
         each.unit: each
-        for each in spec.collects[0].records(folders["describe"])
+        for each in spec.collects.records(folders["describe"])
         if each.step and condition_name(*condition_of(each)) == score.details["headline"]
     }
     prompt = TracProtocol.model_validate(score.inputs.protocol).prompt

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from PIL import Image
 
-from driftledger.benchmarks.base import Stage, kind_of
+from driftledger.benchmarks.base import ROLES
 from driftledger.benchmarks.collecting import Collecting, Replay
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import ROWS, Row, Score
@@ -61,9 +61,8 @@ def recompute(
     with contents.recorded() as place_of:
         for lineage in {each.folder: each for each in lineages}.values():
             places = {stage: partial(place_of, folder) for stage, folder in lineage.folders.items()}
-            for stage in lineage.spec.collects:
-                with check.reading(lineage, f"records of {stage.name}"):
-                    check.replay(lineage, stage, places)
+            with check.reading(lineage, f"records of {lineage.spec.collects.name}"):
+                check.replay(lineage, places)
             with check.reading(lineage, "score"):
                 check.score(lineage, places)
     return check.result
@@ -88,22 +87,23 @@ class _Check:
             kind = "" if isinstance(error, DriftledgerError) else f"{type(error).__name__}: "
             self._find(lineage.score_path, f"no {what} can be had from what is stored: {kind}{shortened(str(error))}")
 
-    def replay(self, lineage: Lineage, stage: Stage, places: Places) -> None:
+    def replay(self, lineage: Lineage, places: Places) -> None:
         """Go through the protocols once more, with the results that the records hold: do these records come of it?"""
-        folder = places[stage.name]()
+        stage = lineage.spec.collects.name
+        folder = places[stage]()
         card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
         known = {
             role: component
             for role, each in card.components.items()
             if not isinstance(component := self._components.get(each, role), str)
         }
-        if missing := [role for role in card.components.keys() - known if kind_of(role) == "encoder"]:
+        if missing := [role for role in card.components.keys() - known if ROLES[role] == "encoder"]:
             raise LedgerError(
                 f"which examples were shown depends on the {missing[0].replace('_', ' ')}, which is not here"
             )
         again = Collecting.recorded(lineage.spec, card, places[lineage.spec.data.name](), known).run(replay)
         self.result.checked["records followed"] += len(replay.records)
-        path = f"{lineage.collected[stage.name].path}/{RECORDS}"
+        path = f"{lineage.collected[stage].path}/{RECORDS}"
         self._compare_rows(path, replay.records, again, lambda record: record.place, exact=True)
 
     def score(self, lineage: Lineage, places: Places) -> None:
@@ -119,7 +119,7 @@ class _Check:
         made = spec.score(
             ToScore(
                 keys=stored.keys,
-                folders={stage.name: places[stage.name]() for stage in (spec.data, *spec.collects)},
+                folders={stage.name: places[stage.name]() for stage in spec.stages[:-1]},
                 scoring=spec.scoring.model_validate(stored.inputs.settings),
                 min_coverage=0.0,  # which may refuse, and changes no number
                 encoders=encoders,

@@ -136,34 +136,33 @@ def _calls(
 ) -> list[Again]:
     """The calls behind a score that can be made again; what cannot be is noted in ``result``."""
     calls = list[Again]()
-    for stage in lineage.spec.collects:
-        path = lineage.collected[stage.name].path
-        try:
-            folder = folders(lineage.collected[stage.name])
-            card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
-            known = dict[str, Component]()
-            for role, each in card.components.items():
-                component = components.get(each, role)
-                if not isinstance(component, str) and component.unrepeatable is not None:
-                    component = f"{component.kind} {each.name}: {component.unrepeatable}"
-                if isinstance(component, str):
-                    served = lineage.score.served.get(role, {})
-                    named = f"; it called itself {', '.join(served)}" if served else ""
-                    result.skipped.append(Skipped(path, component + named))
-                else:
-                    known[role] = component
-            Collecting.recorded(lineage.spec, card, folders(lineage.data), known).run(replay)
-        except (LedgerError, Image.DecompressionBombError) as error:
-            result.skipped.append(Skipped(lineage.score_path, str(error)))
-        except UNFIT as error:
-            what = f"the records do not say what was called: {type(error).__name__}: {error}"
-            result.findings.append(Finding("bytes", lineage.score_path, shortened(what)))
-        else:
-            calls += [
-                Again(f"{path}/{each.gave.image or f'{RECORDS}: {each.place}'}", each.call, each.gave, folder)
-                for each in replay.calls.values()
-                if each.call.component in known.values() and each.gave.outcome is not Outcome.FAILED
-            ]
+    recorded = lineage.collected[lineage.spec.collects.name]
+    try:
+        folder = folders(recorded)
+        card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
+        known = dict[str, Component]()
+        for role, each in card.components.items():
+            component = components.get(each, role)
+            if not isinstance(component, str) and component.unrepeatable is not None:
+                component = f"{component.kind} {each.name}: {component.unrepeatable}"
+            if isinstance(component, str):
+                served = lineage.score.served.get(role, {})
+                named = f"; it called itself {', '.join(served)}" if served else ""
+                result.skipped.append(Skipped(recorded.path, component + named))
+            else:
+                known[role] = component
+        Collecting.recorded(lineage.spec, card, folders(lineage.data), known).run(replay)
+    except (LedgerError, Image.DecompressionBombError) as error:
+        result.skipped.append(Skipped(lineage.score_path, str(error)))
+    except UNFIT as error:
+        what = f"the records do not say what was called: {type(error).__name__}: {error}"
+        result.findings.append(Finding("bytes", lineage.score_path, shortened(what)))
+    else:
+        calls += [
+            Again(f"{recorded.path}/{each.gave.image or f'{RECORDS}: {each.place}'}", each.call, each.gave, folder)
+            for each in replay.calls.values()
+            if each.call.component in known.values() and each.gave.outcome is not Outcome.FAILED
+        ]
     return calls
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from driftledger.benchmarks.base import COVERAGE, NEEDED_FOR, ROLES, Origin
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, Score, base_key
-from driftledger.benchmarks.selection import is_of
 from driftledger.core.paths import Combination
 from driftledger.ledger.lineage import place_of
 from driftledger.ledger.lock import LockEntry
@@ -40,7 +39,7 @@ def score_view(
         others: all scores of the model.
     """
     spec, file = benchmark(score.benchmark), f"{benchmark(score.benchmark).scores.at(score.keys)}/{SCORE}"
-    run = next(("/".join(each) for each in combinations if is_of(score.keys, each)), None)
+    run = next(("/".join(each) for each in combinations if each.shows(score.keys)), None)
     roles = sorted(score.components, key=lambda role: list(ROLES).index(role))
     values, numbers = {**score.metrics, COVERAGE.key: score.coverage}, []
     for metric in (*spec.metrics, COVERAGE):
