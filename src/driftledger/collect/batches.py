@@ -252,7 +252,9 @@ class InThisProcess:
             devices = f"device {component.device!r} names {len(component.devices)} devices"
             raise ConfigError(f"{component.provider}: {devices}; name one, or set collect.where to 'ray' to use all")
         answers = await asyncio.get_running_loop().run_in_executor(self._device, self._local.make, calls)
-        return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, answers))
+        if isinstance(calls[0], Ask):
+            return list(map(finished, calls, answers))
+        return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, answers))  # they write PNGs
 
     async def release(self, component: Component) -> None:
         await asyncio.get_running_loop().run_in_executor(self._device, self._local.release, component)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as PythonGenerator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model
@@ -23,7 +24,7 @@ class CallKey:
     images: tuple[str, ...]
     seed: int | None
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Hex SHA-256 over (component fingerprint, role, rendered input, hash of each input image, seed)."""
         return sha256_of([self.fingerprint, self.role, self.input, list(self.images), self.seed])
@@ -106,7 +107,7 @@ class Ask:
     repeat: int | None = None
     """Number of this repetition of the same question; each is a call of its own."""
 
-    @property
+    @cached_property
     def key(self) -> CallKey:
         turns, images = list[dict[str, Any]](), list[str]()
         for turn in self.conversation.turns:
@@ -127,7 +128,7 @@ class Draw:
     seed: int
     context: Context
 
-    @property
+    @cached_property
     def key(self) -> CallKey:
         return CallKey(self.component.fingerprint, "generate", self.prompt, (), self.seed)
 

@@ -12,19 +12,15 @@ from driftledger.core.types import Conversation, Subject
 from driftledger.data.question_sets.files import QuestionEntry, QuestionImage
 
 
-def order_of(collecting: Collecting, question: QuestionEntry, variant: int) -> list[int]:
-    """Return option ids in the order in which a variant shows them."""
-    return permutation(collecting.protocol["seed"], question.id, variant, len(question.options))
-
-
-def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> Ask:
+def put(collecting: Collecting, question: QuestionEntry, variant: int = 0, order: Sequence[int] = ()) -> Ask:
     """Return the call for one question.
 
     Args:
-        variant: which of the orders of its options is shown, from 0 on.
+        variant: its number, from 0 on.
+        order: of the ids of its options, in which this variant shows them.
     """
     image = QuestionImage(collecting.data / question.image, question.image_sha256)
-    shown = [question.options[option] for option in order_of(collecting, question, variant)]
+    shown = [question.options[option] for option in order]
     text = rendered(collecting.protocol["prompt"], question.question, shown)
     asked = Conversation.ask(text, image, Subject(question.id, variant + 1), options=shown)
     return Ask(collecting.model(), "answer", asked, Context(collecting.on, question.id, variant + 1))
@@ -34,7 +30,8 @@ def steps(collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
     """Yield question by question, and per question variant by variant."""
     for question in collecting.questions:
         for variant in range(int(collecting.protocol.get("permutations", 1))):
-            ask, order = put(collecting, question, variant), order_of(collecting, question, variant)
+            order = permutation(collecting.protocol["seed"], question.id, variant, len(question.options))
+            ask = put(collecting, question, variant, order)
             yield Planned(partial(_answered, ask, order), [(ask.component, ask.conversation)])
 
 

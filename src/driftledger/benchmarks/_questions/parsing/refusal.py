@@ -7,6 +7,7 @@ sentence of a commitment takes nothing back. Of other languages some phrases are
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal
 
 from driftledger.benchmarks._questions.parsing.text import find, folded, plain, replaced
@@ -16,6 +17,7 @@ _LONGEST, _WINDOW = 420, 4_000
 """Characters of a clause; and of the beginning and the end of a very long text, between which nothing is read."""
 
 
+@lru_cache(maxsize=1024)  # options are read again in every order
 def is_refusal(text: str) -> bool:
     """Whether the text says that it does not answer. It may still hold an answer; whoever reads looks for that first.
 

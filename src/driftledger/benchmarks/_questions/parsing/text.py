@@ -7,7 +7,7 @@ reply holds only the closing one, and reasoning that met the length limit never 
 
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -43,11 +43,17 @@ def find(name: str, flags: int = 0) -> re.Pattern[str]:
 
 def replaced(name: str, text: str) -> str:
     """``text`` after all replacements of a list, one after the other."""
-    for pattern, replacement in table()[name].values():
-        text = re.sub(filled(pattern), replacement, text)
+    for pattern, replacement in _replacements(name):
+        text = pattern.sub(replacement, text)
     return text
 
 
+@cache
+def _replacements(name: str) -> list[tuple[re.Pattern[str], str]]:
+    return [(re.compile(filled(pattern)), replacement) for pattern, replacement in table()[name].values()]
+
+
+@lru_cache(maxsize=1024)  # options are read again in every order
 def plain(text: str) -> str:
     """``text`` without formatting: NFKC, one kind of quote, bracket and dash, no emphasis, single blanks and newlines.
 
