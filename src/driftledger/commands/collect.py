@@ -208,11 +208,8 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
             if task.is_made():
                 plan.recorded(collecting.run)
                 continue
-            try:
+            with suppress(NotStoredError):  # what follows calls that are still to be made is counted at most
                 collecting.run(plan.run)
-            except NotStoredError as error:  # what follows calls that are still to be made is counted at most
-                for component, asked, count in error.rest:
-                    plan.of(component).add(asked, count)
         models = {name: plan.of(project.model(name)) for name in settings.named("models")}
         counted = {
             f"models.{name}": calls

@@ -1,6 +1,6 @@
 """Chains of describe → draw again: the protocol of one sample, and how all samples are gone through."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from driftledger.benchmarks._chains.records import ChainRequest, asked_again, image_path
@@ -24,7 +24,8 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
         described = yield ask
         results, drawn = [RecordedResult.of("model", ask, described)], None
         if described.outcome.goes_on:
-            draw = Draw(collecting.generator(), drawing_prompt(asked, described.text), seed, context)
+            prompt = asked.generate_prompt.replace("{description}", described.text or "")
+            draw = Draw(collecting.generator(), prompt, seed, context)
             drawn = yield draw
             results.append(RecordedResult.of("generator", draw, drawn, image_path(sample.id, t, repeat)))
         extra = {"parent_sha256": parent.sha256, "seed": seed}
@@ -42,11 +43,6 @@ def describe(model: Model, asked: ChainRequest, image: ImageFile, context: Conte
     return Ask(model, "describe", shown, context, asked_again(model.model_dump(), repeat))
 
 
-def drawing_prompt(asked: ChainRequest, description: str | None) -> str:
-    """Return the generator's prompt: the template with the description in its place, whatever the description holds."""
-    return asked.generate_prompt.replace("{description}", description or "")
-
-
 def collect_chains(collecting: Collecting, samples: Sequence[Sample], run: RunSteps) -> list[CollectedRecord]:
     """Go through the chains of all samples, repeat after repeat.
 
@@ -56,29 +52,19 @@ def collect_chains(collecting: Collecting, samples: Sequence[Sample], run: RunSt
     Raises:
         NotStoredError: as of :class:`RunSteps`, after every repeat has been gone through.
     """
-    repeats = range(ChainRequest.model_validate(collecting.protocol).repeats)
-    records: list[CollectedRecord] = []
-    missing: list[NotStoredError] = []
-    for repeat in repeats:
+    asked, groups = ChainRequest.model_validate(collecting.protocol), collecting.dataset.groups
+    calls: dict[str, list[tuple[Component, Conversation | str]]] = {}
+    for sample in samples:  # stand-ins: what is asked of t > 1 is not known before the chain goes on
+        ask = describe(collecting.model(), asked, sample.image, Context(collecting.on, sample.id, 1))
+        draw = collecting.generator(), asked.generate_prompt
+        calls[sample.id] = [(ask.component, ask.conversation), draw] * asked.of_category(sample.category, groups)
+    records, complete = list[CollectedRecord](), True
+    for repeat in range(asked.repeats):
         try:
-            chains = run([_planned(collecting, sample, repeat) for sample in samples])
+            chains = run([Planned(partial(chain, collecting, each, repeat), calls[each.id]) for each in samples])
             records += [record for some in chains for record in some]
-        except NotStoredError as error:
-            missing.append(error)
-    if missing:
-        raise NotStoredError([each for error in missing for each in error.rest])
+        except NotStoredError:
+            complete = False
+    if not complete:
+        raise NotStoredError
     return records
-
-
-def _planned(collecting: Collecting, sample: Sample, repeat: int) -> Planned[list[CollectedRecord]]:
-    return Planned(partial(chain, collecting, sample, repeat), list(_calls(collecting, sample)))
-
-
-def _calls(collecting: Collecting, sample: Sample) -> Iterator[tuple[Component, Conversation | str]]:
-    """Stand in for the calls of a chain, which are not known before it goes on."""
-    asked = ChainRequest.model_validate(collecting.protocol)
-    subject = Subject(sample.id, 1)
-    shown = Conversation.ask(asked.describe_prompt, sample.image, subject, asked.max_tokens, prefix=asked.prefix)
-    for _ in range(asked.of_category(sample.category, collecting.dataset.groups)):
-        yield collecting.model(), shown
-        yield collecting.generator(), asked.generate_prompt
