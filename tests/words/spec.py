@@ -51,7 +51,7 @@ class Words(Benchmark):
         return [CollectedRecord(unit=ask.context.sample, step=1, results=[RecordedResult.of("model", ask, told)])]
 
     def score(self, given: ToScore) -> Scored:
-        data, rows, lost = FromDataset(given, self.collects), list[Row](), list[str]()
+        data, rows, lost = FromDataset(given, self), list[Row](), list[str]()
         for each in data.records:
             values = {"words": [float(len(each.text.split()))]} if each.is_there and each.text else {}
             lost += [] if values else [each.place]

@@ -20,12 +20,12 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.types import Float64, Outcome
-from driftledger.data.records import DatasetCard, read_samples
+from driftledger.data.records import ONE_CATEGORY, DatasetCard, read_samples
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.intervals import DIGITS, Estimate, mean_interval
 
 if TYPE_CHECKING:
-    from driftledger.benchmarks.base import Benchmark, Stage
+    from driftledger.benchmarks.base import Benchmark
     from driftledger.collect.features import FeatureStore
     from driftledger.components.base import Encoder
 
@@ -70,12 +70,13 @@ def write_score(target: Path, spec: "Benchmark", scored: Scored) -> None:
 class FromDataset:
     """The records of a benchmark over a dataset, and what a score of them says of its origin."""
 
-    def __init__(self, given: ToScore, stage: "Stage") -> None:
-        dataset, self.folder = given.folders["dataset"], given.folders[stage.name]
+    def __init__(self, given: ToScore, spec: "Benchmark") -> None:
+        dataset, self.folder = given.folders["dataset"], given.folders[spec.collects.name]
         self.dataset, self.samples = read_json(dataset / "dataset.json", DatasetCard), read_samples(dataset)
+        self.categories = [sample.category or ONE_CATEGORY for sample in self.samples]
         self.card = read_json(self.folder / CARD, CollectedCard)
-        self.records = stage.records(self.folder)
-        self._given, self._stage = given, stage.name
+        self.records, self.scoring = spec.collects.records(self.folder), given.scoring
+        self._given, self._stage = given, spec.collects.name
 
     def asked(self, protocol: type[M]) -> M:
         """Return how it was asked."""

@@ -108,10 +108,8 @@ def _support(
     known = np.isfinite(values)
     if not known.any():
         return {}
-    import pandas as pd  # imported late: it takes half a second
-
     categories = [each.category or ONE_CATEGORY for each in samples]
-    means = means_of(pd.DataFrame({KEY: values}, index=categories), score.details["groups"])
+    means = means_of({KEY: values}, categories, score.details["groups"])
     section = project.settings.section("genception")
     scoring = benchmark("genception").scoring_of(section, project.settings.run.seed)
     return {

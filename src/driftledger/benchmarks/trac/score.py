@@ -72,7 +72,7 @@ def score(given: ToScore, spec: Benchmark) -> Scored:
     Raises:
         CoverageError: fewer than ``min_coverage`` of the test samples can be scored under some condition.
     """
-    data = FromDataset(given, spec.collects)
+    data = FromDataset(given, spec)
     described = [record for record in data.records if record.step]
     card, scoring, asked = data.dataset, cast(TracScoring, given.scoring), data.asked(TracProtocol)
     sampled, labels = card.name in scoring.sampled_classes, {each.id: each.label or "" for each in data.samples}
