@@ -11,8 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from driftledger.benchmarks import registry
-from driftledger.benchmarks.genception.settings import GenCeptionSettings
-from driftledger.benchmarks.genception.spec import GenCeption
+from driftledger.benchmarks.genception.spec import GenCeption, GenCeptionSettings
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.settings import WorkerSettings
 from driftledger.core.errors import ConfigError

@@ -14,7 +14,7 @@ import numpy as np
 
 from driftledger.benchmarks._chains.scoring import means_of
 from driftledger.benchmarks.base import Table, cell
-from driftledger.benchmarks.genception.settings import GenCeptionSettings
+from driftledger.benchmarks.genception.spec import GenCeptionSettings
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import interval_ends, interval_of_known

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks._chains.collect import chain
+from driftledger.benchmarks._chains.spec import chain
 from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, RecordedResult

@@ -9,8 +9,7 @@ import pytest
 from driftledger.benchmarks.collecting import StageInputs, write_collected
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.genception.human import write_human_sheet
-from driftledger.benchmarks.genception.settings import GenCeptionSettings
-from driftledger.benchmarks.genception.spec import GenCeption
+from driftledger.benchmarks.genception.spec import GenCeption, GenCeptionSettings
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Model

@@ -17,9 +17,8 @@ from driftledger.benchmarks._chains.scoring import (
     means_of,
     rows,
 )
-from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.fidelity.ratings import mean_ratings, read_ratings
-from driftledger.benchmarks.fidelity.settings import FidelityScoring
+from driftledger.benchmarks.fidelity.spec import Fidelity, FidelityScoring
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, check_coverage, outcomes
 from driftledger.collect.features import encode_images, encode_texts, read_texts
@@ -32,12 +31,7 @@ from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.structural import comparable, structural_similarity
 
 
-def to_redraw(samples: Sequence[Sample]) -> list[Sample]:
-    """Return the test set; all samples, where there is none."""
-    return [sample for sample in samples if sample.split == "test"] or list(samples)
-
-
-def score(given: ToScore, spec: Benchmark) -> Scored:
+def score(given: ToScore, spec: Fidelity) -> Scored:
     """Score a folder of redrawings; where a sheet of ratings is given, with what people think of the descriptions.
 
     Ratings are about the first repeat alone.
@@ -47,7 +41,7 @@ def score(given: ToScore, spec: Benchmark) -> Scored:
         ConfigError: the sheet cannot be read.
     """
     data, scoring = FromDataset(given, spec), cast(FidelityScoring, given.scoring)
-    encoder, samples = given.encoders["encoder"], to_redraw(data.samples)
+    encoder, samples = given.encoders["encoder"], spec.samples(data.samples)
     categories = [sample.category or ONE_CATEGORY for sample in samples]
     repeats = range(data.asked(ChainRequest).repeats)
     records = {(record.repeat, record.unit): record for record in data.records}

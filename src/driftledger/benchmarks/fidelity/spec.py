@@ -7,7 +7,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
 
 from driftledger.benchmarks._chains.records import ChainRequest, IterationExtra
 from driftledger.benchmarks._chains.spec import (
@@ -32,9 +34,10 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import filled
-from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
 from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection, Scoring
 from driftledger.benchmarks.traces import Trace
+from driftledger.core.strict import Name
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard
 
@@ -55,6 +58,24 @@ _distance = partial(Metric, needs=SEEN, higher_is_better=False)
 
 def _per_sample(key: str, title: str, formula: str, source: str, needs: frozenset[Input], tracked: str = "") -> Metric:
     return Metric(key, title, formula, source, needs, headline=True, row=key, tracked=tracked)
+
+
+class FidelitySettings(RepeatedSection):
+    """One description and one redrawing per image, and how both are compared with it."""
+
+    description: Annotated[Name, EntryOf("descriptions", must="ask once")]
+    """Asked once per image, without examples and with at most one length."""
+    generate_prompt: DrawingPrompt
+    ssim_side: int = Field(ge=16, le=4096)
+    """Both images are brought to so many pixels per side before SSIM compares them."""
+    ratings: Path | None
+    """A CSV file with what people think of the descriptions; `driftledger people ratings` writes it."""
+
+
+class FidelityScoring(Scoring):
+    """What the scoring depends on."""
+
+    ssim_side: int
 
 
 class Fidelity(ChainBenchmark):
@@ -157,9 +178,8 @@ class Fidelity(ChainBenchmark):
         )
 
     def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
-        from driftledger.benchmarks.fidelity.score import to_redraw
-
-        return to_redraw(samples)
+        """Return the test set; all samples, where there is none."""
+        return [sample for sample in samples if sample.split == "test"] or list(samples)
 
     def score(self, given: "ToScore") -> "Scored":
         from driftledger.benchmarks.fidelity.score import score

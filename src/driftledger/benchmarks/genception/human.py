@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from driftledger.benchmarks._chains.collect import chain
 from driftledger.benchmarks._chains.records import ChainRequest
+from driftledger.benchmarks._chains.spec import chain
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.collect.call import Ask, Call, Draw, Result, walk

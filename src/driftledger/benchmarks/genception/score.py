@@ -19,7 +19,7 @@ from driftledger.benchmarks._chains.scoring import (
     rows,
 )
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.genception.settings import GenCeptionScoring
+from driftledger.benchmarks.genception.spec import GenCeptionScoring
 from driftledger.benchmarks.score import HIGH, LOW, STD, Point, Score
 from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, outcomes
 from driftledger.collect.features import FeatureStore, encode_images, encode_texts, read_texts

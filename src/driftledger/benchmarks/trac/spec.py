@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from driftledger.benchmarks.base import (
     DATASET,
@@ -30,13 +30,20 @@ from driftledger.benchmarks.collecting import Collecting, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix, filled
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.trac.records import DescriptionExtra, TracProtocol, condition_name, length_name
-from driftledger.benchmarks.trac.settings import TracScoring, TracSettings
-from driftledger.benchmarks.trac.traces import traces
-from driftledger.benchmarks.traces import Trace
+from driftledger.benchmarks.settings import OfSelected, Scoring, Section
+from driftledger.benchmarks.trac.records import (
+    DescriptionExtra,
+    TracProtocol,
+    condition_name,
+    condition_of,
+    length_name,
+)
+from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import RunSteps
 from driftledger.components.base import Model
 from driftledger.core.errors import DataError
+from driftledger.core.strict import Name
+from driftledger.data.records import read_samples
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.scoring import Scored, ToScore
@@ -50,6 +57,20 @@ _PAPER = "Exploring the Distinctiveness and Fidelity of the Descriptions Generat
 
 _accuracy = partial(Metric, needs=_TEXTS, unit="%")
 _count = partial(Metric, formula="how many", source="retrieval.votes", needs=_SAID, higher_is_better=None, digits=0)
+
+
+class TracSettings(Section):
+    """How accuracies are told."""
+
+    sampled_classes: Annotated[tuple[Name, ...], OfSelected()]
+    """Datasets whose classes stand for others like them, so that intervals are over classes."""
+
+
+class TracScoring(Scoring):
+    """What the scoring depends on."""
+
+    sampled_classes: tuple[str, ...] = ()
+    """None too in scores from before there was a choice."""
 
 
 class Trac(Benchmark):
@@ -248,8 +269,42 @@ class Trac(Benchmark):
             yield f"Unless a row says otherwise, the values are of {scores[0].details['headline']}."
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(self, folders, score, rows)
+        """The test images of these rows, described under the headline's condition."""
+        files = {sample.id: sample.image.path for sample in read_samples(folders["dataset"])}
+        records = {
+            each.unit: each
+            for each in self.collects.records(folders["describe"])
+            if each.step and condition_name(*condition_of(each)) == score.details["headline"]
+        }
+        prompt = TracProtocol.model_validate(score.inputs.protocol).prompt
+        values = values_of(self, score)
+        for row in rows:
+            record, nearest = records[row.unit], str(row.extra.get("nearest"))
+            image: dict[str, Shown] = {"sample": row.unit, "image": Shot(files[row.unit])}
+            asked, gave = {"prompt": prompt, **image}, {"description": record.text}
+            steps = [Step("describe", "model", asked, gave, record.outcome, record.error, _START)]
+            if nearest in records:  # the support image whose description is most similar shows the difference
+                shown = {"image": Shot(files[nearest]), "description": records[nearest].text}
+                name, taken_for = f"nearest by {score.keys['text_encoder']}", row.extra["top1"]
+                right = None if taken_for is None else taken_for == row.extra["label"]
+                gave_nearest = {**shown, "taken for": taken_for}
+                steps.append(Step(name, "", {"nearest": nearest}, gave_nearest, column=name, good=right))
+            yield Trace(
+                unit=row.unit,
+                name="description",
+                asked=image,
+                gave={"description": record.text, **{name: row.extra.get(key) for name, key in _TAKEN.items()}},
+                outcome=row.outcome,
+                steps=steps,
+                values=values(row),
+                start=_START,
+                known={"label": row.extra.get("label")},
+            )
 
+
+_START = "test image"
+_TAKEN = {"label": "label", "taken for": "top1", "by class mean": "class_mean", "nearest": "nearest"}
+"""What a reader is shown → the row's name for it."""
 
 _EXAMPLES = ("example_encoder", "example_model")
 _ABBREVIATIONS = {"random": "RS", "similar_image": "SIIR", "similar_text": "STTR"}
