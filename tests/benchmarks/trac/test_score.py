@@ -11,8 +11,8 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, Collect
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.trac.records import TracProtocol
-from driftledger.benchmarks.trac.score import retrieve
-from driftledger.benchmarks.trac.spec import Trac, TracScoring
+from driftledger.benchmarks.trac.score import TracScoring, retrieve
+from driftledger.benchmarks.trac.spec import Trac
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file, sha256_of

@@ -17,10 +17,11 @@ from driftledger.benchmarks._chains.scoring import (
     means_of,
     rows,
 )
+from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.fidelity.ratings import mean_ratings, read_ratings
-from driftledger.benchmarks.fidelity.spec import Fidelity, FidelityScoring
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, check_coverage, outcomes
+from driftledger.benchmarks.settings import Scoring
 from driftledger.collect.features import encode_images, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.types import Float64, ImageFile, Sample
@@ -31,7 +32,13 @@ from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.structural import comparable, structural_similarity
 
 
-def score(given: ToScore, spec: Fidelity) -> Scored:
+class FidelityScoring(Scoring):
+    """What the scoring depends on."""
+
+    ssim_side: int
+
+
+def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
     """Score a folder of redrawings; where a sheet of ratings is given, with what people think of the descriptions.
 
     Ratings are about the first repeat alone.

@@ -7,7 +7,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -34,15 +34,14 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import filled
+from driftledger.benchmarks.fidelity.score import FidelityScoring, score_redrawings
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection, Scoring
+from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
 from driftledger.benchmarks.traces import Trace
 from driftledger.core.strict import Name
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard
-
-if TYPE_CHECKING:
-    from driftledger.benchmarks.scoring import Scored, ToScore
 
 _IMAGES = "100 · the cosine between image and redrawing, mean over a sample's repeats, then over samples"
 _DISTANCE = "the Fréchet distance between the features of all originals and of all redrawings"
@@ -70,12 +69,6 @@ class FidelitySettings(RepeatedSection):
     """Both images are brought to so many pixels per side before SSIM compares them."""
     ratings: Path | None
     """A CSV file with what people think of the descriptions; `driftledger people ratings` writes it."""
-
-
-class FidelityScoring(Scoring):
-    """What the scoring depends on."""
-
-    ssim_side: int
 
 
 class Fidelity(ChainBenchmark):
@@ -181,10 +174,8 @@ class Fidelity(ChainBenchmark):
         """Return the test set; all samples, where there is none."""
         return [sample for sample in samples if sample.split == "test"] or list(samples)
 
-    def score(self, given: "ToScore") -> "Scored":
-        from driftledger.benchmarks.fidelity.score import score
-
-        return score(given, self)
+    def score(self, given: ToScore) -> Scored:
+        return score_redrawings(given, self)
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
         """At which size SSIM compares, and how many ratings there are."""

@@ -5,7 +5,7 @@ from typing import cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, drawn_images, of_repeat
+from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, Iterations, drawn_images, of_repeat
 from driftledger.benchmarks._chains.scoring import (
     ALL,
     Means,
@@ -19,9 +19,9 @@ from driftledger.benchmarks._chains.scoring import (
     rows,
 )
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.genception.spec import GenCeptionScoring
 from driftledger.benchmarks.score import HIGH, LOW, STD, Point, Score
 from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, outcomes
+from driftledger.benchmarks.settings import Scoring
 from driftledger.collect.features import FeatureStore, encode_images, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.types import Float64
@@ -32,7 +32,14 @@ from driftledger.metrics.frechet import frechet_distance
 TEXT_MEAN = "text_similarity_mean"
 
 
-def score(given: ToScore, spec: Benchmark) -> Scored:
+class GenCeptionScoring(Scoring, Iterations):
+    """What the scoring depends on."""
+
+    text_encoder: str | None = None
+    """Its name; None too in scores from before descriptions were compared."""
+
+
+def score_chains(given: ToScore, spec: Benchmark) -> Scored:
     """Score a folder of chains.
 
     Of several repeats each is measured as if it were the only one. A sample is worth the mean over its repeats, and

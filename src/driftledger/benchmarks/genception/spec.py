@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from driftledger.benchmarks._chains.records import ChainRequest, IterationExtra, Iterations
+from driftledger.benchmarks._chains.records import ChainRequest, IterationExtra
 from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEYS, LONGER, SEEN, WORDS, ChainBenchmark
 from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
@@ -31,17 +31,16 @@ from driftledger.benchmarks.base import (
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
+from driftledger.benchmarks.genception.score import GenCeptionScoring, score_chains
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection, Scoring
+from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
 from driftledger.benchmarks.traces import Trace
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.strict import Name
 from driftledger.data.records import DatasetCard
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.ranks import competition_ranks
-
-if TYPE_CHECKING:
-    from driftledger.benchmarks.scoring import Scored, ToScore
 
 _OVER_CATEGORIES = "averaged over a sample's repeats, over a category's samples, then over categories"
 _PAPER = "Cao et al., GenCeption"
@@ -68,13 +67,6 @@ class GenCeptionSettings(RepeatedSection):
             if t > self.iterations:
                 raise ValueError(f"iterations_by_group.{group} is {t}, above iterations, {self.iterations}; lower it")
         return self
-
-
-class GenCeptionScoring(Scoring, Iterations):
-    """What the scoring depends on."""
-
-    text_encoder: str | None = None
-    """Its name; None too in scores from before descriptions were compared."""
 
 
 class GenCeption(ChainBenchmark):
@@ -207,10 +199,8 @@ class GenCeption(ChainBenchmark):
             repeats=settings.repeats,
         )
 
-    def score(self, given: "ToScore") -> "Scored":
-        from driftledger.benchmarks.genception.score import score
-
-        return score(given, self)
+    def score(self, given: ToScore) -> Scored:
+        return score_chains(given, self)
 
     def facts(self, score: Score) -> dict[str, Any]:
         """Return what makes scores unfair to compare; the text encoder counts as a component."""

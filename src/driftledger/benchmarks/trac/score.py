@@ -20,8 +20,8 @@ from driftledger.benchmarks.scoring import (
     noted,
     outcomes,
 )
+from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of
-from driftledger.benchmarks.trac.spec import TracScoring
 from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
@@ -66,7 +66,14 @@ class Retrieval(NamedTuple):
         return [_percent(column) for column in self.votes.T]
 
 
-def score(given: ToScore, spec: Benchmark) -> Scored:
+class TracScoring(Scoring):
+    """What the scoring depends on."""
+
+    sampled_classes: tuple[str, ...] = ()
+    """None too in scores from before there was a choice."""
+
+
+def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
     """Score a folder of descriptions.
 
     Raises:

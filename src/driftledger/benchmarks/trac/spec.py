@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from driftledger.benchmarks.base import (
     DATASET,
@@ -30,7 +30,8 @@ from driftledger.benchmarks.collecting import Collecting, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix, filled
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.settings import OfSelected, Scoring, Section
+from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.settings import OfSelected, Section
 from driftledger.benchmarks.trac.records import (
     DescriptionExtra,
     TracProtocol,
@@ -38,15 +39,13 @@ from driftledger.benchmarks.trac.records import (
     condition_of,
     length_name,
 )
+from driftledger.benchmarks.trac.score import TracScoring, score_descriptions
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import RunSteps
 from driftledger.components.base import Model
 from driftledger.core.errors import DataError
 from driftledger.core.strict import Name
 from driftledger.data.records import read_samples
-
-if TYPE_CHECKING:
-    from driftledger.benchmarks.scoring import Scored, ToScore
 
 _KEYS = ("dataset", "model", "description")
 _TEXTS = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
@@ -64,13 +63,6 @@ class TracSettings(Section):
 
     sampled_classes: Annotated[tuple[Name, ...], OfSelected()]
     """Datasets whose classes stand for others like them, so that intervals are over classes."""
-
-
-class TracScoring(Scoring):
-    """What the scoring depends on."""
-
-    sampled_classes: tuple[str, ...] = ()
-    """None too in scores from before there was a choice."""
 
 
 class Trac(Benchmark):
@@ -227,10 +219,8 @@ class Trac(Benchmark):
 
         return collect_descriptions(collecting, run)
 
-    def score(self, given: "ToScore") -> "Scored":
-        from driftledger.benchmarks.trac.score import score
-
-        return score(given, self)
+    def score(self, given: ToScore) -> Scored:
+        return score_descriptions(given, self)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """Those of a class; of a condition there are none, since rows are of the headline's alone."""
