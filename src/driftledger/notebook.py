@@ -243,7 +243,7 @@ class OpenedProject:
         for spec, score in self._scores(benchmark):
             headlines = spec.headlines(score)
             for metric in spec.metrics:
-                for key in spec.members(metric, score):
+                for key in spec.keys_of(metric, score):
                     numbers = (score.metrics[key], *(score.interval(key) or (None, None)))
                     facts = (metric.unit, metric.higher_is_better, key in headlines, score.coverage)
                     rows.append((*_about(score).values(), key, metric.named(key), *numbers, *facts))

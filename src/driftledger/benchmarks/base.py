@@ -483,20 +483,15 @@ class Benchmark(ABC):
         """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
         return _row_of(self, base_key(key))
 
-    def members(self, metric: Metric, score: Score) -> list[str]:
-        """The keys of a score that belong to a row of the table, without their spread; of a family over t by t."""
-        keys = [key for key in score.metrics if base_key(key) == key and self.metric(key) is metric]
-        return sorted(keys, key=lambda key: int((metric.match(key) or {}).get("t", 0)))
-
-    def keys_of(self, metric: Metric, scores: Sequence[Score]) -> list[str]:
-        """The keys of some scores that belong to a row of the table, by t."""
-        keys = {key for score in scores for key in self.members(metric, score)}
+    def keys_of(self, metric: Metric, *scores: Score) -> list[str]:
+        """The keys of some scores that belong to a row of the table, without their spread; of a family over t by t."""
+        keys = {key for score in scores for key in score.metrics if base_key(key) == key and self.metric(key) is metric}
         return sorted(keys, key=lambda key: (int((metric.match(key) or {}).get("t", 0)), key))
 
     def shown_key(self, metric: Metric, scores: Sequence[Score]) -> str | None:
         """The key that stands for a row of the table: the last that some score is ranked by, else the last; None
         without any."""
-        keys = self.keys_of(metric, scores)[::-1]
+        keys = self.keys_of(metric, *scores)[::-1]
         ranked_by = (key for key in keys if any(self.ranked(score, key) is not None for score in scores))
         return next(ranked_by, next(iter(keys), None))
 
@@ -508,7 +503,7 @@ class Benchmark(ABC):
 
     def headlines(self, score: Score) -> dict[str, float]:
         """The headline metrics that a score has, in the order of the table; of a family over t the one at T."""
-        keys = [key for metric in self.metrics if metric.headline for key in self.members(metric, score)[-1:]]
+        keys = [key for metric in self.metrics if metric.headline for key in self.keys_of(metric, score)[-1:]]
         return {key: score.metrics[key] for key in keys}
 
     @property
@@ -524,7 +519,7 @@ class Benchmark(ABC):
             name = metric.tracked if named else metric.key if metric.headline else ""
             over_t = "{t}" in metric.key
             if name and ("{t}" in name or not over_t):
-                members = self.members(metric, score)
+                members = self.keys_of(metric, score)
                 for place, key in enumerate(members):
                     earlier = len(members) - 1 - place if over_t else 0
                     shown = name.format(**(metric.match(key) or {}))

@@ -231,7 +231,7 @@ PEOPLE = "human"
 def people(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
     """Compare each person with the best model, category by category, as in the paper's Table 5."""
     gc = spec.metrics[0]
-    persons = [s for s in scores if s.components["model"].provider == PEOPLE and spec.keys_of(gc, [s])]
+    persons = [s for s in scores if s.components["model"].provider == PEOPLE and spec.keys_of(gc, s)]
     models = [s for s in scores if s.components["model"].provider != PEOPLE and not s.is_control]
     for number, person in enumerate(persons if models else (), 1):
         key = spec.shown_key(gc, [person]) or ""
@@ -271,7 +271,7 @@ def rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table
     rows = [[Cell(score.model, more=(score.is_control and "control") or "")] for score in scores]
     total, weighted = sum(map(len, groups.values())), [0.0 for _ in scores]
     for group, members in groups.items():
-        numbers = {f"group/{group}/{key}": f"{group} {gc.named(key)}" for key in spec.keys_of(gc, scores)}
+        numbers = {f"group/{group}/{key}": f"{group} {gc.named(key)}" for key in spec.keys_of(gc, *scores)}
         columns = {number: [spec.value_of(score, number) for score in scores] for number in numbers}
         columns = {number: values for number, values in columns.items() if any(value is not None for value in values)}
         ranks_of: list[list[float]] = [[] for _ in scores]

@@ -136,10 +136,9 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
             values = {how: [PERCENT * bool(hits[index])] for how, hits in retrieved.hits.items()}
             taken = {how: some[index] for how, some in retrieved.taken.items()}
             extra |= {"nearest": retrieved.nearest[index], **taken}
-        row = Row(
-            unit=record.unit, group=ONE_CATEGORY, cluster=label if sampled else record.unit, outcome=record.outcome
-        )
-        rows.append(row.model_copy(update={"values": values, "extra": extra}))
+        unit, cluster = record.unit, label if sampled else record.unit
+        about = {"unit": unit, "group": ONE_CATEGORY, "cluster": cluster, "outcome": record.outcome}
+        rows.append(Row(**about, values=values, extra=extra))
     return Scored(score, rows)
 
 
