@@ -97,12 +97,12 @@ class Metric:
     needs: frozenset[Input]
     unit: str = ""
     higher_is_better: bool | None = True
-    """None where neither direction is better: a count, a rate that is told beside others."""
+    """None where neither direction is better: a count, a rate that is read with others."""
     digits: int = 2
     headline: bool = False
-    """Whether it stands for the benchmark at a glance, in ``compare`` and first in MLflow."""
+    """Whether it sums up the benchmark: at a glance, in ``compare`` and first in MLflow."""
     compared: bool = False
-    """Whether ``compare`` ranks by it though it is no headline."""
+    """Whether ``compare`` ranks by it although it is not a headline."""
     row: str = ""
     """The key of its values in a :class:`Row`; empty where rows do not hold it, so that ``compare`` cannot pair it."""
     pairing: Literal["mean", "ratio"] = "mean"
@@ -124,7 +124,7 @@ class Metric:
 
     @property
     def published(self) -> str:
-        """Where it is published; empty where nobody but us has it."""
+        """Where it is published; empty if it is our own."""
         return self.source.partition(";")[2].strip()
 
     @cached_property
@@ -142,8 +142,8 @@ class Metric:
         >>> Metric("gc_at_{t}", "GC@{t}", "", "", frozenset()).match("gc_at_5")
         {'t': '5'}
         """
-        found = self._pattern.fullmatch(key)
-        return None if found is None else found.groupdict()
+        match = self._pattern.fullmatch(key)
+        return match and match.groupdict()
 
     def named(self, key: str) -> str:
         """The title of one member of the family.
@@ -192,7 +192,7 @@ class Stage:
     path: str
     """The folder that it writes, below the top one; a template over the keys."""
     version: int = 1
-    """Raised by whoever changes what the stage writes, so that it runs again everywhere."""
+    """To be raised with each change of what the stage writes, so that it runs again everywhere."""
     extra: type[Extra] = Extra
     """The shape of ``extra`` in a line of its ``records.jsonl``."""
     settings: tuple[str, ...] = ()
@@ -380,12 +380,12 @@ class Layout:
     """How the report shows scores. Metrics are named by their keys in the table."""
 
     glance: tuple[str, ...] = ()
-    """Those that the leaderboard shows at a glance; the first of the table where none is named."""
+    """Those that the leaderboard shows at a glance; the first of the table if it is empty."""
     across: tuple[str, ...] = ()
-    """Those with a table each that sets all data and components side by side; those at a glance where none is named."""
+    """Those with a table each that sets all data and components side by side; those at a glance if it is empty."""
     for_dvc: tuple[str, ...] = ()
     """Those that ``dvc metrics`` shows, beside those of all other benchmarks: few, so that a row fits a terminal. Those
-    at a glance where none is named."""
+    at a glance if it is empty."""
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Title of a table with a row per model → head of a column → its number, as in
     :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each metric that no
@@ -396,10 +396,10 @@ class Layout:
     """Kind of groups with a table per metric, a row per group and a column per model → what is added to the title of
     the first: where the paper has it."""
     means_of_groups: str = ""
-    """Kind of groups that average those of ``groups``, whose members are in ``details["groups"]``; their means and
-    ranks are rows of the same tables."""
+    """Kind of groups that average those of ``groups``, with members in ``details["groups"]``; their means and ranks are
+    rows of the same tables."""
     bars: tuple[str, ...] = ()
-    """Those whose bars stand in one figure; the first headline where none is named."""
+    """Those whose bars stand in one figure; the first headline if it is empty."""
     group_bars: Mapping[str, str] = field(default_factory=dict)
     """Kind of groups → the metric that a figure shows for each group."""
     lines: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -489,7 +489,7 @@ class Benchmark(ABC):
         return sorted(keys, key=lambda key: (int((metric.match(key) or {}).get("t", 0)), key))
 
     def shown_key(self, metric: Metric, scores: Sequence[Score]) -> str | None:
-        """The key that stands for a row of the table: the last that some score is ranked by, else the last; None
+        """The key that a reader sees of a row of the table: the last that some score is ranked by, else the last; None
         without any."""
         keys = self.keys_of(metric, *scores)[::-1]
         ranked_by = (key for key in keys if any(self.ranked(score, key) is not None for score in scores))
@@ -544,7 +544,7 @@ class Benchmark(ABC):
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """The rows behind the numbers of one group; none where they cannot be told. By default those that name the
-        group in what a reader is told beside their values, or that are averaged in it."""
+        group in their ``extra``, or that are averaged in it."""
         return [row for row in rows if row.extra.get(kind) == name] or [row for row in rows if row.group == name]
 
     def ranked(self, score: Score, key: str) -> float | None:

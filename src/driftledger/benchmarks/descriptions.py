@@ -42,7 +42,7 @@ class Description(Strict):
     """One way to ask for a description."""
 
     prompt: str = Field(min_length=1)
-    """``{category}`` in it stands for the dataset's general category."""
+    """``{category}`` in it is replaced by the dataset's general category."""
     max_tokens: tuple[Annotated[int, Field(ge=1, le=100_000)], ...] = ()
     """Lengths to sweep over; the first is the headline's. Without any, the model's own limit holds."""
     prefix: str | None = Field(default=None, pattern=r"^\S(.*\S)?$", exclude_if=lambda prefix: prefix is None)

@@ -65,7 +65,7 @@ class RecordedResult(BaseModel):
         return Result(**given, image=self.image_file(folder))
 
     def image_file(self, folder: Path) -> ImageFile | None:
-        """Return the image in the folder of the record; None where there is none."""
+        """Return the image in the folder of the record, if it has one."""
         return None if self.image is None else ImageFile(folder / self.image, self.image_sha256 or "")
 
     @property
@@ -122,8 +122,8 @@ class CollectedRecord(Record):
     @property
     def text(self) -> str | None:
         """What the model said."""
-        said = self.by("model")
-        return None if said is None else said.text
+        reply = self.by("model")
+        return None if reply is None else reply.text
 
     @property
     def image(self) -> RecordedResult | None:

@@ -39,7 +39,7 @@ def benchmark(name: str) -> "Benchmark":
     """The specification of that name.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: no benchmark has this name.
     """
     table = _table()
     if name not in table:
@@ -67,7 +67,7 @@ def question_rules(provider: "QuestionProvider") -> "QuestionRules":
 
 
 def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
-    """The benchmark and the keys of the score whose folder, or a file in it, is at ``path``, relative to the top
+    """The benchmark and the keys of the score with the folder ``path``, or with a file at it, relative to the top
     folder; None where no score is."""
     for spec in benchmarks():
         parts, wanted = path.split("/"), spec.scores.path.split("/")
@@ -85,7 +85,7 @@ def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
 
 @cache
 def _table() -> dict[str, str]:
-    return BENCHMARKS | {found.name: found.value for found in entry_points(ENTRY_POINTS)}
+    return BENCHMARKS | {point.name: point.value for point in entry_points(ENTRY_POINTS)}
 
 
 def _imported(place: str) -> Any:

@@ -1,6 +1,6 @@
 """The one record of a score, and the rows behind it, whatever the benchmark.
 
-Whoever reads scores asks these two: what is told of a metric stands in its benchmark's table
+All that reads scores reads these two; what a metric means is in its benchmark's table
 (:class:`driftledger.benchmarks.base.Metric`), and what only one benchmark's own tables read stands in ``details``.
 """
 
@@ -166,7 +166,7 @@ class Row(Record):
     repeats: list[RepeatRow] = Field(default_factory=list, exclude_if=lambda repeats: not repeats)
     """What each repeat alone is worth, where there are several."""
     extra: dict[str, Any] = Field(default_factory=dict)
-    """What a reader of this row is told beside its values: a category, a label, what it was taken for."""
+    """What else a reader of this row sees: a category, a label, what it was taken for."""
 
     def alone(self, repeat: int) -> RepeatRow:
         """One repeat; where there is but one, the row's own values."""

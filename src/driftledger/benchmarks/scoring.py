@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import BaseModel
@@ -78,12 +78,12 @@ class FromDataset:
         self.records, self.scoring = spec.collects.records(self.folder), given.scoring
         self._given, self._stage = given, spec.collects.name
 
-    def asked(self, protocol: type[M]) -> M:
-        """Return how it was asked."""
-        return protocol.model_validate(self.card.protocol)
+    def protocol(self, kind: type[M]) -> M:
+        """Return how the model was asked."""
+        return kind.model_validate(self.card.protocol)
 
     def origin(self) -> dict[str, Any]:
-        """Return the fields of a score that say what it is of, and what went in."""
+        """Return the fields of a score that name it, and what it was computed from."""
         given = self._given
         names = {role: given.keys.get(role) or getattr(given.scoring, role, None) or "" for role in given.encoders}
         encoders = {role: ComponentCard.of(names[role], encoder) for role, encoder in given.encoders.items()}
@@ -149,21 +149,14 @@ def interval_ends(estimates: Mapping[str, Estimate], unit: float = 1.0) -> Ends:
 
 def interval_of_known(values: Float64, groups: Sequence[str], scoring: Scoring) -> Estimate:
     """Estimate a mean over groups; NaN is left out."""
-    known = np.isfinite(values)
-    members = [group for group, is_known in zip(groups, known, strict=True) if is_known]
-    return mean_interval(values[known], members, scoring.confidence)
+    finite = np.isfinite(values)
+    members = [group for group, is_finite in zip(groups, finite, strict=True) if is_finite]
+    return mean_interval(values[finite], members, scoring.confidence)
 
 
-class HasOutcome(Protocol):
-    """A record, or what an answer is read as."""
-
-    @property
-    def outcome(self) -> Outcome: ...
-
-
-def outcomes(records: Iterable[HasOutcome]) -> dict[str, int]:
-    """Outcome → how many records it ended."""
-    return dict(sorted(Counter(str(record.outcome) for record in records).items()))
+def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
+    """Outcome → how many there are."""
+    return dict(sorted(Counter(map(str, outcomes)).items()))
 
 
 def noted(notes: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -77,7 +77,7 @@ class Trace:
     curve: str = ""
     """What the numbers of its columns are, where they make a line over these."""
     known: Mapping[str, Shown] = field(default_factory=dict)
-    """What is known of the unit whoever is asked: its label, what is right."""
+    """What is known of the unit for every model: its label, what is right."""
 
 
 def values_of(spec: Benchmark, score: Score) -> Callable[[Row], dict[str, float]]:

@@ -183,7 +183,7 @@ def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path
         encoder=lambda name: TableEncoder(),
         description=lambda name: way,
     )
-    asked = Fidelity().asked(given, card)
+    asked = Fidelity().request(given, card)
     assert (asked.iterations, asked.describe_prompt, asked.max_tokens) == (1, "Tell me of the bird.", 40)
     assert (asked.generate_prompt, asked.seed, asked.prefix, asked.repeats) == ("{description}", 3, "It has", 2)
 

@@ -57,7 +57,7 @@ class IterationExtra(Extra):
 
 
 def of_repeat(repeat: int) -> str:
-    """What is said behind the name of something that there is one of in each repeat; nothing of the first.
+    """What follows the name of a thing of each repeat; nothing for the first.
 
     >>> of_repeat(0), of_repeat(2)
     ('', ', repeat 2')
@@ -78,8 +78,8 @@ def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
     """Which asking of the same question it is when a model describes an image for a repeat; None where one reply does
     for all repeats.
 
-    A model that draws lots, which has a ``temperature`` that is not 0 and no ``seed``, is asked anew for every repeat
-    but the first. Any other would say the same again, so that its reply to the same image is taken from the store.
+    A model that draws lots, which has a ``temperature`` that is not 0 and no ``seed``, is asked again for every repeat
+    but the first. Any other would say the same, so that its reply to the same image is taken from the store.
 
     Args:
         settings: of the model, as it or its card has them.

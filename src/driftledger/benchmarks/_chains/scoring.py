@@ -16,7 +16,7 @@ ALL = ""
 """The name of all categories together."""
 
 Columns = Mapping[str, Float64]
-"""Metric, or key of rows → a value per sample, or a row of values; NaN where there is none."""
+"""Metric, or key of rows → a value per sample, or a row of values; NaN where it is missing."""
 
 ENOUGH = 2048
 """As many images as Inception has features: with fewer, their covariances are not of full rank."""
@@ -26,7 +26,7 @@ class Measured(NamedTuple):
     """What chains come to: those of one repeat, or the mean over all."""
 
     values: dict[str, Float64]
-    """Metric, ``gc_at_1`` … → a value per sample; NaN where there is none."""
+    """Metric, ``gc_at_1`` … → a value per sample; NaN where it is missing."""
     distances: dict[str, list[float]]
     """Category, or :data:`ALL` → the Fréchet distance between the originals and iteration t = 1 …, as far as it is."""
     images: int
@@ -91,8 +91,8 @@ def means_of(
 
 def known_means(values: Columns) -> dict[str, float]:
     """Return the mean of each column without NaN; a column without a value is left out."""
-    known = {key: column[np.isfinite(column)] for key, column in values.items()}
-    return {key: exact_mean(column) for key, column in known.items() if column.size}
+    finite = {key: column[np.isfinite(column)] for key, column in values.items()}
+    return {key: exact_mean(column) for key, column in finite.items() if column.size}
 
 
 def common_fields(

@@ -54,7 +54,7 @@ class ChainBenchmark(Benchmark):
     data: ClassVar[Stage] = DATASET
 
     @abstractmethod
-    def asked(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
+    def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
         """Return what is asked of every sample of a dataset that is built."""
 
     def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
@@ -68,9 +68,9 @@ class ChainBenchmark(Benchmark):
             ConfigError: the model cannot be given the beginning of its reply.
         """
         collecting = super().collecting(given)
-        asked = self.asked(given, collecting.dataset)
-        check_prefix(asked.prefix, given.keys["model"], collecting.model())
-        return replace(collecting, protocol=asked.model_dump(mode="json"))
+        request = self.request(given, collecting.dataset)
+        check_prefix(request.prefix, given.keys["model"], collecting.model())
+        return replace(collecting, protocol=request.model_dump(mode="json"))
 
     def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
         """Go through the chains of all samples, repeat after repeat.
@@ -82,14 +82,14 @@ class ChainBenchmark(Benchmark):
             NotStoredError: as of :class:`RunSteps`, after every repeat has been gone through.
         """
         samples, groups = self.samples(collecting.samples), collecting.dataset.groups
-        asked = ChainRequest.model_validate(collecting.protocol)
+        request = ChainRequest.model_validate(collecting.protocol)
         calls: dict[str, list[tuple[Component, Conversation | str]]] = {}
         for sample in samples:  # stand-ins: what is asked of t > 1 is not known before the chain goes on
-            ask = describe(collecting.model(), asked, sample.image, Context(collecting.on, sample.id, 1))
-            draw = collecting.generator(), asked.generate_prompt
-            calls[sample.id] = [(ask.component, ask.conversation), draw] * asked.of_category(sample.category, groups)
+            ask = describe(collecting.model(), request, sample.image, Context(collecting.on, sample.id, 1))
+            draw = collecting.generator(), request.generate_prompt
+            calls[sample.id] = [(ask.component, ask.conversation), draw] * request.of_category(sample.category, groups)
         records, complete = list[CollectedRecord](), True
-        for repeat in range(asked.repeats):
+        for repeat in range(request.repeats):
             try:
                 chains = run([Planned(partial(chain, collecting, each, repeat), calls[each.id]) for each in samples])
                 records += [record for some in chains for record in some]
@@ -106,17 +106,17 @@ class ChainBenchmark(Benchmark):
 
 def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list[CollectedRecord]]:
     """Go through one sample's chain. It ends at T, or with the first outcome that leaves nothing to go on with."""
-    asked, on = ChainRequest.model_validate(collecting.protocol), collecting.on
+    request, on = ChainRequest.model_validate(collecting.protocol), collecting.on
     records: list[CollectedRecord] = []
     parent = sample.image
-    for t in range(1, asked.of_category(sample.category, collecting.dataset.groups) + 1):
+    for t in range(1, request.of_category(sample.category, collecting.dataset.groups) + 1):
         context = Context(on, sample.id, t)
-        seed = derive_seed(asked.seed, on, sample.id, t, repeat)
-        ask = describe(collecting.model(), asked, parent, context, repeat)
+        seed = derive_seed(request.seed, on, sample.id, t, repeat)
+        ask = describe(collecting.model(), request, parent, context, repeat)
         described = yield ask
         results, drawn = [RecordedResult.of("model", ask, described)], None
         if described.outcome.goes_on:
-            prompt = asked.generate_prompt.replace("{description}", described.text or "")
+            prompt = request.generate_prompt.replace("{description}", described.text or "")
             draw = Draw(collecting.generator(), prompt, seed, context)
             drawn = yield draw
             results.append(RecordedResult.of("generator", draw, drawn, image_path(sample.id, t, repeat)))
@@ -128,8 +128,8 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
     return records
 
 
-def describe(model: Model, asked: ChainRequest, image: ImageFile, context: Context, repeat: int = 0) -> Ask:
+def describe(model: Model, request: ChainRequest, image: ImageFile, context: Context, repeat: int = 0) -> Ask:
     """Return the call for a description of an image."""
     subject = Subject(context.sample, context.t)
-    shown = Conversation.ask(asked.describe_prompt, image, subject, asked.max_tokens, prefix=asked.prefix)
+    shown = Conversation.ask(request.describe_prompt, image, subject, request.max_tokens, prefix=request.prefix)
     return Ask(model, "describe", shown, context, asked_again(model.model_dump(), repeat))

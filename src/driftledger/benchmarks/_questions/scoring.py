@@ -11,7 +11,7 @@ from driftledger.benchmarks._questions.settings import QuestionScoring
 from driftledger.benchmarks._questions.spec import QuestionBenchmark
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, changed_versions, served_versions
 from driftledger.benchmarks.score import Inputs, Row, Score
-from driftledger.benchmarks.scoring import PERCENT, ToScore, check_coverage, outcomes
+from driftledger.benchmarks.scoring import PERCENT, ToScore, check_coverage, outcome_counts
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
@@ -89,7 +89,7 @@ class GradedAnswers:
             components=card.components,
             metrics=metrics,
             groups=groups,
-            outcomes=outcomes(self.grades),
+            outcomes=outcome_counts(grade.outcome for grade in self.grades),
             scored=int(read.sum()),
             counted=int((read | self.wrong).sum()),
             total=read.size,

@@ -48,7 +48,7 @@ class Rated(NamedTuple):
     """The ratings of one model's descriptions of one dataset."""
 
     means: dict[str, float]
-    """Sample → mean over its raters, 1 … 5, correctly rounded; a sample that nobody rated is not in it."""
+    """Sample → mean over its raters, 1 … 5, correctly rounded; a sample without a rating is not in it."""
     ratings: int
     """How many ratings the means are of."""
     raters: int

@@ -20,7 +20,7 @@ from driftledger.benchmarks._chains.scoring import (
 from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.fidelity.ratings import mean_ratings, read_ratings
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, check_coverage, outcomes
+from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, check_coverage, outcome_counts
 from driftledger.benchmarks.settings import Scoring
 from driftledger.collect.features import encode_images, encode_texts, read_texts
 from driftledger.components.base import Encoder
@@ -50,7 +50,7 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
     data, scoring = FromDataset(given, spec), cast(FidelityScoring, given.scoring)
     encoder, samples = given.encoders["encoder"], spec.samples(data.samples)
     categories = [sample.category or ONE_CATEGORY for sample in samples]
-    repeats = range(data.asked(ChainRequest).repeats)
+    repeats = range(data.protocol(ChainRequest).repeats)
     records = {(record.repeat, record.unit): record for record in data.records}
     drawn = [drawn_images(data.folder, data.records, repeat) for repeat in repeats]
     lost = [
@@ -84,7 +84,7 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
     if rated.stale:
         fields["flags"].append(f"{rated.stale} human ratings are of other descriptions than these and do not count")
     details = {"ratings": {"used": rated.ratings, "raters": rated.raters, "stale": rated.stale}}
-    scored = Score(**fields, outcomes=outcomes(data.records), details=details)
+    scored = Score(**fields, outcomes=outcome_counts(record.outcome for record in data.records), details=details)
     named = [(sample.id, ONE_CATEGORY, {"category": name}) for sample, name in zip(samples, categories, strict=True)]
     ended = [[records[repeat, sample.id].outcome for repeat in repeats] for sample in samples]
     return Scored(scored, rows(named, ended, whole.values, [each.values for each in alone], sparse=True))

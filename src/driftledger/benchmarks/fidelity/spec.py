@@ -152,11 +152,11 @@ class Fidelity(ChainBenchmark):
         Rule("ssim_side", "SSIM depends on the size at which it looks", concerns=("ssim",)),
     )
 
-    def asked(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
+    def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
         """Return what is asked of every image: one redrawing is a chain of one iteration.
 
         Raises:
-            ConfigError: there is no such description, or its prompt wants a general category and there is none.
+            ConfigError: there is no such description, or its prompt needs a general category that the dataset lacks.
         """
         settings: FidelitySettings = given.section
         description = given.description(settings.description)
@@ -171,7 +171,7 @@ class Fidelity(ChainBenchmark):
         )
 
     def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
-        """Return the test set; all samples, where there is none."""
+        """Return the test set, or all samples of a dataset without one."""
         return [sample for sample in samples if sample.split == "test"] or list(samples)
 
     def score(self, given: ToScore) -> Scored:
@@ -184,8 +184,8 @@ class Fidelity(ChainBenchmark):
             yield f"SSIM is of {' and '.join(map(str, sides))} pixels a side. {SSIM_NOTE}"
         ratings = {score.model: score.details["ratings"] for score in scores if "human" in score.metrics}
         if ratings:
-            told = ", ".join(f"{model} {of['used']} by {of['raters']}" for model, of in ratings.items())
-            yield f"Human ratings and raters: {told}."
+            counts = ", ".join(f"{model} {of['used']} by {of['raters']}" for model, of in ratings.items())
+            yield f"Human ratings and raters: {counts}."
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
         return traces(self, folders, score, rows, "redrawing", "redraw")

@@ -27,14 +27,14 @@ def write_human_sheet(given: StageInputs, store: CallStore) -> str:
             f"models.{model}.path in params.yaml is the file {person.path}; let it be a folder for a sheet"
         )
     collecting = GenCeption().collecting(given)
-    samples, asked = collecting.samples, ChainRequest.model_validate(collecting.protocol)
-    chains = [(sample, repeat) for repeat in range(asked.repeats) for sample in samples]
+    samples, request = collecting.samples, ChainRequest.model_validate(collecting.protocol)
+    chains = [(sample, repeat) for repeat in range(request.repeats) for sample in samples]
     ends = [walk(chain(collecting, *each), _told_by(person, store)).pending for each in chains]
     by = _assigned(person.annotators, samples)
     pending = [
         _waiting(end, by.get(sample.id)) for (sample, _), end in zip(chains, ends, strict=True) if isinstance(end, Ask)
     ]
-    to_describe, described = write_sheet(person.sheet.parent, pending, person.annotator, asked.describe_prompt)
+    to_describe, described = write_sheet(person.sheet.parent, pending, person.annotator, request.describe_prompt)
     summarised = f"{person.sheet}: {to_describe} images to describe, {described} described"
     undrawn = sum(isinstance(end, Draw) for end in ends)
     return f"{summarised}; {undrawn} described ones wait to be drawn: run 'dvc repro'" if undrawn else summarised
@@ -65,8 +65,8 @@ def _assigned(annotators: Sequence[str], samples: Sequence[Sample]) -> dict[str,
     }
 
 
-def _waiting(asked: Ask, annotator: str | None) -> Pending:
-    subject, image = asked.conversation.subject, asked.conversation.last_image
+def _waiting(ask: Ask, annotator: str | None) -> Pending:
+    subject, image = ask.conversation.subject, ask.conversation.last_image
     if subject is None or image is None:
         raise ValueError("a conversation without a subject or an image cannot be put into a sheet")
     return Pending(subject, image, annotator)

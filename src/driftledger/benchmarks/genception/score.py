@@ -20,7 +20,7 @@ from driftledger.benchmarks._chains.scoring import (
 )
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.score import HIGH, LOW, STD, Point, Score
-from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, outcomes
+from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, outcome_counts
 from driftledger.benchmarks.settings import Scoring
 from driftledger.collect.features import FeatureStore, encode_images, encode_texts, read_texts
 from driftledger.components.base import Encoder
@@ -51,7 +51,7 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
     data, scoring = FromDataset(given, spec), cast(GenCeptionScoring, given.scoring)
     samples, categories, groups = data.samples, data.categories, data.dataset.groups
     end_of = {name: scoring.of_category(name, groups) for name in sorted(set(categories))}
-    repeats = range(data.asked(ChainRequest).repeats)
+    repeats = range(data.protocol(ChainRequest).repeats)
     last = {(record.repeat, record.unit): record for record in data.records}
     lost = {}
     for repeat in repeats:
@@ -82,7 +82,7 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
     scored = Score(
         **fields,
         curves=_curves(metrics, iterations, frechet),
-        outcomes=outcomes(last[place] for place in lost),
+        outcomes=outcome_counts(last[place].outcome for place in lost),
         details={"groups": groups},
     )
 
@@ -138,7 +138,7 @@ def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, 
 
 
 def _mean_until(values: Float64, ends: np.ndarray) -> Float64:
-    """Return the mean of each row's first ``ends`` values; NaN where that is none or one is NaN."""
+    """Return the mean of each row's first ``ends`` values; NaN for no values, or with a NaN among them."""
     last = np.maximum(ends, 1)
     return np.where(ends > 0, np.cumsum(values, axis=1)[np.arange(len(last)), last - 1] / last, np.nan)
 

@@ -57,9 +57,9 @@ class GenCeptionSettings(RepeatedSection):
     describe_prompt: str = Field(min_length=1)
     generate_prompt: DrawingPrompt
     text_encoder: Annotated[Name | None, EntryOf("encoders", must="read")]
-    """What descriptions are compared by; nothing is said of them where it is null."""
+    """What descriptions are compared by; null leaves them out."""
     cross_check: Annotated[tuple[Name, ...], EntryOf("models")]
-    """Models whose first descriptions the report checks each other model's against, as far as they are selected."""
+    """Models with first descriptions that the report checks each other model's against, as far as they are selected."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -178,7 +178,7 @@ class GenCeption(ChainBenchmark):
         Rule("text_encoder", "values by different text encoders are on different scales", Input.TEXT_ENCODER),
     )
 
-    def asked(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
+    def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
         """Return what is asked of every sample.
 
         Raises:
@@ -208,8 +208,8 @@ class GenCeption(ChainBenchmark):
 
     def ranked(self, score: Score, key: str) -> float | None:
         """A mean over categories is compared if every category has its part in it."""
-        there = {key in row for row in score.groups["category"].values()}
-        return score.metrics.get(key) if len(there) < 2 else None
+        has_key = {key in row for row in score.groups["category"].values()}
+        return score.metrics.get(key) if len(has_key) < 2 else None
 
     def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
         yield from people(self, scores)

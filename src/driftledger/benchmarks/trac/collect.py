@@ -33,33 +33,33 @@ def collect_descriptions(collecting: Collecting, run: RunSteps) -> list[Collecte
     With examples, support samples are described as test samples are, so that retrieval compares like with like. An
     example is always a support sample, and never the same picture as what is asked about.
     """
-    asked = TracProtocol.model_validate(collecting.protocol)
+    protocol = TracProtocol.model_validate(collecting.protocol)
     samples, by_another = {sample.id: sample for sample in collecting.samples}, BY in collecting.components
     support = [sample for sample in samples.values() if sample.split == "support"] if by_another else []
-    planned = [_planned(collecting, asked, sample, role=BY) for sample in support]
-    for length in asked.max_tokens:
-        planned += [_planned(collecting, asked, sample, length) for sample in samples.values()]
+    planned = [_planned(collecting, protocol, sample, role=BY) for sample in support]
+    for length in protocol.max_tokens:
+        planned += [_planned(collecting, protocol, sample, length) for sample in samples.values()]
     records = run(planned)
-    if not asked.shots:
+    if not protocol.shots:
         return records
     replies = {record.unit: record.results[0] for record in records if record.step == 0}
     by_others = {name: reply.text or "" for name, reply in replies.items() if reply.outcome.goes_on}
     planned = []
-    for length in asked.max_tokens:
+    for length in protocol.max_tokens:
         of_length = (each for each in records if each.step and condition_of(each)[0] == length and each.is_there)
         own = {record.unit: record.text or "" for record in of_length}
         texts = by_others if by_another else own
-        ranked = rank_examples(collecting, asked, own, own.keys() & texts.keys())
-        for shots, sample in product(asked.shots, samples.values()):
+        ranked = rank_examples(collecting, protocol, own, own.keys() & texts.keys())
+        for shots, sample in product(protocol.shots, samples.values()):
             # The most similar example is shown last, next to the question.
             examples = [(samples[name], texts[name]) for name in reversed(ranked[sample.id][:shots])]
-            planned.append(_planned(collecting, asked, sample, length, examples))
+            planned.append(_planned(collecting, protocol, sample, length, examples))
     return [*records, *run(planned)]
 
 
 def _planned(
     collecting: Collecting,
-    asked: TracProtocol,
+    protocol: TracProtocol,
     sample: Sample,
     length: int | None = None,
     examples: Examples = (),
@@ -67,10 +67,10 @@ def _planned(
 ) -> Planned[CollectedRecord]:
     """Plan one description, and count those with examples, which can only be asked for after all others."""
     model, context = collecting.model(role), Context(collecting.on, sample.id, 1)
-    ask = Ask(model, "describe", conversation(asked, sample, length, examples), context)
-    later = asked.shots if role == "model" and not examples else ()
-    stand_ins = [(model, conversation(asked, sample, length, [(sample, "")] * shots)) for shots in later]
-    step = 0 if role == BY else 1 + [*product(asked.max_tokens, [0, *asked.shots])].index((length, len(examples)))
+    ask = Ask(model, "describe", conversation(protocol, sample, length, examples), context)
+    later = protocol.shots if role == "model" and not examples else ()
+    stand_ins = [(model, conversation(protocol, sample, length, [(sample, "")] * shots)) for shots in later]
+    step = 0 if role == BY else 1 + [*product(protocol.max_tokens, [0, *protocol.shots])].index((length, len(examples)))
     extra = DescriptionExtra(
         split=sample.split or "test",
         max_tokens=length,
@@ -90,18 +90,18 @@ def _planned(
     return Planned(steps, [(model, ask.conversation)], stand_ins)
 
 
-def conversation(asked: TracProtocol, sample: Sample, max_tokens: int | None, examples: Examples) -> Conversation:
+def conversation(protocol: TracProtocol, sample: Sample, max_tokens: int | None, examples: Examples) -> Conversation:
     """Return what a model is given for one sample, after so many examples."""
     turns: list[Turn] = []
     for example, description in examples:
-        turns += [Turn("user", (example.image, asked.prompt)), Turn("assistant", (description,))]
+        turns += [Turn("user", (example.image, protocol.prompt)), Turn("assistant", (description,))]
     subject = Subject(sample.id, 1)
-    last = Conversation.ask(asked.prompt, sample.image, subject, max_tokens, prefix=asked.prefix)
+    last = Conversation.ask(protocol.prompt, sample.image, subject, max_tokens, prefix=protocol.prefix)
     return Conversation((*turns, *last.turns), subject, max_tokens)
 
 
 def rank_examples(
-    collecting: Collecting, asked: TracProtocol, described: Mapping[str, str], usable: Collection[str]
+    collecting: Collecting, protocol: TracProtocol, described: Mapping[str, str], usable: Collection[str]
 ) -> dict[str, list[str]]:
     """Return sample id → ids of the support samples to show, the first to be shown with one shot.
 
@@ -114,7 +114,7 @@ def rank_examples(
     Raises:
         DataError: there are fewer candidates than the most shots ask for.
     """
-    samples, dataset, most = collecting.samples, collecting.on, max(asked.shots)
+    samples, dataset, most = collecting.samples, collecting.on, max(protocol.shots)
     candidates = [sample for sample in samples if sample.split == "support" and sample.id in usable]
     pictures = Counter(sample.image.sha256 for sample in candidates)
     if len(pictures) <= most:
@@ -126,12 +126,12 @@ def rank_examples(
     def at_random(sample: Sample) -> Iterator[Sample]:
         """Draw with replacement, depending on the sample, and not on the model or on other samples."""
         for draw in count():
-            yield candidates[int(sha256_of([asked.seed, "example", dataset, sample.id, draw]), 16) % len(candidates)]
+            yield candidates[int(sha256_of([protocol.seed, "example", dataset, sample.id, draw]), 16) % len(candidates)]
 
     orders: Iterable[Iterator[Sample]] = map(at_random, samples)
     if "example_encoder" in collecting.components:
         encoder = cast(Encoder, collecting.components["example_encoder"][1])
-        if asked.choose == "similar_image":
+        if protocol.choose == "similar_image":
             features = encode_images(encoder, (sample.image for sample in samples))
         else:
             reader = encoder.fitted([described[sample.id] for sample in candidates])

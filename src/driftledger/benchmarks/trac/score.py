@@ -18,7 +18,7 @@ from driftledger.benchmarks.scoring import (
     check_coverage,
     interval_ends,
     noted,
-    outcomes,
+    outcome_counts,
 )
 from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of
@@ -73,12 +73,12 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         CoverageError: fewer than ``min_coverage`` of the test samples can be scored under some condition.
     """
     data = FromDataset(given, spec)
-    card, scoring, asked = data.dataset, cast(TracScoring, given.scoring), data.asked(TracProtocol)
+    card, scoring, protocol = data.dataset, cast(TracScoring, given.scoring), data.protocol(TracProtocol)
     sampled, labels = card.name in scoring.sampled_classes, {each.id: each.label or "" for each in data.samples}
     by_condition = grouped((record for record in data.records if record.step), condition_of)
     metrics, groups = dict[Condition, dict[str, float]](), dict[str, dict[str, float]]()
     retrievals = dict[Condition, Retrieval]()
-    for condition in product(asked.max_tokens, [0, *asked.shots]):
+    for condition in product(protocol.max_tokens, [0, *protocol.shots]):
         records = by_condition[condition]
         retrieved = retrieve(records, labels, card, given.encoders["text_encoder"], given.features)
         scored = {each.unit for each in retrieved.queries}
@@ -92,7 +92,7 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         counts = {"shots": shots, "scored": len(scored), "total": len(outcome_of)}
         counts |= {} if length is None else {"max_tokens": length}
         groups[condition_name(*condition)] = metrics[condition] | {key: float(count) for key, count in counts.items()}
-    headline = asked.max_tokens[0], [0, *asked.shots][-1]
+    headline = protocol.max_tokens[0], [0, *protocol.shots][-1]
     records, retrieved = by_condition[headline], retrievals[headline]
     tested = [record for record in records if record.extra["split"] == "test"]
     served = served_versions(record for record in data.records if record.step)
@@ -110,7 +110,7 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
             for name, curve in curves.items()
             if name == "vote" or len(curve) > 1
         },
-        outcomes=outcomes(tested),
+        outcomes=outcome_counts(record.outcome for record in tested),
         scored=len(retrieved.queries),
         counted=len(retrieved.queries),
         total=len(tested),
@@ -151,8 +151,8 @@ def retrieve(
 ) -> Retrieval:
     """Retrieve from the support descriptions of one condition with its test descriptions.
 
-    Descriptions that are not there (refused, failed) are left out on both sides, and test samples of a class of which
-    no support description is left.
+    Descriptions that are not there (refused, failed) are left out on both sides, and test samples of a class without a
+    support description.
 
     Args:
         records: of one length and number of shots.

@@ -62,7 +62,7 @@ class TracSettings(Section):
     """How accuracies are told."""
 
     sampled_classes: Annotated[tuple[Name, ...], OfSelected()]
-    """Datasets whose classes stand for others like them, so that intervals are over classes."""
+    """Datasets with classes that are a sample of others like them, so that intervals are over classes."""
 
 
 class Trac(Benchmark):
@@ -173,19 +173,19 @@ class Trac(Benchmark):
     def facts(self, score: Score) -> dict[str, Any]:
         """Those of the headline: its length, and how its examples were chosen and by whom they were described."""
         facts = super().facts(score)
-        asked = TracProtocol.model_validate(score.inputs.protocol)
+        protocol = TracProtocol.model_validate(score.inputs.protocol)
         for key in ("max_tokens", "choose", "shots"):
             del facts[key]
-        if asked.choose is not None:
+        if protocol.choose is not None:
             seen = {role: score.components[role].fingerprint for role in _EXAMPLES if role in score.components}
-            facts["examples"] = {"choose": asked.choose, "shots": max(asked.shots), **seen}
-        return facts | {"length": asked.max_tokens[0]}
+            facts["examples"] = {"choose": protocol.choose, "shots": max(protocol.shots), **seen}
+        return facts | {"length": protocol.max_tokens[0]}
 
     def collecting(self, given: StageInputs) -> Collecting:
         """Return what descriptions are made from; errors as in :meth:`Benchmark.collecting`.
 
         Raises:
-            ConfigError: there is no such description, or its prompt wants a general category and there is none.
+            ConfigError: there is no such description, or its prompt needs a general category that the dataset lacks.
             DataError: the dataset has no support and test set.
         """
         collecting = super().collecting(given)
@@ -201,9 +201,9 @@ class Trac(Benchmark):
             components["example_encoder"] = shown.encoder, given.encoder(shown.encoder)
         if shown is not None and shown.by:
             components["example_model"] = shown.by, given.model(shown.by)
-        for asked, component in components.values():
+        for model, component in components.values():
             if isinstance(component, Model):
-                check_prefix(way.prefix, asked, component)
+                check_prefix(way.prefix, model, component)
         protocol = TracProtocol(
             prompt=filled(way.prompt, card, name),
             prefix=way.prefix,
@@ -223,7 +223,7 @@ class Trac(Benchmark):
         return score_descriptions(given, self)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
-        """Those of a class; of a condition there are none, since rows are of the headline's alone."""
+        """Those of a class; none of a condition, since rows are the headline's alone."""
         return [row for row in rows if row.extra.get("label") == name] if kind == "class" else []
 
     def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
@@ -273,7 +273,7 @@ class Trac(Benchmark):
             image: dict[str, Shown] = {"sample": row.unit, "image": Shot(files[row.unit])}
             asked, gave = {"prompt": prompt, **image}, {"description": record.text}
             steps = [Step("describe", "model", asked, gave, record.outcome, record.error, _START)]
-            if nearest in records:  # the support image whose description is most similar shows the difference
+            if nearest in records:  # the support image with the most similar description shows the difference
                 shown = {"image": Shot(files[nearest]), "description": records[nearest].text}
                 name, taken_for = f"nearest by {score.keys['text_encoder']}", row.extra["top1"]
                 right = None if taken_for is None else taken_for == row.extra["label"]
