@@ -15,16 +15,11 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
-from driftledger.benchmarks.records import RECORDS, CollectedRecord
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import RepeatRow, Row, Score, base_key
 from driftledger.benchmarks.settings import Scoring, Section
 from driftledger.collect.call import Planned, RunSteps
-from driftledger.core.errors import StoreError
-from driftledger.core.files import read_jsonl
-from driftledger.core.strict import explain
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
 
@@ -174,12 +169,6 @@ COVERAGE = Metric(
 """Which every score has."""
 
 
-class Extra(BaseModel):
-    """The shape of what a benchmark's records hold beside results; by default nothing."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 @dataclass(frozen=True)
 class Stage:
     """A step from the data to a score, which writes a folder for each value of its keys.
@@ -193,8 +182,6 @@ class Stage:
     """The folder that it writes, below the top one; a template over the keys."""
     version: int = 1
     """To be raised with each change of what the stage writes, so that it runs again everywhere."""
-    extra: type[Extra] = Extra
-    """The shape of ``extra`` in a line of its ``records.jsonl``."""
     settings: tuple[str, ...] = ()
     """Keys of the benchmark's section that shape what it writes."""
     judged: bool = False
@@ -212,20 +199,6 @@ class Stage:
         """
         head, model, _ = self.path.partition("{model}")
         return (head + model).format_map(keys) if model else head.rpartition("/{")[0]
-
-    def records(self, folder: Path) -> list[CollectedRecord]:
-        """Read the records in a folder.
-
-        Raises:
-            StoreError: they are missing or damaged, or ``extra`` has another shape.
-        """
-        records = read_jsonl(folder / RECORDS, CollectedRecord)
-        for record in records:
-            try:
-                self.extra.model_validate(record.extra)
-            except ValidationError as error:
-                raise StoreError(explain(error, f"{folder / RECORDS}, {record.place}: extra")) from None
-        return records
 
     def lock(self, keys: Mapping[str, str]) -> str:
         """The stage in ``dvc.lock`` that writes that output: ``data``, ``collect@<model>`` or ``score@<model>``."""

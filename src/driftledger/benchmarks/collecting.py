@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
 from pydantic import TypeAdapter
 
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult, read_records
 from driftledger.collect.call import Call, NotStoredError, Planned, Result, RunSteps, walk
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import StoreError
-from driftledger.core.files import new_folder, read_json, read_jsonl, write_json, write_jsonl
+from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.types import Sample
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
@@ -209,9 +209,9 @@ class Replay:
     """Drives protocols with the results that a folder of records holds, as :class:`RunSteps`."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the records; errors as in :func:`read_jsonl`."""
+        """Read the records; errors as in :func:`read_records`."""
         self.folder = folder
-        self.records = read_jsonl(folder / RECORDS, CollectedRecord)
+        self.records = read_records(folder)
         self.calls: dict[str, Recorded] = {}
         """Digest of the key → each call that was asked for."""
         self._known = {each.key: (record.place, each) for record in self.records for each in record.results}

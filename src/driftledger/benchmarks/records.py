@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from driftledger.collect.call import Call, Result
 from driftledger.components.card import ComponentCard
-from driftledger.core.files import Record
+from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath
 from driftledger.core.types import ImageFile, Outcome, PromptUsage
 
@@ -86,7 +86,9 @@ class CollectedRecord(Record):
     results: list[RecordedResult]
     """In the order in which the calls were made."""
     extra: dict[str, Any] = Field(default_factory=dict)
-    """What else the benchmark knows of the step, of the shape that its stage says."""
+    """What else the benchmark knows of the step: of a chain the ``seed`` of the drawing and the ``parent_sha256`` of
+    the described image; of TRAC the ``split``, the ``max_tokens``, the number of ``shots`` and the ids of the support
+    samples that were shown, ``demonstrations``; of a question the ``order`` in which its options were shown."""
 
     @model_validator(mode="before")
     @classmethod
@@ -140,6 +142,11 @@ class CollectedRecord(Record):
     def notes(self) -> list[str]:
         """What was unusual about how its calls were made."""
         return [each.note for each in self.results if each.note is not None]
+
+
+def read_records(folder: Path) -> list[CollectedRecord]:
+    """Read the records in a folder; errors as in :func:`read_jsonl`."""
+    return read_jsonl(folder / RECORDS, CollectedRecord)
 
 
 def served_versions(records: Iterable[CollectedRecord]) -> dict[str, dict[str, int]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from pydantic import BaseModel
 
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, read_records
 from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Row, Score
 from driftledger.benchmarks.settings import Scoring
 from driftledger.components.card import ComponentCard
@@ -75,7 +75,7 @@ class FromDataset:
         self.dataset, self.samples = read_json(dataset / "dataset.json", DatasetCard), read_samples(dataset)
         self.categories = [sample.category or ONE_CATEGORY for sample in self.samples]
         self.card = read_json(self.folder / CARD, CollectedCard)
-        self.records, self.scoring = spec.collects.records(self.folder), given.scoring
+        self.records, self.scoring = read_records(self.folder), given.scoring
         self._given, self._stage = given, spec.collects.name
 
     def protocol(self, kind: type[M]) -> M:

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, write_collected
-from driftledger.benchmarks.records import CARD
+from driftledger.benchmarks.records import CARD, read_records
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.call import Context, NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
@@ -186,7 +186,7 @@ def pay_back(task: Task, store: CallStore) -> None:
     made = made_from(folder)  # a folder with failed calls has no mark
     if (folder / CARD).is_file() and (made is None or made.files == files_digest(folder)):
         with suppress(StoreError):
-            records = task.spec.collects.records(folder)
+            records = read_records(folder)
             store.restore(
                 (each.key, Context(task.keys[task.spec.data.keys[0]], record.unit, record.step), each.result(folder))
                 for record in records

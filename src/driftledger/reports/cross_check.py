@@ -15,6 +15,7 @@ import numpy as np
 from driftledger.benchmarks._chains.scoring import means_of
 from driftledger.benchmarks.base import Table, cell
 from driftledger.benchmarks.genception.spec import GenCeptionSettings
+from driftledger.benchmarks.records import read_records
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import interval_ends, interval_of_known
@@ -63,7 +64,7 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[dict[str, An
     encoder, first = project.encoder(settings.text_encoder), dict[tuple[str, str, str], Descriptions]()
     for place, score in chains.items():
         texts: dict[int, dict[str, str]] = {}
-        for record in spec.collects.records(project.root / spec.collects.at(score.keys)):
+        for record in read_records(project.root / spec.collects.at(score.keys)):
             if record.step == 1 and record.outcome.goes_on and record.text:
                 texts.setdefault(record.repeat, {})[record.unit] = record.text
         first[place] = texts

@@ -7,7 +7,7 @@ import pytest
 
 from driftledger.benchmarks.collecting import Collecting, Replay, StageInputs, write_collected
 from driftledger.benchmarks.descriptions import Demonstrations, Description, check_prefix
-from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord
+from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, read_records
 from driftledger.benchmarks.trac.spec import Trac
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
@@ -169,7 +169,7 @@ def test_examples_may_be_described_by_another_model(folder: Path) -> None:
     card = read_json(folder / "out" / CARD, CollectedCard)
     assert {role: each.name for role, each in card.components.items()} == {"model": "plain", "example_model": "better"}
     assert card.protocol == {"prompt": FILLED, "max_tokens": [None], "seed": 7, "choose": "random", "shots": [1]}
-    written = Trac.collects.records(folder / "out")
+    written = read_records(folder / "out")
     assert written == records
     beforehand = [record.results[0].role for record in written if record.step == 0]
     assert beforehand == ["example_model"] * 6

@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftledger.benchmarks.base import Extra
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.core.types import ImageFile
 
@@ -45,15 +44,6 @@ class ChainRequest(Iterations):
     seed: int
     repeats: int = Field(default=1, ge=1, le=1000, exclude_if=lambda repeats: repeats == 1)
     """How many chains each sample has, from seeds of their own."""
-
-
-class IterationExtra(Extra):
-    """What a record of an iteration holds beside the description and the drawing."""
-
-    parent_sha256: str
-    """Of the image that was described."""
-    seed: int
-    """Of the drawing."""
 
 
 def of_repeat(repeat: int) -> str:

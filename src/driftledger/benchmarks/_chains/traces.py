@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from driftledger.benchmarks._chains.records import ChainRequest, image_path, of_repeat
-from driftledger.benchmarks.records import CollectedRecord
+from driftledger.benchmarks.records import CollectedRecord, read_records
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
 from driftledger.core.grouping import grouped
@@ -27,7 +27,7 @@ def traces(
     folder = folders[spec.collects.name]
     files = {sample.id: sample.image.path for sample in read_samples(folders["dataset"])}
     prompt = ChainRequest.model_validate(score.inputs.protocol).describe_prompt
-    records = grouped(spec.collects.records(folder), lambda record: record.unit)
+    records = grouped(read_records(folder), lambda record: record.unit)
     values = values_of(spec, score)
 
     def drawn(record: CollectedRecord) -> Mapping[str, Shown]:

@@ -2,22 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from pydantic import Field
-
-from driftledger.benchmarks.base import Extra
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
 from driftledger.core.canonical import sha256_of
 from driftledger.core.types import Outcome
 
 NO_ANSWER = "no answer"
 """By which rule an answer was read that cannot be read."""
-
-
-class AnswerExtra(Extra):
-    """What a record of an answer holds beside it."""
-
-    order: list[int] = Field(default_factory=list)
-    """Option ids in the order in which they were shown as A, B, C, …"""
 
 
 class ReadAnswer(NamedTuple):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from driftledger.benchmarks._questions.records import ReadAnswer
 from driftledger.benchmarks._questions.settings import QuestionScoring
 from driftledger.benchmarks._questions.spec import QuestionBenchmark
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, changed_versions, served_versions
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, changed_versions, read_records, served_versions
 from driftledger.benchmarks.score import Inputs, Row, Score
 from driftledger.benchmarks.scoring import PERCENT, ToScore, check_coverage, outcome_counts
 from driftledger.core.canonical import sha256_file
@@ -36,7 +36,7 @@ class GradedAnswers:
     def __init__(self, given: ToScore, spec: QuestionBenchmark) -> None:
         self._given, self._spec = given, spec
         self._stage = spec.collects
-        self.records = self._stage.records(given.folders[self._stage.name])
+        self.records = read_records(given.folders[self._stage.name])
         self.questions = read_questions(given.folders[DATA])
         by_id = {question.id: question for question in self.questions}
         answers = sorted((each for each in self.records if each.step), key=lambda each: (each.step, each.repeat))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from driftledger.benchmarks._questions.records import NO_ANSWER, AnswerExtra, ReadAnswer, answer_of, is_readable
+from driftledger.benchmarks._questions.records import NO_ANSWER, ReadAnswer, answer_of, is_readable
 from driftledger.benchmarks._questions.settings import QuestionScoring, QuestionSection
 from driftledger.benchmarks.base import (
     QUESTION_SET,
@@ -86,6 +86,6 @@ def flow(
     """
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"
     return (
-        Stage("answer", KEYS, folder, 2, AnswerExtra, ("prompt", *asked), judged),
+        Stage("answer", KEYS, folder, 2, ("prompt", *asked), judged),
         score_stage(name, KEYS, "unread", *scored, version=version),
     )

@@ -6,7 +6,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 from driftledger.benchmarks._questions.records import ReadAnswer, answer_of
-from driftledger.benchmarks.records import CollectedRecord
+from driftledger.benchmarks.records import CollectedRecord, read_records
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, question_ids, values_of
 from driftledger.core.grouping import grouped
@@ -22,7 +22,7 @@ def traces(
     """The questions of these rows, with every answer to them."""
     folder = folders["question_set"]
     questions = {entry.id: entry for entry in read_questions(folder)}
-    records = [each for each in spec.collects.records(folders[spec.collects.name]) if each.step]
+    records = [each for each in read_records(folders[spec.collects.name]) if each.step]
     answers = grouped(records, lambda record: record.unit)
     values = values_of(spec, score)
     for row in rows:

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from driftledger.benchmarks._chains.records import ChainRequest, IterationExtra
+from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import (
     ANOTHER_DESCRIPTION,
     BEGUN,
@@ -81,7 +81,6 @@ class Fidelity(ChainBenchmark):
         KEYS,
         f"{RECORDS_OF}/fidelity/{{dataset}}/{{generator}}",
         version=2,
-        extra=IterationExtra,
         settings=("description", "repeats", "generate_prompt"),
     )
     scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", "ratings", version=2)

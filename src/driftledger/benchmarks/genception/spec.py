@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from driftledger.benchmarks._chains.records import ChainRequest, IterationExtra
+from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEYS, LONGER, SEEN, WORDS, ChainBenchmark
 from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
@@ -79,7 +79,6 @@ class GenCeption(ChainBenchmark):
         KEYS,
         f"{RECORDS_OF}/genception/{{dataset}}/{{generator}}",
         version=2,
-        extra=IterationExtra,
         settings=(
             "iterations",
             "iterations_by_group",

@@ -11,7 +11,7 @@ from typing import cast
 
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
-from driftledger.benchmarks.trac.records import DescriptionExtra, TracProtocol, condition_of
+from driftledger.benchmarks.trac.records import TracProtocol, condition_of
 from driftledger.collect.call import Ask, Context, Planned, RunSteps, Steps
 from driftledger.collect.features import encode_images, encode_texts
 from driftledger.components.base import Encoder
@@ -71,12 +71,8 @@ def _planned(
     later = protocol.shots if role == "model" and not examples else ()
     stand_ins = [(model, conversation(protocol, sample, length, [(sample, "")] * shots)) for shots in later]
     step = 0 if role == BY else 1 + [*product(protocol.max_tokens, [0, *protocol.shots])].index((length, len(examples)))
-    extra = DescriptionExtra(
-        split=sample.split or "test",
-        max_tokens=length,
-        shots=len(examples),
-        demonstrations=[example.id for example, _ in examples],
-    )
+    shown = [example.id for example, _ in examples]
+    extra = {"split": sample.split or "test", "max_tokens": length, "shots": len(shown), "demonstrations": shown}
 
     def steps() -> Steps[CollectedRecord]:
         described = yield ask
@@ -84,7 +80,7 @@ def _planned(
             unit=sample.id,
             step=step,
             results=[RecordedResult.of(role, ask, described)],
-            extra=extra.model_dump(mode="json", exclude_defaults=True),
+            extra={key: value for key, value in extra.items() if value},
         )
 
     return Planned(steps, [(model, ask.conversation)], stand_ins)

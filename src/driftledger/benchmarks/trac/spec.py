@@ -28,12 +28,11 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import Collecting, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix, filled
-from driftledger.benchmarks.records import CollectedRecord
+from driftledger.benchmarks.records import CollectedRecord, read_records
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import OfSelected, Section
 from driftledger.benchmarks.trac.records import (
-    DescriptionExtra,
     TracProtocol,
     condition_name,
     condition_of,
@@ -71,9 +70,7 @@ class Trac(Benchmark):
     name: ClassVar[str] = "trac"
     title: ClassVar[str] = "TRAC"
     data: ClassVar[Stage] = DATASET
-    collects: ClassVar[Stage] = Stage(
-        "describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2, DescriptionExtra
-    )
+    collects: ClassVar[Stage] = Stage("describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2)
     scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=3)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _accuracy(
@@ -263,7 +260,7 @@ class Trac(Benchmark):
         files = {sample.id: sample.image.path for sample in read_samples(folders["dataset"])}
         records = {
             each.unit: each
-            for each in self.collects.records(folders["describe"])
+            for each in read_records(folders["describe"])
             if each.step and condition_name(*condition_of(each)) == score.details["headline"]
         }
         prompt = TracProtocol.model_validate(score.inputs.protocol).prompt
