@@ -216,11 +216,17 @@ QUESTION_SET = Stage("question_set", ("question_set",), "data/questions/{questio
 """What every benchmark starts from: one of both."""
 
 
-def score_stage(name: str, keys: tuple[str, ...], *settings: str, version: int = 1) -> Stage:
-    """The stage that scores; it depends on these settings of its section beside those that all have."""
-    own = [f"{{{key}}}" for key in keys if key != "model"]
-    path = "/".join([SCORES, "{model}", name, *own])
-    return Stage(name, keys, path, version, settings=("min_coverage", "confidence", *settings))
+def score_stage(
+    name: str, keys: tuple[str, ...], scoring: type[Scoring] = Scoring, *beside: str, version: int = 1
+) -> Stage:
+    """The stage that scores; it depends on the settings of the same names as those of scoring.
+
+    Args:
+        beside: further settings of its section, which name files.
+    """
+    path = "/".join([SCORES, "{model}", name, *(f"{{{key}}}" for key in keys if key != "model")])
+    settings = [setting for setting in scoring.model_fields if setting != "seed"]
+    return Stage(name, keys, path, version, settings=("min_coverage", *settings, *beside))
 
 
 class Rule(NamedTuple):

@@ -3,7 +3,6 @@
 Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of them knows how a benchmark goes.
 """
 
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -189,9 +188,7 @@ def write_collected(target: Path, collecting: Collecting, records: Sequence[Coll
     """Write the records of a stage, with their images and card, as the folder ``target``, whole or not at all."""
     with new_folder(target) as folder:
         for each in (result for record in records for result in record.results):
-            if each.source is not None and each.image is not None:
-                (folder / each.image).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(each.source.path, folder / each.image)
+            each.write_image(folder)
         write_jsonl(folder / RECORDS, records)
         write_json(folder / CARD, collecting.card())
 

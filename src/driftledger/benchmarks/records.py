@@ -1,5 +1,6 @@
 """The one record of all benchmarks, and the card that stands beside the records of a folder."""
 
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -68,10 +69,11 @@ class RecordedResult(BaseModel):
         """Return the image in the folder of the record, if it has one."""
         return None if self.image is None else ImageFile(folder / self.image, self.image_sha256 or "")
 
-    @property
-    def source(self) -> ImageFile | None:
-        """Where the image is before it is written into the folder."""
-        return self._file
+    def write_image(self, folder: Path) -> None:
+        """Write the image that the call gave into the folder of the record."""
+        if self._file is not None and self.image is not None:
+            (folder / self.image).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self._file.path, folder / self.image)
 
 
 class CollectedRecord(Record):
@@ -137,11 +139,6 @@ class CollectedRecord(Record):
     def is_there(self) -> bool:
         """Whether there is a text that can be compared."""
         return self.outcome.goes_on and self.text is not None
-
-    @property
-    def notes(self) -> list[str]:
-        """What was unusual about how its calls were made."""
-        return [each.note for each in self.results if each.note is not None]
 
 
 def read_records(folder: Path) -> list[CollectedRecord]:

@@ -5,7 +5,7 @@ A specification is imported when its benchmark is asked for: the command line st
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.registry import entry_points
@@ -44,7 +44,8 @@ def benchmark(name: str) -> "Benchmark":
     table = _table()
     if name not in table:
         raise ConfigError(unknown_name("benchmark", name, table))
-    return cast("type[Benchmark]", _imported(table[name]))()
+    module, _, spec = table[name].partition(":")
+    return cast("type[Benchmark]", getattr(import_module(module), spec))()
 
 
 def benchmarks() -> tuple["Benchmark", ...]:
@@ -86,9 +87,3 @@ def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
 @cache
 def _table() -> dict[str, str]:
     return BENCHMARKS | {point.name: point.value for point in entry_points(ENTRY_POINTS)}
-
-
-def _imported(place: str) -> Any:
-    """What ``module:name`` is the place of."""
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)

@@ -5,7 +5,7 @@ All that reads scores reads these two; what a metric means is in its benchmark's
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator, model_validator
 
@@ -13,6 +13,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
 from driftledger.core.strict import Name, Words
 from driftledger.core.types import Outcome
+from driftledger.metrics.intervals import ConfidenceInterval
 
 METRICS, SCORE, ROWS = "metrics.json", "score.json", "rows.jsonl"
 """The files of a score's folder: numbers for DVC, the :class:`Score`, a :class:`Row` per line."""
@@ -23,13 +24,6 @@ SPREAD = (LOW, HIGH, STD)
 
 REPEAT = "repeat"
 """The kind of groups that has the metrics of each repeat alone, by its number."""
-
-
-class Interval(NamedTuple):
-    """Both ends, in the metric's unit."""
-
-    low: float
-    high: float
 
 
 class Point(BaseModel):
@@ -123,7 +117,7 @@ class Score(Record):
         """Of its intervals."""
         return float(self.inputs.settings["confidence"])
 
-    def interval(self, key: str) -> Interval | None:
+    def interval(self, key: str) -> ConfidenceInterval | None:
         """The interval of a metric, where it has one."""
         return interval_of(self.metrics, key)
 
@@ -179,14 +173,14 @@ def marks_of(components: Mapping[str, ComponentCard]) -> list[str]:
     return [mark if role == "model" else f"the {role.replace('_', ' ')}: {mark}" for role, mark in marked]
 
 
-def interval_of(metrics: dict[str, float], key: str) -> Interval | None:
+def interval_of(metrics: dict[str, float], key: str) -> ConfidenceInterval | None:
     """The interval that stands beside a metric, in a score or in one of its groups.
 
     >>> interval_of({"ssim": 28.2, "ssim_low": 27.1, "ssim_high": 29.5}, "ssim")
-    Interval(low=27.1, high=29.5)
+    ConfidenceInterval(low=27.1, high=29.5)
     """
     ends = metrics.get(key + LOW), metrics.get(key + HIGH)
-    return None if ends[0] is None or ends[1] is None else Interval(ends[0], ends[1])
+    return None if ends[0] is None or ends[1] is None else ConfidenceInterval(ends[0], ends[1])
 
 
 def base_key(key: str) -> str:

@@ -4,7 +4,7 @@ It knows nothing of how records are collected.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from pydantic import BaseModel
 
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, read_records
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, read_records
 from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Row, Score
 from driftledger.benchmarks.settings import Scoring
 from driftledger.components.card import ComponentCard
@@ -159,7 +159,7 @@ def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
     return dict(sorted(Counter(map(str, outcomes)).items()))
 
 
-def noted(notes: Iterable[Sequence[str]]) -> Iterator[str]:
-    """What was unusual about how the calls were made, given the notes of each record."""
-    for note, count in sorted(Counter(note for some in notes for note in some).items()):
-        yield f"{note} ({count} calls)"
+def noted(records: Iterable[CollectedRecord]) -> list[str]:
+    """What was unusual about how the calls were made."""
+    notes = Counter(each.note for record in records for each in record.results if each.note is not None)
+    return [f"{note} ({count} calls)" for note, count in sorted(notes.items())]

@@ -9,6 +9,7 @@ from driftledger.benchmarks._chains.spec import chain
 from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, RecordedResult, read_records
+from driftledger.benchmarks.scoring import noted
 from driftledger.collect.call import Result
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.errors import CoverageError
@@ -113,7 +114,7 @@ def test_what_the_calls_said_is_in_the_record(samples: list[Sample], tmp_path: P
         steps.send(drawn)
     [record] = stop.value.value
     assert [each.system_fingerprint for each in record.results] == ["fp_a", "fp_b"]
-    assert (record.results[1].reading, record.notes) == (PromptUsage(90, 75), ["halved"])
+    assert (record.results[1].reading, noted([record])) == (PromptUsage(90, 75), ["halved (1 calls)"])
 
 
 def test_few_failed_calls_are_kept_as_outcomes() -> None:

@@ -134,7 +134,7 @@ def common_fields(
             *unified(data.card),
             *changed_versions(served),
             *_cut(data.records),
-            *noted(record.notes for record in data.records),
+            *noted(data.records),
         ],
     }
 

@@ -75,17 +75,17 @@ class QuestionBenchmark(Benchmark):
 
 
 def flow(
-    name: str, *asked: str, scored: tuple[str, ...] = (), judged: bool = False, version: int = 3
+    name: str, *asked: str, scoring: type[QuestionScoring] = QuestionScoring, judged: bool = False, version: int = 3
 ) -> tuple[Stage, Stage]:
     """The stages that ask the model, and the judge where there is one, and that score the answers.
 
     Args:
-        asked: settings of the benchmark's section that the first depends on; ``scored`` likewise.
+        asked: settings of the benchmark's section that the first depends on.
         judged: whether a judge grades the answers.
         version: of the stage that scores.
     """
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"
     return (
         Stage("answer", KEYS, folder, 2, ("prompt", *asked), judged),
-        score_stage(name, KEYS, "unread", *scored, version=version),
+        score_stage(name, KEYS, scoring, version=version),
     )

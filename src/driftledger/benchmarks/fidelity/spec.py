@@ -83,7 +83,7 @@ class Fidelity(ChainBenchmark):
         version=2,
         settings=("description", "repeats", "generate_prompt"),
     )
-    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", "ratings", version=2)
+    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), FidelityScoring, "ratings", version=2)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _per_sample(
             "ssim",

@@ -87,9 +87,7 @@ class GenCeption(ChainBenchmark):
             "generate_prompt",
         ),
     )
-    scores: ClassVar[Stage] = score_stage(
-        "genception", (*KEYS, "encoder"), "iterations", "iterations_by_group", "text_encoder", version=2
-    )
+    scores: ClassVar[Stage] = score_stage("genception", (*KEYS, "encoder"), GenCeptionScoring, version=2)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _metric(
             "gc_at_{t}",

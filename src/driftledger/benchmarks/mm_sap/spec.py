@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
 _percent = partial(Metric, needs=READ, unit="%")
-_ANSWERS, _SCORES = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=4)
+_ANSWERS, _SCORES = flow("mm_sap", "permutations", scoring=MMSAPScoring, version=4)
 
 
 class MMSAP(QuestionBenchmark):

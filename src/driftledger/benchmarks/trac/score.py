@@ -124,7 +124,7 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         flags=[
             *changed_versions(served),
             *_flags(card, records, retrieved),
-            *noted(record.notes for record in data.records if record.step),
+            *noted(record for record in data.records if record.step),
         ],
         details={"headline": condition_name(*headline)},
     )

@@ -71,7 +71,7 @@ class Trac(Benchmark):
     title: ClassVar[str] = "TRAC"
     data: ClassVar[Stage] = DATASET
     collects: ClassVar[Stage] = Stage("describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2)
-    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=3)
+    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), TracScoring, version=3)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _accuracy(
             "top1",
