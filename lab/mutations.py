@@ -4,9 +4,11 @@ Run as ``python -m lab.mutations src/driftledger/metrics --count 50`` in the top
 
 All mutations of the named files are drawn in an order that the seed and each one's own text decide. Each is tried in a
 copy of the checkout (uncommitted changes included), with the test files whose imports lead to the changed file, the
-nearest first. A test file that fails without a fault is left out. A mutation is *killed* if a test fails or takes too
-long, else it has *survived*, and its diff is printed. Outcomes are appended to ``.driftledger/mutations.jsonl``:
-started again, a mutation that was killed in the same text is not tried again.
+nearest first. A test file that fails without a fault is left out. What passes them is tried on the default run, as CI
+does: records are replayed from stored calls, scores and reports are made again, and every file has to be the same. A
+mutation is *killed* if a test or the default run fails, differs or takes too long, else it has *survived*, and its diff
+is printed. Outcomes are appended to ``.driftledger/mutations.jsonl``: started again, a mutation that was killed in the
+same text is not tried again.
 """
 
 import ast
@@ -22,6 +24,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from queue import Queue
@@ -30,6 +33,8 @@ from typing import Annotated, NamedTuple
 import typer
 
 from driftledger.core.errors import ConfigError
+from driftledger.core.files import INPUTS
+from driftledger.project.settings import load_settings
 from lab.entry import new_app, run
 
 RESULTS = Path(".driftledger") / "mutations.jsonl"
@@ -45,6 +50,9 @@ _CALLS = {"sorted": "list", "min": "max", "max": "min"}
 _SKIPPED = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
 """Messages, and what only stops the program."""
 _UNCHECKED = ("annotation", "returns", "decorator_list", "type_comment")
+
+_DRIFTLEDGER = [sys.executable, "-m", "driftledger"]
+_MADE = ("data/datasets", "data/questions", "data/records", "reports")
 
 app = new_app(__doc__ or "")
 
@@ -176,7 +184,7 @@ class Bench:
     """Copies of the checkout in which tests run."""
 
     def __init__(self, root: Path, folder: Path, jobs: int, limit: float, marks: str) -> None:
-        self._limit, self._marks = limit, marks
+        self._root, self._limit, self._marks = root, limit, marks
         self._free: Queue[Path] = Queue()
         listed = subprocess.run(
             ["git", "ls-files", "-coz", "--exclude-standard"], cwd=root, check=True, capture_output=True, text=True
@@ -191,28 +199,71 @@ class Bench:
 
     def passes(self, tests: list[str], fault: Mutation | None = None) -> bool:
         """Run test files in a free copy, with a fault or without."""
+        pytest = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", self._marks, *tests]
+        with self._copy(fault) as copy:
+            return self._exit_code(copy, pytest) in (0, 5)  # 5: all tests are deselected
+
+    def evaluates(self, fault: Mutation | None = None) -> bool:
+        """Make the default run's records, scores and reports again in a free copy; whether each file is the same.
+
+        The first time it makes the calls, and keeps what later times are held to.
+        """
+        models = load_settings(self._root / "params.yaml").run.models
+        stages = [
+            "stage resolve",
+            "stage data",
+            "collect",
+            *(f"stage score {model}" for model in models),
+            "stage report",
+        ]
+        with self._copy(fault) as copy:
+            for mark in [*(copy / "data").rglob(INPUTS), *(copy / "reports").rglob(INPUTS)]:
+                mark.unlink()  # so that nothing is taken as made
+            runs = all(not self._exit_code(copy, [*_DRIFTLEDGER, *stage.split()]) for stage in stages)
+            if not (copy / "expected").is_dir():
+                _copy_made(copy, copy / "expected")
+            same = runs and all(_files_of(copy / top) == _files_of(copy / "expected" / top) for top in _MADE)
+            _copy_made(copy / "expected", copy)
+            return same
+
+    @contextmanager
+    def _copy(self, fault: Mutation | None) -> Iterator[Path]:
         copy = self._free.get()
         source = (copy / fault.path).read_bytes() if fault else b""
         try:
             if fault:
                 (copy / fault.path).write_bytes(fault.apply(source))
-            process = subprocess.Popen(
-                [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", self._marks, *tests],
-                cwd=copy, env=os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
-            try:
-                return process.wait(self._limit) in (0, 5)  # 5: all tests are deselected
-            except subprocess.TimeoutExpired:
-                return False
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, 9)
-                    process.wait()
+            yield copy
         finally:
             if fault:
                 (copy / fault.path).write_bytes(source)
             self._free.put(copy)
+
+    def _exit_code(self, copy: Path, command: list[str]) -> int:
+        """Run a command in a copy, and end it with all that it has started when it takes too long."""
+        process = subprocess.Popen(
+            command, cwd=copy, env=os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        try:
+            return process.wait(self._limit)
+        except subprocess.TimeoutExpired:
+            return -9
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, 9)
+                process.wait()
+
+
+def _copy_made(source: Path, target: Path) -> None:
+    """Put what the default run makes into another folder, in place of what is there."""
+    for top in _MADE:
+        shutil.rmtree(target / top, ignore_errors=True)
+        shutil.copytree(source / top, target / top)
+
+
+def _files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @app.command()
@@ -246,12 +297,15 @@ def main(
             passed = pool.map(lambda test: bench.passes([test]), wanted)
             sound = {test for test, sounds in zip(wanted, passed, strict=True) if sounds}
             print(f"{len(wanted) - len(sound)} of {len(wanted)} test files fail without a fault and are left out")
+            if not all(list(pool.map(lambda _: bench.evaluates(), range(jobs)))):  # the queue gives each copy once
+                raise ConfigError("the default run fails without a fault")
 
             def attempt(mutation: Mutation) -> str:
                 if lots[mutation] in killed:
                     return "killed"
                 tests = [test for test in nearest.get(mutation.path, [])[:reach] if test in sound]
-                end = "survived" if not tests or bench.passes(tests, mutation) else "killed"
+                passed = (not tests or bench.passes(tests, mutation)) and bench.evaluates(mutation)
+                end = "survived" if passed else "killed"
                 with RESULTS.open("a", encoding="utf-8") as file:
                     file.write(json.dumps({"mutation": lots[mutation], "path": mutation.path, "end": end}) + "\n")
                 if end == "survived":

@@ -86,11 +86,11 @@ def test_a_few_lines_of_params_select_ones_own() -> None:
         selected = {spec.name: settings.run.over(spec.name) for spec in settings.benchmarks}
         assert selected == {"genception": ("my_images",), "fidelity": ("my_images",)}
         assert (settings.run.datasets, settings.run.question_sets) == (("my_images",), ())
-        assert settings.dataset("my_images").provider == "image_folder"
+        assert settings.build("datasets", "my_images").provider == "image_folder"
     assert readme.run.models == ("gpt_5_4_mini",)
-    assert (labelled.run.over("trac"), labelled.dataset("birds").general_category) == (("birds",), "bird")
+    assert (labelled.run.over("trac"), labelled.build("datasets", "birds").general_category) == (("birds",), "bird")
     assert questions.run.over("mm_sap") == ("mine",)
-    assert questions.question_set("mine").provider == "table"
+    assert questions.build("question_sets", "mine").provider == "table"
 
 
 def test_every_provider_and_every_extra_is_named_as_it_is() -> None:

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from driftledger.benchmarks.fidelity.spec import FidelitySettings
 from driftledger.benchmarks.genception.spec import GenCeptionSettings
-from driftledger.benchmarks.mm_sap.settings import MMSAPSettings
+from driftledger.benchmarks.mm_sap.spec import MMSAPSettings
 from driftledger.core.errors import ConfigError
 from driftledger.core.strict import Strict, explain
 from driftledger.project.settings import Settings, read_yaml

@@ -45,15 +45,15 @@ def measure_trio(project: Project) -> None:
     target = project.root / "reports/trio.json"
     with TemporaryDirectory() as folder:
         bench = Bench(settings, Path(folder), trio.measured.iterations)
-        encoders = {name: settings.encoder(name) for name in trio.measured.encoders}
+        encoders = {name: settings.build("encoders", name) for name in trio.measured.encoders}
         painters, describers = {}, {}
         for name, steps in trio.generators.items():
-            generator = settings.generator(name)
+            generator = settings.build("generators", name)
             ceiling = {seen: bench.ceiling(generator, encoder) for seen, encoder in encoders.items()}
             painters[name] = {"steps": steps, "things": bench.redrawn(generator), "ceiling": ceiling}
         for name, steps in trio.models.items():
-            describers[name] = {"steps": steps, "exact": bench.exact(settings.model(name))}
-        retrieval = bench.retrieval(settings.encoder(trio.measured.retrieval))
+            describers[name] = {"steps": steps, "exact": bench.exact(settings.build("models", name))}
+        retrieval = bench.retrieval(settings.build("encoders", trio.measured.retrieval))
         write_json(target, {"schema": 2, "describers": describers, "painters": painters, "retrieval": retrieval})
 
 
@@ -80,7 +80,7 @@ class Bench:
     def __init__(self, settings: Settings, folder: Path, iterations: int) -> None:
         self.settings, self.folder, self.iterations = settings, folder, iterations
         build("held_out", _HELD_OUT, folder / "held_out")
-        build("arrangements", settings.dataset("arrangements"), folder / "arrangements")
+        build("arrangements", settings.build("datasets", "arrangements"), folder / "arrangements")
         self.samples = read_samples(folder / "held_out")
         self.truths = [shown_in(sample.image.open()) for sample in self.samples]
 

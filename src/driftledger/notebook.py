@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from PIL import Image
 from pydantic import ValidationError
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.collecting import StageInputs, write_collected
@@ -83,8 +83,8 @@ class Answer:
     data: dict[str, Any]
 
     def __repr__(self) -> str:
-        text = io.StringIO()  # inside Jupyter, rich would otherwise draw by itself
-        show(self.tree, Console(file=text, width=_WIDTH, color_system=None, force_jupyter=False))
+        text = io.StringIO()
+        show(self.tree, text, _WIDTH)
         return text.getvalue().rstrip("\n")
 
     def _repr_html_(self) -> str:
@@ -554,7 +554,7 @@ def _component(role: str, given: "str | Component | type[Component]") -> Compone
             if given not in entries:
                 raise ConfigError(unknown_name(role, given, entries))
             entry = cast(CatalogueEntry, entries[given])
-            component = provider_class(f"{role}s", entry.provider).model_validate(entry.settings())
+            component = provider_class(f"{role}s", entry.provider).model_validate(entry.model_extra)
         elif isinstance(given, type):
             component = given()
     except ValidationError as error:

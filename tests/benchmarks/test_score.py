@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from driftledger.benchmarks.mm_sap.settings import MMSAPSettings
+from driftledger.benchmarks.mm_sap.spec import MMSAPSettings
 from driftledger.benchmarks.score import interval_of
 from driftledger.metrics.intervals import ConfidenceInterval
 

@@ -48,7 +48,7 @@ def images(tmp_path: Path) -> list[ImageFile]:
 
 def stored_calls(folder: Path, images: list[ImageFile], model: Model, generator: Generator) -> int:
     with CallStore(folder, writes=False) as store:
-        return sum(walk(chain(model, generator, image, n), store.answer).known for n, image in enumerate(images))
+        return sum(walk(chain(model, generator, image, n), store.answer).answered for n, image in enumerate(images))
 
 
 def test_every_call_is_made_once_and_results_keep_their_order(images: list[ImageFile], tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_a_shard_may_spend_its_part_of_what_is_left(images: list[ImageFile], tmp
     run(model, SizeGenerator(), images[:1], tmp_path / "main")  # 3 of 10
     with (
         CallStore(tmp_path / "main", writes=False) as main,
-        CallStore(tmp_path / "shard", behind=main) as store,
+        CallStore(tmp_path / "shard", fallback=main) as store,
         Collector(store, shards=3) as collector,
         pytest.raises(BudgetError, match="max_calls = 2"),
     ):

@@ -223,7 +223,7 @@ def test_what_another_store_has_is_found_through_this_one(tmp_path: Path) -> Non
         store.put([finished(1)], {"f" * 64: Spent(4, 1.0)})
     with (
         CallStore(tmp_path / "main", writes=False) as main,
-        CallStore(tmp_path / "shard", behind=main) as shard,
+        CallStore(tmp_path / "shard", fallback=main) as shard,
     ):
         shard.put([finished(2)], {"f" * 64: Spent(1, 0.5)})
         assert set(found(shard, [key(number).digest for number in (1, 2, 3)])) == {key(1).digest, key(2).digest}

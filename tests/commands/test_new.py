@@ -53,11 +53,11 @@ def test_the_lines_that_are_printed_are_those_of_params_yaml(
         at = lines.index(f"{section}:")
         params[section] |= yaml.safe_load("\n".join(lines[at : lines.index("", at)]))[section]
     settings = parse_settings(params, "params.yaml", folder)
-    assert settings.encoder("my_encoder").provider == "my_encoder:MyEncoder"
-    assert settings.model("my_model").provider == "my_model:MyModel"
-    assert settings.generator("my_generator").provider == "my_generator:MyGenerator"
-    assert settings.dataset("my_dataset").source_digest()
-    assert settings.question_set("my_question_set").protocol == "mme"
+    assert settings.build("encoders", "my_encoder").provider == "my_encoder:MyEncoder"
+    assert settings.build("models", "my_model").provider == "my_model:MyModel"
+    assert settings.build("generators", "my_generator").provider == "my_generator:MyGenerator"
+    assert settings.build("datasets", "my_dataset").source_digest()
+    assert settings.build("question_sets", "my_question_set").protocol == "mme"
 
 
 def test_a_package_has_an_entry_point_and_passes_its_test(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def project(root: Path, benchmark: str, count: int = 13, **models: dict[str, Any
 def questions(project: Project, benchmark: str) -> list[QuestionEntry]:
     """Those of the set, built without its models' files."""
     name = SETS[benchmark]
-    folder, provider = project.paths.question_set(name), project.settings.question_set(name)
+    folder, provider = project.paths.question_set(name), project.settings.build("question_sets", name)
     if not folder.is_dir():
         build_questions(name, provider, question_rules(provider), folder)
     return read_questions(project.paths.question_set(SETS[benchmark]))
@@ -130,7 +130,7 @@ def test_both_sides_that_do_not_match_are_named_once_and_what_is_missing_is_no_a
     missing = json.loads(answers[0])
     [said] = missing["results"]
     assert (missing["unit"], said["outcome"], said["text"]) == (first.id, "failed", "")
-    assert said["error"] == f"there is no prediction for '{first.id}' in 'theirs.json'"
+    assert said["error"] == f"'{first.id}' has no prediction in 'theirs.json'"
 
 
 def test_a_file_about_something_else_stops_the_stage(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_the_page_about_it_can_be_copied_and_names_every_format_and_setting() ->
     for section, values in yaml.safe_load(block).items():
         params[section] |= values
     settings = parse_settings(params, "params.yaml")
-    assert isinstance(settings.model("llava_theirs"), Predictions)
+    assert isinstance(settings.build("models", "llava_theirs"), Predictions)
     assert [spec.name for spec in settings.benchmarks] == ["mm_vet"]
     named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     assert named == {*get_args(FormatName), *Predictions.model_fields} - {*Model.model_fields}

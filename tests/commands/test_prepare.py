@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from driftledger.benchmarks.mm_vet.grades import CALIBRATION
+from driftledger.benchmarks.mm_vet.judging import CALIBRATION
 from driftledger.commands.collect import collect, plan
 from driftledger.core.errors import StoreError
 from driftledger.core.registry import OURS

@@ -73,7 +73,7 @@ def test_images_become_a_dataset_that_dvc_keeps(here: Path) -> None:
     assert "the dataset my_photos: DVC keeps My Photos now; commit My Photos.dvc" in said
     settings = Project(here).settings
     assert settings.run.datasets == ("my_photos",)
-    assert settings.datasets["my_photos"].settings() == {"path": "My Photos"}
+    assert settings.datasets["my_photos"].model_extra == {"path": "My Photos"}
     assert "/My Photos" in (here / ".gitignore").read_text(encoding="utf-8").splitlines()
     assert upgrade(Project(here), check=True) == []
 
@@ -95,7 +95,7 @@ def test_images_that_git_or_dvc_keeps_or_that_lie_elsewhere_are_left_alone(here:
         told = init(Path("a"), images=images, force=True)
         assert any(line.endswith(f": {path}, where it is") for line in told), told
         [entry] = Project(here / "a").settings.datasets.values()
-        assert entry.settings() == {"path": path}
+        assert entry.model_extra == {"path": path}
     assert not (here / ".dvc").exists()
 
 

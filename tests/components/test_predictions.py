@@ -276,7 +276,7 @@ def test_what_people_wrote_stays_when_rows_are_added(tmp_path: Path) -> None:
 
 
 def test_names_that_are_no_safe_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is no safe file name"):
+    with pytest.raises(DataError, match="is not a safe file name"):
         write_sheet(tmp_path, [Pending(Subject("../x", 1), image(tmp_path, 1))], None, PROMPT)
     write_sheet(tmp_path, [Pending(Subject("x", 1), image(tmp_path, 1))], "=ann()", PROMPT)
     assert [row["annotator"] for row in rows_of(tmp_path / "sheet.csv")] == ["'=ann()"]

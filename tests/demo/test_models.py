@@ -30,7 +30,7 @@ OURS = [
 def test_each_keeps_the_contract_that_anybodys_own_is_held_to(section: str, provider: str) -> None:
     """As the first of its entries in the catalogue sets it."""
     entries = [each for each in catalogue(section).values() if isinstance(each, CatalogueEntry)]
-    settings = next(entry.settings() for entry in entries if entry.provider == provider)
+    settings = next(entry.model_extra for entry in entries if entry.provider == provider)
     component = provider_class(section, provider).model_validate(settings)
     assert isinstance(component, Component)
     assert check_component(component) == []

@@ -94,7 +94,7 @@ def test_large_records(tmp_path: Path) -> None:
         parse_jsonl(line, Line, "rows")
     with (tmp_path / "rows.jsonl").open("wb") as file:
         file.truncate(2**30 + 1)
-    with pytest.raises(StoreError, match=r"rows\.jsonl is no file, or has more than 1024 MiB"):
+    with pytest.raises(StoreError, match=r"rows\.jsonl is not a file, or has more than 1024 MiB"):
         read_jsonl(tmp_path / "rows.jsonl", Line)
 
 

@@ -91,11 +91,11 @@ def test_no_image_outside_of_a_folder_is_opened(file: str, tmp_path: Path) -> No
     named = file.format(folder=tmp_path)
     entry = {"id": "a", "file": named, "sha256": "0", "width": 1, "height": 1, "schema": 2}
     (tmp_path / "samples.jsonl").write_text(json.dumps(entry))
-    with pytest.raises(StoreError, match=r"samples\.jsonl, line 1 .*file: it is no path below a folder"):
+    with pytest.raises(StoreError, match=r"samples\.jsonl, line 1 .*file: it is not a path below a folder"):
         read_samples(tmp_path)
     question = {"id": "a", "image": named, "image_sha256": "0", "image_id": "1", "question": "?", "schema": 2}
     (tmp_path / "questions.jsonl").write_text(json.dumps(question))
-    with pytest.raises(StoreError, match="image: it is no path below a folder"):
+    with pytest.raises(StoreError, match="image: it is not a path below a folder"):
         read_questions(tmp_path)
 
 

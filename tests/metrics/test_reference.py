@@ -19,8 +19,8 @@ from PIL import Image
 from sklearn.metrics import pairwise as sklearn_pairwise
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 
-from driftledger.metrics.agreement import agreement
 from driftledger.metrics.capabilities import by_combination
+from driftledger.metrics.correlation import pearson
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.groups import Difference, groups, holm, shown
@@ -454,17 +454,12 @@ def test_totals_of_published_scores() -> None:
     assert total(scores | {"lost": lost}) == (None, None, ("lost",))
 
 
-# Ratings, repeats
+# Correlations, repeats
 
 
-def test_correlations_are_pandas_and_scipys() -> None:
-    human, automatic = dice(5).integers(1, 6, 30), dice(6).normal(size=30)
-    found = agreement(human, automatic)
-    assert found is not None
-    assert found.kendall == pytest.approx(scipy.stats.kendalltau(human, automatic).statistic, abs=1e-6)
-    for kind in ("spearman", "pearson"):
-        theirs = pd.Series(human).corr(pd.Series(automatic), method=kind)  # type: ignore[arg-type]
-        assert getattr(found, kind) == pytest.approx(theirs, abs=1e-6)
+def test_a_correlation_is_scipys() -> None:
+    x, y = dice(5).integers(1, 6, 30), dice(6).normal(size=30)
+    assert pearson(x, y) == pytest.approx(scipy.stats.pearsonr(x, y).statistic, abs=1e-6)
 
 
 def test_spreads_are_numpys() -> None:

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,7 +16,7 @@ from driftledger.components.service import RemoteComponent
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.project.catalogue import SECTIONS, CatalogueEntry, catalogue
 from driftledger.project.presets import apply_preset, presets
-from driftledger.project.settings import Settings, load_settings
+from driftledger.project.settings import load_settings
 from tests.conftest import REPOSITORY
 from tests.support.params import DEFAULT, default_settings
 
@@ -89,7 +88,7 @@ from driftledger.project.settings import load_settings
 settings = load_settings()
 for section in ("datasets", "models", "generators", "encoders", "question_sets"):
     for name in settings.entries(section):
-        getattr(settings, section.removesuffix("s"))(name)
+        settings.build(section, name)
 print(json.dumps(sorted({module.partition(".")[0] for module in sys.modules})))
 """
 
@@ -98,10 +97,6 @@ HEAVY = {
     *("sentence_transformers", "cleanfid", "datasets", "huggingface_hub", "openai", "wordllama"),
     *("cv2", "tokenizers"),
 }
-
-
-def build(section: str, name: str, settings: Settings = SETTINGS) -> Any:
-    return getattr(settings, section.removesuffix("s"))(name)
 
 
 @pytest.fixture
@@ -115,7 +110,7 @@ def project(tmp_path: Path) -> Path:
 def test_every_entry_is_valid(section: str, name: str) -> None:
     entry = SETTINGS.entry(section, name)
     assert isinstance(entry, CatalogueEntry)
-    assert build(section, name).provider == entry.provider
+    assert SETTINGS.build(section, name).provider == entry.provider
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -142,7 +137,9 @@ def test_only_listed_entries_run_foreign_code() -> None:
     risky = {
         f"{section}.{name}"
         for section, name in ENTRIES
-        if any(getattr(build(section, name), setting, False) for setting in ("trust_remote_code", "allow_pickle"))
+        if any(
+            getattr(SETTINGS.build(section, name), setting, False) for setting in ("trust_remote_code", "allow_pickle")
+        )
     }
     assert risky == RUNS_FOREIGN_CODE
 
@@ -154,7 +151,7 @@ def test_no_secret_is_in_a_file(path: Path) -> None:
 
 
 def test_each_service_is_given_its_own_key_and_a_server_on_this_machine_none() -> None:
-    services = [build(section, name) for section, name in ENTRIES]
+    services = [SETTINGS.build(section, name) for section, name in ENTRIES]
     asked = {(one.base_url, one.api_key_env) for one in services if isinstance(one, RemoteComponent)}
     here = {(url, key) for url, key in asked if urlsplit(url or "").hostname == "127.0.0.1"}
     assert {key for _, key in here} == {None}
@@ -162,7 +159,7 @@ def test_each_service_is_given_its_own_key_and_a_server_on_this_machine_none() -
 
 
 def test_a_checkpoint_of_the_hub_names_its_revision() -> None:
-    entries = {name: build(section, name) for section, name in ENTRIES}
+    entries = {name: SETTINGS.build(section, name) for section, name in ENTRIES}
     named = {name: one for name, one in entries.items() if hasattr(one, "revision") and "/" in one.path}
     hub = {name: one for name, one in named.items() if not one.path.startswith("trio/")}  # of this repository
     assert {name for name, one in hub.items() if one.revision is None} == {"inception"}  # a folder
@@ -170,7 +167,7 @@ def test_a_checkpoint_of_the_hub_names_its_revision() -> None:
 
 
 def test_mme_has_the_papers_fourteen_categories_in_its_two_groups() -> None:
-    groups = build("datasets", "mme").groups
+    groups = SETTINGS.build("datasets", "mme").groups
     assert {name: set(members) for name, members in groups.items()} == {
         "visual": {*VISUAL, "commonsense_reasoning"},
         "textual": set(TEXTUAL),
@@ -180,12 +177,12 @@ def test_mme_has_the_papers_fourteen_categories_in_its_two_groups() -> None:
 
 @pytest.mark.parametrize("name", SEVEN)
 def test_mmeceptions_models_answer_without_chance(name: str) -> None:
-    assert getattr(build("models", name), "temperature", 0) == 0
+    assert getattr(SETTINGS.build("models", name), "temperature", 0) == 0
 
 
 @pytest.mark.parametrize(("name", "model"), [("gpt_4_judge", "gpt-4-0613"), ("gpt_4_1_judge", "gpt-4.1-2025-04-14")])
 def test_a_judge_is_asked_as_mm_vets_own_evaluator_asks(name: str, model: str) -> None:
-    judge = build("models", name)
+    judge = SETTINGS.build("models", name)
     assert isinstance(judge, OpenAIChat)
     assert (judge.model, judge.temperature, judge.max_tokens) == (model, 0, 3)
     assert (judge.base_url, judge.api_key_env) == (None, "OPENAI_API_KEY")
@@ -230,16 +227,14 @@ def test_trac_asks_and_compares_as_the_paper_does(project: Path) -> None:
     assert [each.choose for each in examples.values()] == ["random", "similar_image", "similar_text", "random"]
     assert {each.shots for each in examples.values()} == {(1, 2, 3, 4)}
     assert examples["features_given"].by == "gpt_4v"
-    categories = [build("datasets", name).general_category for name in FIVE]
+    categories = [SETTINGS.build("datasets", name).general_category for name in FIVE]
     assert categories == ["bird", "flower", "car", "dog", "object"]
 
 
 def test_open_models_need_no_service(project: Path) -> None:
     apply_preset(project, "open_models")
     settings = load_settings(project / "params.yaml")
-    chosen = [
-        build(section, name, settings) for section in PROVIDED_SECTIONS for name in getattr(settings.run, section)
-    ]
+    chosen = [settings.build(section, name) for section in PROVIDED_SECTIONS for name in getattr(settings.run, section)]
     assert not any(isinstance(one, RemoteComponent) for one in chosen)
     assert sum(isinstance(one, Component) for one in chosen) == len(chosen) - 1
 

@@ -139,7 +139,7 @@ def test_a_folder_stands_in_the_settings_as_it_is_called(path: str, tmp_path: Pa
     name = name_of(Path(path).name)
     settings = settings_of(first_params(tmp_path, "start", {name: path}))
     assert settings.run.datasets == settings.run.over("genception") == settings.run.over("fidelity") == (name,)
-    assert settings.datasets[name].settings() == {"path": path}
+    assert settings.datasets[name].model_extra == {"path": path}
 
 
 def test_names_of_folders_become_names_of_datasets() -> None:

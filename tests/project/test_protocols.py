@@ -128,10 +128,10 @@ def build(root: Path) -> None:
     made = Project(root)
     for name in made.settings.run.datasets:
         if not made.paths.dataset(name).exists():
-            build_dataset(name, made.settings.dataset(name), made.paths.dataset(name))
+            build_dataset(name, made.settings.build("datasets", name), made.paths.dataset(name))
     for name in made.settings.run.question_sets:
         if not made.paths.question_set(name).exists():
-            provider = made.settings.question_set(name)
+            provider = made.settings.build("question_sets", name)
             build_questions(name, provider, question_rules(provider), made.paths.question_set(name))
 
 
@@ -177,7 +177,7 @@ def test_another_number_of_questions_than_the_paper_has_fails_in_one_sentence(pr
         params["question_sets"][name]["expect"] = catalogue("question_sets")[name].model_dump()["expect"]
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
     for name, counts in sentences.items():
-        provider = Project(tmp_path).settings.question_set(name)
+        provider = Project(tmp_path).settings.build("question_sets", name)
         with pytest.raises(DataError) as caught:
             build_questions(name, provider, question_rules(provider), tmp_path / name)
         assert str(caught.value).startswith(f"question set '{name}' should have {counts}, as its expect says;")
@@ -205,7 +205,7 @@ def test_the_trac_papers_models_follow_three_beams(project: Path) -> None:
     apply_preset(project, "trac")
     settings = load_settings(project / "params.yaml")
     for name in settings.run.models:
-        spec = settings.model(name).spec["settings"]
+        spec = settings.build("models", name).spec["settings"]
         assert (spec["beams"], spec["extra"]) == (3, {"length_penalty": 1.0})
-        assert settings.model(name).continues
+        assert settings.build("models", name).continues
     assert settings.description("features_it_has").prefix == "It has"

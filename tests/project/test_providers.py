@@ -13,7 +13,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.core import registry
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, UntrustedCodeError
-from driftledger.core.registry import OURS, is_provider, provider_class, providers, same_provider
+from driftledger.core.registry import OURS, is_provider, provider_class, providers
 from driftledger.core.types import Conversation, ImageFile
 from driftledger.project.catalogue import class_of_record
 from driftledger.project.project import Project
@@ -58,7 +58,7 @@ def said(root: Path, section: str, provider: str, **settings: Any) -> str:
 
 def test_a_class_of_ones_own_is_named_by_its_place(tmp_path: Path) -> None:
     write_module(tmp_path, "own_models", MODEL)
-    model = project(tmp_path, "models", "own_models:MyModel", words="dim").settings.model("mine")
+    model = project(tmp_path, "models", "own_models:MyModel", words="dim").settings.build("models", "mine")
     assert (model.provider, model.version) == ("own_models:MyModel", "1")
     assert ComponentCard.of("mine", model).to_dict().keys() >= {"identity"}
     assert "package" not in ComponentCard.of("mine", model).to_dict()
@@ -70,7 +70,9 @@ def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(tmp_path
     text += "\nBySize = driftledger.encoder(images=sizes)\nOther = driftledger.encoder(images=sizes)\n"
     write_module(tmp_path, "own_functions", text)
     names = ("hues", "BySize", "Other")
-    found = [project(tmp_path, "encoders", f"own_functions:{name}").settings.encoder("mine") for name in names]
+    found = [
+        project(tmp_path, "encoders", f"own_functions:{name}").settings.build("encoders", "mine") for name in names
+    ]
     assert [each.provider for each in found] == [f"own_functions:{name}" for name in names]
     assert [each.frechet_name for each in found] == ["frechet_hues", "frechet_by_size", "frechet_other"]
     assert len({each.fingerprint for each in found}) == 3
@@ -91,8 +93,8 @@ def test_what_the_page_shows_can_be_copied(tmp_path: Path) -> None:
     settings = Project(tmp_path, own_code=True).settings
     image = draw(tmp_path / "0.png", 0, (50, 40))
     asked = Conversation.ask("What is it?", ImageFile(image, sha256_file(image)))
-    assert settings.model("shouting").respond([asked])[0].text == "A DARK IMAGE, 50 PIXELS WIDE"
-    features = settings.encoder("mine").encode_images([asked.last_image.open()])  # type: ignore[union-attr]
+    assert settings.build("models", "shouting").respond([asked])[0].text == "A DARK IMAGE, 50 PIXELS WIDE"
+    features = settings.build("encoders", "mine").encode_images([asked.last_image.open()])  # type: ignore[union-attr]
     assert features.shape == (1, 8 * 8 * 3)
 
 
@@ -108,7 +110,7 @@ class Whole(Model):
 LACKING = {
     "no class": ("models", "shout = 1", "shout", "derived from driftledger.components.base.Model; derive"),
     "a function": ("models", "def f(): pass", "f", "or wrap a function by driftledger.model"),
-    "another kind": ("generators", "", "Whole", "is no class derived from driftledger.components.base.Generator"),
+    "another kind": ("generators", "", "Whole", "is not derived from driftledger.components.base.Generator"),
     "no version": (
         "models",
         "class Bare(Model):\n    def respond(self, conversations): return []",
@@ -133,7 +135,7 @@ LACKING = {
         "models",
         "import not_installed_here",
         "Whole",
-        "own_lacking cannot be imported: there is no module 'not_installed_here' in ",
+        "own_lacking cannot be imported: 'not_installed_here' is not in ",
     ),
     "what is raised": ("models", "1 / 0", "Whole", "cannot be imported (ZeroDivisionError: division by zero in "),
     "an exit": ("models", "raise SystemExit(3)", "Whole", "cannot be imported (SystemExit: 3 in "),
@@ -150,14 +152,14 @@ def test_what_a_class_lacks_is_one_sentence(tmp_path: Path, case: str) -> None:
 
 
 def test_a_module_that_is_nowhere_is_one_sentence(tmp_path: Path) -> None:
-    assert f"there is no module 'nowhere_at_all' in {tmp_path} or among what is installed" in said(
+    assert f"'nowhere_at_all' is not in {tmp_path} or installed" in said(
         tmp_path, "models", "nowhere_at_all.deep:Model"
     )
 
 
 @pytest.mark.parametrize("provider", ["a b:c", "../evil:Evil", "a:b:c", ":", "a:", "a/b:c", "a\n:b", "ä:b", "a.:b"])
 def test_what_is_no_dotted_name_is_no_place(tmp_path: Path, provider: str) -> None:
-    assert "is no place of a class; write package.module:Class" in said(tmp_path, "models", provider)
+    assert "is not the place of a class; write package.module:Class" in said(tmp_path, "models", provider)
 
 
 def test_a_very_long_name_is_refused_briefly(tmp_path: Path) -> None:
@@ -168,15 +170,15 @@ def test_a_very_long_name_is_refused_briefly(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("provider", ["os:system", "subprocess:Popen"])
 def test_what_is_no_component_is_not_called(tmp_path: Path, provider: str) -> None:
-    assert f"{provider} is no class derived from" in said(tmp_path, "models", provider)
+    assert f"{provider} is not derived from" in said(tmp_path, "models", provider)
 
 
 def test_settings_can_be_read_without_running_what_they_name(tmp_path: Path) -> None:
     write_module(tmp_path, "own_evil", f"open({str(tmp_path / 'mark')!r}, 'w')\n")
     settings = project(tmp_path, "models", "own_evil:Evil", own_code=False, whatever=1).settings
     with pytest.raises(UntrustedCodeError, match=r"models\.mine: 'own_evil:Evil' is this checkout's own code"):
-        settings.model("mine")
-    assert settings.model("regions_medium").provider == "regions"
+        settings.build("models", "mine")
+    assert settings.build("models", "regions_medium").provider == "regions"
     assert not (tmp_path / "mark").exists()
     assert "own_evil" not in sys.modules
 
@@ -192,12 +194,12 @@ def test_a_record_names_no_code(tmp_path: Path) -> None:
     write_module(tmp_path, "own_models", MODEL)
     own = project(tmp_path, "models", "own_models:MyModel").settings
     read = load_settings(tmp_path / "params.yaml")
-    assert class_of_record("models", "own_models:MyModel", own) is type(own.model("mine"))
+    assert class_of_record("models", "own_models:MyModel", own) is type(own.build("models", "mine"))
     untrusted = "this checkout's own code, which is not run without --trust"
     assert str(class_of_record("models", "own_models:MyModel", read)).endswith(untrusted)
-    assert class_of_record("models", "own_models:MyModel", None) == "there is no provider 'own_models:MyModel' here"
-    assert class_of_record("models", "os:system", own) == "there is no provider 'os:system' here"
-    assert class_of_record("models", "os", read) == "there is no provider 'os' here"
+    assert class_of_record("models", "own_models:MyModel", None) == "the provider 'own_models:MyModel' is unknown here"
+    assert class_of_record("models", "os:system", own) == "the provider 'os:system' is unknown here"
+    assert class_of_record("models", "os", read) == "the provider 'os' is unknown here"
 
 
 def test_a_distribution_names_its_providers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,15 +208,13 @@ def test_a_distribution_names_its_providers(tmp_path: Path, monkeypatch: pytest.
     install(tmp_path / "site", "own-colours", "1.2", points)
     monkeypatch.syspath_prepend(tmp_path / "site")
     settings = project(tmp_path, "generators", "plain_colour", own_code=False).settings
-    found = settings.generator("mine")
+    found = settings.build("generators", "mine")
     assert ComponentCard.of("mine", found).package == "own-colours 1.2"
     assert "package" not in found.spec
     assert providers("generators")["diffusers"] == OURS["generators"]["diffusers"]
-    assert "package" not in ComponentCard.of("painter", settings.generator("painter")).to_dict()
+    assert "package" not in ComponentCard.of("painter", settings.build("generators", "painter")).to_dict()
     assert provider_class("generators", "own_colours:Plain") is type(found)
     assert is_provider("generators", "own_colours:Plain")
-    assert same_provider("generators", "own_colours:Plain", "plain_colour")
-    assert not same_provider("generators", "own_colours:Plain", "painter")
 
 
 def test_two_distributions_of_one_name_are_told_apart_by_people(
@@ -226,4 +226,4 @@ def test_two_distributions_of_one_name_are_told_apart_by_people(
         monkeypatch.syspath_prepend(tmp_path / name)
     sentence = said(tmp_path, "generators", "plain_colour")
     assert "'plain_colour' is own_one:Plain and own_two:Plain; uninstall one, or name it by its place" in sentence
-    assert project(tmp_path, "generators", "painter").settings.generator("mine").provider == "painter"
+    assert project(tmp_path, "generators", "painter").settings.build("generators", "mine").provider == "painter"

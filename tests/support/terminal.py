@@ -7,7 +7,7 @@ from collections import Counter
 from rich.cells import cell_len
 from rich.console import RenderableType
 
-from driftledger.core.terminal import console, show
+from driftledger.core.terminal import show
 
 WIDTHS = (60, 80, 120)
 """Of terminals, in columns."""
@@ -15,10 +15,9 @@ WIDTHS = (60, 80, 120)
 
 def printed(shown: RenderableType, width: int = 100_000) -> str:
     """As it stands in a file, however long its lines, or in so many columns."""
-    out = console(io.StringIO(), width)
-    show(shown, out)
-    text: str = out.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO above
-    return text.removesuffix("\n")
+    file = io.StringIO()
+    show(shown, file, width)
+    return file.getvalue().removesuffix("\n")
 
 
 def fitting(shown: RenderableType) -> str:

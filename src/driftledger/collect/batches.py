@@ -13,13 +13,13 @@ import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result, failed, result_of
+from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result, failed
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
+from driftledger.core.images import png_bytes
 from driftledger.core.types import Generated, Reply, Usage
 
 ENDED = sys.maxsize
@@ -62,7 +62,7 @@ class Batches:
         self._waiting.setdefault(place, {})[position] = call, result
 
     def complete(self) -> Iterator[tuple[Place, Component]]:
-        """Yield the batches whose units have all come to their step or passed it, and the component of each."""
+        """Yield each batch with units that have all come to its step or passed it, and its component."""
         for place, calls in self._waiting.items():
             component = next(iter(calls.values()))[0].component
             members = range(place.first, place.first + component.batch_size)
@@ -80,7 +80,7 @@ class Batches:
 
 
 def set_error(futures: Iterable[asyncio.Future[Any]], error: BaseException) -> None:
-    """Give an error to each future without a result; it is no mistake if nobody awaits one."""
+    """Give an error to each future without a result; nothing has to await it."""
     for future in futures:
         if not future.done():
             future.set_exception(error)
@@ -97,12 +97,7 @@ class Answer(NamedTuple):
 
 
 class ContractError(ValueError):
-    """A component did not give one result per call, so that nobody knows which result belongs to which call."""
-
-
-def make_batch(calls: Sequence[Call]) -> list[Finished]:
-    """Make calls to one component in one batch; errors as in :func:`ask_batch` and :func:`finished`."""
-    return [finished(call, answer) for call, answer in zip(calls, ask_batch(calls), strict=True)]
+    """A component did not give one result per call, so that results cannot be matched to calls."""
 
 
 def ask_batch(calls: Sequence[Call]) -> list[Answer]:
@@ -126,15 +121,29 @@ def ask_batch(calls: Sequence[Call]) -> list[Answer]:
 
 
 def finished(call: Call, answer: Answer) -> Finished:
-    """Return an answer as it is stored.
+    """Return an answer as it is stored: text that UTF-8 can hold, and the bytes of a PNG.
 
     Raises:
         ValueError: a generator gave no image and reports success.
     """
-    result, png = result_of(answer.given)
-    usage = answer.given.usage or Usage()
+    given, usage, png = answer.given, answer.given.usage or Usage(), None
+    texts: dict[str, str | None] = {
+        "served_model": given.served_model,
+        "system_fingerprint": given.system_fingerprint,
+        "error": given.error,
+    }
+    if isinstance(given, Reply):
+        texts["text"] = given.text
+    else:
+        texts["revised_prompt"] = given.revised_prompt
+        if given.outcome.goes_on:
+            if given.image is None:
+                raise ValueError(f"a generator reported {given.outcome} and gave no image")
+            png = png_bytes(given.image)
+    whole: dict[str, Any] = {name: text and text.encode("utf-8", "replace").decode() for name, text in texts.items()}
+    result = Result(given.outcome, note=answer.note, reading=getattr(given, "reading", None), **whole)
     cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens, answer.cost)
-    return Finished(call.key, call.context, replace(result, note=answer.note), png, cost)
+    return Finished(call.key, call.context, result, png, cost)
 
 
 class LocalCalls:
@@ -216,11 +225,16 @@ class LocalCalls:
                 self.release(other)
 
 
-class Workers(Protocol):
-    """Makes batches, in this process or elsewhere. Used inside one event loop."""
+class Workers:
+    """Makes batches one after the other, in a thread of this process; used inside one event loop."""
+
+    def __init__(self) -> None:
+        self._local = LocalCalls()
+        self._device = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
 
     def has_room(self, component: Component, under_way: Counter[str]) -> bool:
         """Whether one more batch of it may begin beside those under way, counted by their component's fingerprint."""
+        return not under_way.total()
 
     async def make(self, calls: Sequence[Call]) -> list[Finished]:
         """Make one batch of calls to one component.
@@ -228,25 +242,6 @@ class Workers(Protocol):
         Raises:
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
-
-    async def release(self, component: Component) -> None:
-        """Free the memory and devices of a component; the next call loads it again."""
-
-    def close(self) -> None:
-        """Release everything."""
-
-
-class InThisProcess:
-    """:class:`Workers` for a single device: one batch after the other, in a thread of this process."""
-
-    def __init__(self) -> None:
-        self._local = LocalCalls()
-        self._device = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
-
-    def has_room(self, component: Component, under_way: Counter[str]) -> bool:
-        return not under_way.total()
-
-    async def make(self, calls: Sequence[Call]) -> list[Finished]:
         component = calls[0].component
         if isinstance(component, CheckpointComponent) and len(component.devices) > 1:
             devices = f"device {component.device!r} names {len(component.devices)} devices"
@@ -257,9 +252,11 @@ class InThisProcess:
         return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, answers))  # they write PNGs
 
     async def release(self, component: Component) -> None:
+        """Free the memory and devices of a component; the next call loads it again."""
         await asyncio.get_running_loop().run_in_executor(self._device, self._local.release, component)
 
     def close(self) -> None:
+        """Release everything."""
         self._device.shutdown(wait=False, cancel_futures=True)
 
 

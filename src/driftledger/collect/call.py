@@ -8,7 +8,6 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.canonical import sha256_of
-from driftledger.core.images import png_bytes
 from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, PromptUsage, Reply
 
 R = TypeVar("R")
@@ -115,8 +114,8 @@ class Ask:
             images += [part.sha256 for part in turn.parts if isinstance(part, ImageFile)]
             turns.append({"role": turn.role, "parts": parts})
         limit = self.conversation.max_tokens
-        asked = turns if limit is None else {"turns": turns, "max_tokens": limit}
-        return CallKey(self.component.fingerprint, self.role, asked, tuple(images), self.repeat)
+        rendered = turns if limit is None else {"turns": turns, "max_tokens": limit}
+        return CallKey(self.component.fingerprint, self.role, rendered, tuple(images), self.repeat)
 
 
 @dataclass(frozen=True)
@@ -163,25 +162,25 @@ class NotStoredError(Exception):
 
 
 class Walked(NamedTuple, Generic[R]):
-    """How far a protocol got: ``known`` calls had results; ``pending`` has none, or the protocol has returned."""
+    """How far a protocol got: ``answered`` calls had results, ``pending`` had not; None if the protocol returned."""
 
-    known: int
+    answered: int
     pending: Call | None
     returned: R | None
 
 
 def walk(protocol: Steps[R], answer: Callable[[Call], Result | None]) -> Walked[R]:
     """Drive a protocol as far as ``answer`` has results, e.g. :meth:`CallStore.answer`."""
-    known = 0
+    answered = 0
     try:
         call = next(protocol)
         while (result := answer(call)) is not None:
-            known += 1
+            answered += 1
             call = protocol.send(result)
     except StopIteration as stop:
-        return Walked(known, None, stop.value)
+        return Walked(answered, None, stop.value)
     protocol.close()
-    return Walked(known, call, None)
+    return Walked(answered, call, None)
 
 
 def failed(call: Call, error: str | None) -> Reply | Generated:
@@ -189,27 +188,3 @@ def failed(call: Call, error: str | None) -> Reply | Generated:
     if isinstance(call, Ask):
         return Reply("", Outcome.FAILED, error=error)
     return Generated(None, Outcome.FAILED, error=error)
-
-
-def result_of(given: Reply | Generated) -> tuple[Result, bytes | None]:
-    """A component's answer as it is stored: text that UTF-8 can hold, and the bytes of a PNG.
-
-    Raises:
-        ValueError: a generator gave no image and says that it did.
-    """
-    served: dict[str, Any] = {
-        "served_model": _utf8(given.served_model),
-        "system_fingerprint": _utf8(given.system_fingerprint),
-        "error": _utf8(given.error),
-    }
-    if isinstance(given, Reply):
-        return Result(given.outcome, text=_utf8(given.text), **served), None
-    if given.outcome.goes_on and given.image is None:
-        raise ValueError(f"a generator said {given.outcome} and gave no image")
-    png = png_bytes(given.image) if given.image is not None and given.outcome.goes_on else None
-    return Result(given.outcome, revised_prompt=_utf8(given.revised_prompt), reading=given.reading, **served), png
-
-
-def _utf8(text: str | None) -> str | None:
-    """Replace lone surrogates by question marks."""
-    return None if text is None else text.encode("utf-8", "replace").decode()

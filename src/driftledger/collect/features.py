@@ -60,13 +60,10 @@ def encode_images(encoder: Encoder, images: Iterable[ImageFile], features: Featu
     waiting = iter(images)
     batches = []
     while batch := list(islice(waiting, encoder.batch_size)):
-        encode = partial(_encode_files, encoder, batch)
-        batches.append(_stored(features, encoder, "images", [image.sha256 for image in batch], encode))
+        digests = [image.sha256 for image in batch]
+        encode = partial(lambda files: encoder.encode_images([image.open() for image in files]), batch)
+        batches.append(_stored(features, encoder, "images", digests, encode))
     return np.concatenate(batches) if batches else np.zeros((0, 0), np.float32)
-
-
-def _encode_files(encoder: Encoder, batch: Sequence[ImageFile]) -> Float32:
-    return encoder.encode_images([image.open() for image in batch])
 
 
 def encode_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | None = None) -> Float32:

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from driftledger.collect.call import Call, NotStoredError, Planned, Result, RunSteps, Spent, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
-from driftledger.components.service import RemoteComponent, RemoteGenerator, RemoteModel
-from driftledger.core.types import Conversation, Usage
+from driftledger.components.service import RemoteComponent
+from driftledger.core.types import Conversation
 
 R = TypeVar("R")
 
@@ -26,12 +26,12 @@ class PlannedCalls:
     most_cost: float | None = None
     spent: Spent = field(default_factory=Spent)
 
-    def add(self, asked: Conversation | str) -> None:
+    def add(self, content: Conversation | str) -> None:
         """Count a call by a stand-in for its input."""
         self.to_make += 1
-        each = expected_of(self.component, asked)
-        if each is None or not isinstance(self.component, RemoteComponent):
+        if not isinstance(self.component, RemoteComponent):
             return
+        each = self.component.expected(content)
         self.input_tokens += each.input_tokens or 0
         self.output_tokens += each.output_tokens or 0
         if self.component.prices is not None:
@@ -82,16 +82,16 @@ class Plan:
                 digest = walked.pending.key.digest
                 skipped = digest in self._seen
                 self._seen.setdefault(digest, None)
-                for component, asked in each.calls[walked.known + skipped :]:
-                    self.of(component).add(asked)
+                for component, content in each.calls[walked.answered + skipped :]:
+                    self.of(component).add(content)
         if not complete:
-            for component, asked in (call for each in planned for call in each.after):
-                self.of(component).add(asked)
+            for component, content in (call for each in planned for call in each.after):
+                self.of(component).add(content)
             raise NotStoredError
         return returned
 
     def recorded(self, collect: Callable[[RunSteps], Any]) -> None:
-        """Count the calls of a stage with records; none if some are not stored, since somebody else made them."""
+        """Count the calls of a stage with records; none if some are not stored: they were made elsewhere."""
         trial = Plan(self.store)
         with suppress(NotStoredError):
             collect(trial.run)
@@ -117,12 +117,3 @@ class Plan:
         if digest not in self._seen:
             self._seen[digest] = component
             self.of(component).stored += 1
-
-
-def expected_of(component: Component, asked: Conversation | str) -> Usage | None:
-    """The most that one call may consume; None for a component on this machine."""
-    if isinstance(component, RemoteModel) and isinstance(asked, Conversation):
-        return component.expected(asked)
-    if isinstance(component, RemoteGenerator) and isinstance(asked, str):
-        return component.expected(asked)
-    return None

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -30,9 +30,6 @@ from driftledger.core.registry import import_extra, import_place, is_place, plac
 from driftledger.core.text import changes, shortened
 from driftledger.core.types import ImageFile
 
-_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-"""Makes Ray bind a cluster to this machine alone; read when it is imported."""
 _MOST_LOSSES = 5
 """Actors that may be lost over one batch."""
 _PATIENCE = 30.0
@@ -54,25 +51,24 @@ def import_ray(*, local: bool = False) -> Any:
     Raises:
         MissingExtraError: it is not installed.
     """
-    for name, value in (_ENVIRONMENT | _LOOPBACK if local else _ENVIRONMENT).items():
-        os.environ.setdefault(name, value)
+    names = ["RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"]
+    for name in [*names, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] if local else names:
+        os.environ.setdefault(name, "0")
     return import_extra("ray")
 
 
-class RayWorkers:
-    """:class:`~driftledger.collect.batches.Workers` that make batches by actors."""
+class RayWorkers(Workers):
+    """Makes batches by actors."""
 
-    def __init__(
-        self, address: str | None, settings_of: Callable[[Component], WorkerSettings | None], rest: Workers
-    ) -> None:
+    def __init__(self, address: str | None, settings_of: Callable[[Component], WorkerSettings | None]) -> None:
         """
         Args:
             address: of a cluster; None starts one on this machine that ends with this object.
-            settings_of: a component's actors; None for a component that ``rest`` asks.
+            settings_of: a component's actors; None for a component that is asked in this process.
         """
+        super().__init__()
         self._address = address
         self._settings_of = settings_of
-        self._rest = rest
         self._crews: dict[str, _Crew | None] = {}
 
     def _crew(self, component: Component) -> "_Crew | None":
@@ -83,16 +79,16 @@ class RayWorkers:
 
     @cached_property
     def ray(self) -> Any:
-        """The library, connected to the cluster by whoever needs it first.
+        """The library, connected to the cluster at the first use.
 
         Raises:
-            WorkersError: there is no such cluster.
+            WorkersError: the cluster cannot be used.
         """
         ray = import_ray(local=self._address is None)
         local = {} if self._address else {"include_dashboard": False, "object_store_memory": 2**30}
         try:
             host, _, port = (self._address or "").removeprefix("ray://").rpartition(":")
-            if host and port.isdecimal():  # Ray takes minutes, or the whole process, if nobody listens there
+            if host and port.isdecimal():  # else Ray takes minutes, or the whole process, if no server listens
                 socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECTS).close()
             ray.init(address=self._address or "local", log_to_driver=False, logging_level="ERROR", **local)
         except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
@@ -104,15 +100,16 @@ class RayWorkers:
         if (crew := self._crew(component)) is not None:
             return under_way[component.fingerprint] < 2 * crew.most
         here = {fingerprint: under_way[fingerprint] for fingerprint, crew in self._crews.items() if crew is None}
-        return self._rest.has_room(component, Counter(here))
+        return super().has_room(component, Counter(here))
 
     async def make(self, calls: Sequence[Call]) -> list[Finished]:
-        return await (self._crew(calls[0].component) or self._rest).make(calls)
+        crew = self._crew(calls[0].component)
+        return await (super().make(calls) if crew is None else crew.make(calls))
 
     async def release(self, component: Component) -> None:
         crew = self._crews.pop(component.fingerprint, None)
         if crew is None:
-            await self._rest.release(component)
+            await super().release(component)
         else:
             crew.close()
 
@@ -122,7 +119,7 @@ class RayWorkers:
                 crew.close()
         if "ray" in vars(self):
             self.ray.shutdown()
-        self._rest.close()
+        super().close()
 
 
 class _Crew:
@@ -131,7 +128,7 @@ class _Crew:
     def __init__(self, workers: RayWorkers, component: Component, settings: WorkerSettings) -> None:
         self._workers = workers
         self._name = component.provider
-        self._made_of = _made_of(component)
+        self._recipe = _Recipe.of(component)
         devices = component.devices if isinstance(component, CheckpointComponent) else ()
         self.most = settings.replicas or len(devices) or 1
         on_gpu = component.spec["identity"].get("device") == "cuda"
@@ -151,7 +148,7 @@ class _Crew:
             self._start_if_needed()
             actor = await self._idle.get()
             try:
-                made: list[Finished] = await actor.make.remote(work, images)
+                results: list[Finished] = await actor.make.remote(work, images)
             except self._workers.ray.exceptions.RayTaskError as error:  # what the component raised
                 self._idle.put_nowait(actor)
                 raise error.cause from None
@@ -162,7 +159,7 @@ class _Crew:
                 self._actors.remove(actor)
             else:
                 self._idle.put_nowait(actor)
-                return made
+                return results
         self._start_if_needed()  # for batches that wait
         first = f"{calls[0].context.dataset}/{calls[0].context.sample}"
         raise WorkersError(
@@ -172,7 +169,7 @@ class _Crew:
 
     def _start_if_needed(self) -> None:
         if self._idle.empty() and len(self._actors) < self.most:
-            actor = self._workers.ray.remote(_Actor).options(**self._needs).remote(*self._made_of)
+            actor = self._workers.ray.remote(_Actor).options(**self._needs).remote(self._recipe)
             self._actors.append(actor)
             task = asyncio.create_task(self._wait_for(actor))
             self._tasks.add(task)
@@ -197,35 +194,50 @@ class _Crew:
         self._actors.clear()
 
 
+class _Recipe(NamedTuple):
+    """What an actor makes its component of."""
+
+    place: str
+    """The class, ``package.module:Class``."""
+    beside: Path | None
+    """The folder of a module that is not installed."""
+    settings: dict[str, Any]
+    spec: dict[str, Any]
+    """What the component must be."""
+    folder: Path
+    """Where relative paths in the settings start, if the node has such a folder."""
+
+    @classmethod
+    def of(cls, component: Component) -> "_Recipe":
+        kind, beside = type(component), None
+        file = getattr(sys.modules[kind.__module__.partition(".")[0]], "__file__", None)
+        if file is not None and is_place(component.provider):
+            beside = Path(file).absolute().parents[Path(file).stem == "__init__"]
+        settings = component.model_dump(mode="json")
+        if isinstance(component, CheckpointComponent):  # Ray shows an actor its own GPUs alone
+            settings |= {"device": component.devices[0].partition(":")[0]}
+        return cls(place_of(kind), beside, settings, component.spec, Path.cwd())
+
+
 class _Actor:
     """One replica of a component, in a process that Ray started."""
 
-    def __init__(
-        self, place: str, beside: str | None, settings: dict[str, Any], spec: dict[str, Any], folder: str
-    ) -> None:
-        """
-        Args:
-            place: the class, ``package.module:Class``.
-            beside: the folder of a module that is not installed; None for an installed one.
-            spec: what the component must be.
-            folder: where relative paths in the settings start from, if the node has such a folder.
-        """
-        self._place, self._beside, self._settings, self._spec = place, beside, settings, spec
-        self._folder = Path(folder)
+    def __init__(self, recipe: _Recipe) -> None:
+        self._recipe = recipe
         self._local = LocalCalls()
 
     @cached_property
     def _component(self) -> Component:
-        where, remedy = f"{self._spec['provider']} on {socket.gethostname()}", "install there what is installed here"
-        if self._folder.is_dir():
-            os.chdir(self._folder)
+        place, beside, settings, spec, folder = self._recipe
+        where, remedy = f"{spec['provider']} on {socket.gethostname()}", "install there what is installed here"
+        if folder.is_dir():
+            os.chdir(folder)
         try:
-            kind = import_place(self._place, Path(self._beside) if self._beside else None)
-            component: Component = kind.model_validate(self._settings)
+            component: Component = import_place(place, beside).model_validate(settings)
         except (ConfigError, ValidationError) as error:
             raise ConfigError(f"{where} cannot be made ({shortened(str(error))}); {remedy}") from None
-        if component.spec != self._spec:
-            differs = first_few([*map(str, changes(self._spec, component.spec))], 3)
+        if component.spec != spec:
+            differs = first_few([*map(str, changes(spec, component.spec))], 3)
             raise ConfigError(f"{where} is another component ({differs}); {remedy}, with the same weights")
         return component
 
@@ -237,32 +249,17 @@ class _Actor:
         with tempfile.TemporaryDirectory(prefix="driftledger-actor-") as folder:
             for digest, data in images.items():
                 Path(folder, digest).write_bytes(data)
-            calls = [self._call(each, Path(folder)) for each in work]
-            answers = self._local.make(calls)
-            return [finished(*pair) for pair in zip(calls, answers, strict=True)]
 
-    def _call(self, work: Any, images: Path) -> Call:
-        call: Call = replace(work, component=self._component)
-        if not isinstance(call, Ask):
-            return call
-        turns = (
-            replace(turn, parts=tuple(p if isinstance(p, str) else replace(p, path=images / p.sha256) for p in parts))
-            for turn in call.conversation.turns
-            for parts in [turn.parts]
-        )
-        return replace(call, conversation=replace(call.conversation, turns=tuple(turns)))
+            def here(part: str | ImageFile) -> str | ImageFile:
+                return part if isinstance(part, str) else replace(part, path=Path(folder, part.sha256))
 
-
-def _made_of(component: Component) -> tuple[Any, ...]:
-    """What an actor is given to make a component of this process: the arguments of :class:`_Actor`."""
-    kind, beside = type(component), None
-    file = getattr(sys.modules[kind.__module__.partition(".")[0]], "__file__", None)
-    if file is not None and is_place(component.provider):
-        beside = str(Path(file).absolute().parents[Path(file).stem == "__init__"])
-    settings = component.model_dump(mode="json")
-    if isinstance(component, CheckpointComponent):  # Ray shows an actor its own GPUs alone
-        settings |= {"device": component.devices[0].partition(":")[0]}
-    return place_of(kind), beside, settings, component.spec, str(Path.cwd())
+            calls = [replace(each, component=self._component) for each in work]
+            for number, call in enumerate(calls):
+                if isinstance(call, Ask):
+                    turns = (replace(each, parts=tuple(map(here, each.parts))) for each in call.conversation.turns)
+                    conversation = replace(call.conversation, turns=tuple(turns))
+                    calls[number] = replace(call, conversation=conversation)
+            return list(map(finished, calls, self._local.make(calls)))
 
 
 def _message(error: BaseException) -> str:

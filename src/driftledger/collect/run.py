@@ -1,19 +1,20 @@
 """The loop that drives protocols: each missing call is made once, and stored as soon as it is finished."""
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AsyncExitStack, suppress
 from functools import partial
+from pathlib import Path
 from threading import Thread
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 from driftledger.collect.batches import (
     ENDED,
     Answer,
     Batches,
-    InThisProcess,
     Place,
     Waiting,
     Workers,
@@ -21,20 +22,16 @@ from driftledger.collect.batches import (
     say,
     set_error,
 )
-from driftledger.collect.call import Ask, Call, Finished, Result, Spent, Steps, failed
-from driftledger.collect.plan import expected_of
+from driftledger.collect.call import Ask, Call, Finished, NotStoredError, Planned, Result, Spent, Steps, failed, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.components.service import (
-    Answered,
     Meter,
     RemoteComponent,
-    RemoteGenerator,
-    RemoteModel,
     ServiceClient,
 )
+from driftledger.core.errors import ConfigError
 from driftledger.core.terminal import Progress
-from driftledger.core.types import Generated, Reply, Usage
 
 R = TypeVar("R")
 Attempt: TypeAlias = Callable[..., Awaitable[Any]]
@@ -65,7 +62,7 @@ class Collector:
             shards: in how many parts what is left of each budget is split; this collector may spend one part.
         """
         self.store = store
-        self._workers = workers or InThisProcess()
+        self._workers = workers or Workers()
         self._shards = shards
         self._is_closing = False
         self._runs: list[_Run] = []
@@ -75,7 +72,7 @@ class Collector:
         self._connections = AsyncExitStack()
         self._at_work: str | None = None
         self._under_way = Counter[str]()
-        """Batches that are being made or stored, or whose units have not come to their next call."""
+        """Batches that are being made or stored, or with units that have not come to their next call."""
         self._tasks = set[asyncio.Task[None]]()
         self._is_woken = False
         self._spent: dict[str, Spent] = {}
@@ -204,7 +201,7 @@ class Collector:
         if run.stopped is not None:
             raise run.stopped
         if isinstance(call.component, RemoteComponent):
-            return await self._from_service(run, call, digest)
+            return await self._from_service(run, call, call.component, digest)
         waiting: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         run.batches.add(position, call, waiting)
         return await waiting
@@ -249,9 +246,9 @@ class Collector:
                     self._asked[digest] = waiting
                     missing[digest] = call, waiting
             if missing:
-                made = await self._workers.make([call for call, _ in missing.values()])
-                self._count(run, component, made)
-                for (_, waiting), result in zip(missing.values(), await self._put(made), strict=True):
+                results = await self._workers.make([call for call, _ in missing.values()])
+                self._count(run, component, results)
+                for (_, waiting), result in zip(missing.values(), await self._put(results), strict=True):
                     if not waiting.done():
                         waiting.set_result(result)
             await asyncio.sleep(0)  # until every unit has come to its next call
@@ -269,22 +266,23 @@ class Collector:
 
     # Services
 
-    async def _from_service(self, run: "_Run", call: Call, digest: str) -> Result:
+    async def _from_service(self, run: "_Run", call: Call, component: RemoteComponent, digest: str) -> Result:
         while digest in self._asked:
             with suppress(Exception):  # another run has stopped: this one asks itself
                 return await asyncio.shield(self._asked[digest])
         self._asked[digest] = future = asyncio.get_running_loop().create_future()
         try:
-            client, attempt = await self._service(call.component)
+            client, attempt = await self._service(component)
             async with client.slots:
                 if run.stopped is not None:
                     raise run.stopped
-                asked = (call.conversation,) if isinstance(call, Ask) else (call.prompt, call.seed)
-                expected = expected_of(call.component, asked[0]) or Usage()
-                answered = await client.call(partial(attempt, *asked), expected)
-                made = await asyncio.to_thread(finished, call, _answer(call, answered))
-                [result] = await self._put([made])
-            self._count(run, call.component, [made])
+                given = (call.conversation,) if isinstance(call, Ask) else (call.prompt, call.seed)
+                answered = await client.call(partial(attempt, *given), component.expected(given[0]))
+                cost = None if component.prices is None else answered.cost
+                answer = Answer(answered.answer or failed(call, answered.error), answered.seconds, cost=cost)
+                ended = await asyncio.to_thread(finished, call, answer)
+                [result] = await self._put([ended])
+            self._count(run, component, [ended])
             future.set_result(result)
             return result
         except BaseException as error:
@@ -293,32 +291,39 @@ class Collector:
         finally:
             del self._asked[digest]
 
-    async def _service(self, component: Component) -> "tuple[ServiceClient, Attempt]":
+    async def _service(self, component: RemoteComponent) -> "tuple[ServiceClient, Attempt]":
         """The connection to a service, opened by the first call."""
         if component.fingerprint not in self._services:
             self._services[component.fingerprint] = asyncio.create_task(self._connect(component))
         return await asyncio.shield(self._services[component.fingerprint])
 
-    async def _connect(self, component: Component) -> "tuple[ServiceClient, Attempt]":
-        assert isinstance(component, RemoteModel | RemoteGenerator)
+    async def _connect(self, component: RemoteComponent) -> "tuple[ServiceClient, Attempt]":
         attempt: Attempt = await self._connections.enter_async_context(component.connect())
-        return component.line(_Budget(self, component, self._shards)), attempt
+        limits, spent = component.limits, self.store.spent(component.fingerprint)
+        if self.store.fallback is not None:  # a shard may spend its part of what is left
+            before = self.store.fallback.spent(component.fingerprint)
+            calls = None if limits.max_calls is None else max(limits.max_calls - before.attempts, 0) // self._shards
+            cost = None if limits.max_cost is None else max(limits.max_cost - before.cost, 0.0) / self._shards
+            limits = limits.model_copy(update={"max_calls": calls, "max_cost": cost})
+        note = partial(self._note_spent, component.fingerprint)
+        budget = Meter(limits, component.title, spent.attempts, spent.cost, note)
+        return ServiceClient(component.limits, component.prices, budget), attempt
 
     # The store
 
-    async def _put(self, made: Sequence[Finished]) -> list[Result]:
+    async def _put(self, results: Sequence[Finished]) -> list[Result]:
         spent, self._spent = self._spent, {}
-        return await asyncio.to_thread(self.store.put, made, spent)
+        return await asyncio.to_thread(self.store.put, results, spent)
 
-    async def note_spent(self, component: Component, more: Spent, *, at_once: bool) -> None:
+    async def _note_spent(self, fingerprint: str, attempts: int, cost: float, at_once: bool) -> None:
         """Add to what has been spent on a component, before this returns or with the next results."""
-        before = self._spent.get(component.fingerprint, Spent())
-        self._spent[component.fingerprint] = Spent(before.attempts + more.attempts, before.cost + more.cost)
+        before = self._spent.get(fingerprint, Spent())
+        self._spent[fingerprint] = Spent(before.attempts + attempts, before.cost + cost)
         if at_once:
             await self._put([])
 
-    def _count(self, run: "_Run", component: Component, made: Sequence[Finished]) -> None:
-        run.progress.count(called(component), len(made), sum(each.cost.cost or 0.0 for each in made))
+    def _count(self, run: "_Run", component: Component, results: Sequence[Finished]) -> None:
+        run.progress.count(called(component), len(results), sum(each.cost.cost or 0.0 for each in results))
 
 
 class _Run:
@@ -337,41 +342,6 @@ class _Run:
         self.batches.fail(error)
 
 
-class _Budget(Meter):
-    """What may be spent on a service, over all runs of its store; of a shard, its part of what is left.
-
-    Where there is a limit, an attempt is stored at the most that it may cost before it is made, so that a kill forgets
-    none.
-    """
-
-    def __init__(self, collector: Collector, component: RemoteComponent, shards: int) -> None:
-        spent, limits = collector.store.spent(component.fingerprint), component.limits
-        self._is_limited = limits.max_calls is not None or limits.max_cost is not None
-        if collector.store.behind is not None:
-            before = collector.store.behind.spent(component.fingerprint)
-            most_calls = None if limits.max_calls is None else max(limits.max_calls - before.attempts, 0) // shards
-            most_cost = None if limits.max_cost is None else max(limits.max_cost - before.cost, 0.0) / shards
-            limits = limits.model_copy(update={"max_calls": most_calls, "max_cost": most_cost})
-        super().__init__(limits, component.title, spent.attempts, spent.cost)
-        self._collector = collector
-        self._component = component
-
-    async def admit(self, most: float) -> None:
-        await super().admit(most)
-        await self._collector.note_spent(self._component, Spent(1, most), at_once=self._is_limited)
-
-    async def settle(self, most: float, cost: float | None) -> None:
-        await super().settle(most, cost)
-        more = Spent(-1 if cost is None else 0, (cost or 0.0) - most)
-        await self._collector.note_spent(self._component, more, at_once=False)
-
-
-def _answer(call: Call, answered: Answered[Reply] | Answered[Generated]) -> Answer:
-    has_prices = isinstance(call.component, RemoteComponent) and call.component.prices is not None
-    given = answered.answer or failed(call, answered.error)
-    return Answer(given, answered.seconds, cost=answered.cost if has_prices else None)
-
-
 def _pass_on(waiting: asyncio.Future[Result], done: asyncio.Future[Result]) -> None:
     """Give a unit the result of a call that another unit has made."""
     if waiting.done():
@@ -382,3 +352,68 @@ def _pass_on(waiting: asyncio.Future[Result], done: asyncio.Future[Result]) -> N
         set_error([waiting], error)
     else:
         waiting.set_result(done.result())
+
+
+class Shard(NamedTuple):
+    """Part ``number`` of ``of`` parts, counted from 0, that one of several machines collects into a store of its own.
+
+    Units are dealt out by their positions alone, in blocks that no batch of a local component crosses: every call is in
+    the batch that it has in a run of one process, and equal positions of the same data belong to one shard, whichever
+    stage asks, so that what several stages ask of a sample is asked once.
+    """
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Shard":
+        """Read ``i/n``.
+
+        Raises:
+            ConfigError: it is not a shard.
+        """
+        match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
+        shard = cls(int(match[1]), int(match[2])) if match else cls(0, 0)
+        if not shard.number < shard.of:
+            raise ConfigError(
+                f"--shard {text!r} is not a shard: write i/n, counted from 0, so that the last is n-1 of n"
+            )
+        return shard
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def has(self, position: int, block: int) -> bool:
+        """Whether the unit at this position belongs to this shard.
+
+        >>> [position for position in range(12) if Shard(1, 3).has(position, 2)]
+        [2, 3, 8, 9]
+        """
+        return position // block % self.of == self.number
+
+    def store(self, folder: Path) -> Path:
+        """The folder of its store inside ``folder``, which all shards share."""
+        return folder / f"shard-{self.number}-of-{self.of}"
+
+
+def part_of(
+    planned: Sequence[Planned[R]], shard: Shard, block: int, collector: Collector, progress: Progress
+) -> list[R]:
+    """Drive the units of one shard; look up what the other shards have made.
+
+    Args:
+        block: how many neighbours always belong to one shard: a multiple of all batch sizes.
+
+    Raises:
+        NotStoredError: units of other shards are in no store that the collector looks into.
+    """
+    own = [position for position in range(len(planned)) if shard.has(position, block)]
+    results = collector.run((planned[position].steps() for position in own), progress, own)
+    returned: dict[int, Any] = dict(zip(own, results, strict=True))
+    for position, each in enumerate(planned):
+        if position not in returned:
+            walked = walk(each.steps(), collector.store.answer)
+            if walked.pending is not None:
+                raise NotStoredError
+            returned[position] = walked.returned
+    return [returned[position] for position in range(len(planned))]

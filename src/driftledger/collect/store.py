@@ -7,7 +7,6 @@ systems too. The store only saves work: it may be deleted. Failures are not kept
 
 import json
 import os
-import secrets
 import shlex
 import sqlite3
 import sys
@@ -30,44 +29,46 @@ DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
 VERSION = 4
 """Of the tables. Versions 1 to 3 were written by driftledger 0.2 and before."""
 
-_SCHEMA = (
-    """CREATE TABLE calls (
-        key TEXT PRIMARY KEY,
-        component TEXT,             -- fingerprint; NULL, as role and asked, for a result that only a record tells of
-        role TEXT,
-        asked TEXT,                 -- canonical JSON: input, images, seed
-        dataset TEXT NOT NULL, sample TEXT NOT NULL, t INTEGER NOT NULL,  -- context, not part of the key
-        result TEXT NOT NULL,       -- canonical JSON
-        image TEXT,                 -- SHA-256
-        seconds REAL NOT NULL, input_tokens INTEGER, output_tokens INTEGER, cost REAL
-    )""",
-    "CREATE INDEX calls_by_sample ON calls (sample, role, t)",
-    """CREATE TABLE spent (           -- attempts at services, failed ones included, by the store that made them
-        component TEXT, store TEXT, attempts INTEGER NOT NULL, cost REAL NOT NULL, PRIMARY KEY (component, store)
-    )""",
-    "CREATE TABLE store (name TEXT NOT NULL)",
-)
+_CREATE = f"""BEGIN IMMEDIATE;
+CREATE TABLE calls (
+    key TEXT PRIMARY KEY,
+    component TEXT,             -- fingerprint; NULL, as role and asked, for a result that only a record tells of
+    role TEXT,
+    asked TEXT,                 -- canonical JSON: input, images, seed
+    dataset TEXT NOT NULL, sample TEXT NOT NULL, t INTEGER NOT NULL,  -- context, not part of the key
+    result TEXT NOT NULL,       -- canonical JSON
+    image TEXT,                 -- SHA-256
+    seconds REAL NOT NULL, input_tokens INTEGER, output_tokens INTEGER, cost REAL
+);
+CREATE INDEX calls_by_sample ON calls (sample, role, t);
+CREATE TABLE spent (            -- attempts at services, failed ones included, by the store that made them
+    component TEXT, store TEXT, attempts INTEGER NOT NULL, cost REAL NOT NULL, PRIMARY KEY (component, store)
+);
+CREATE TABLE store (name TEXT NOT NULL);
+INSERT INTO store VALUES (lower(hex(randomblob(8))));
+PRAGMA user_version = {VERSION};
+COMMIT;"""
 
 
 class CallStore:
     """Finished calls in ``folder``. A context manager."""
 
     def __init__(
-        self, folder: Path, *, writes: bool = True, wait: bool = True, behind: "CallStore | None" = None
+        self, folder: Path, *, writes: bool = True, wait: bool = True, fallback: "CallStore | None" = None
     ) -> None:
         """Open the store, or create it.
 
         Args:
             writes: take the lock. Without it, the store can only be read, and need not exist.
             wait: wait while another process holds the lock.
-            behind: another store, in which calls are looked up that this one lacks.
+            fallback: another store, in which calls are looked up that this one lacks.
 
         Raises:
             StoreError: another process holds the lock and ``wait`` is false, the store is of another version, or it
                 cannot be opened.
         """
         self.folder = folder
-        self.behind = behind
+        self.fallback = fallback
         self._writing = Lock()
         self._lock: BaseFileLock | None = None
         try:
@@ -99,11 +100,7 @@ class CallStore:
             db.close()
             return self._open(None)
         if version == 0:
-            with _transaction(db):
-                for statement in _SCHEMA:
-                    db.execute(statement)
-                db.execute("INSERT INTO store VALUES (?)", (secrets.token_hex(8),))
-                db.execute(f"PRAGMA user_version = {VERSION}")
+            db.executescript(_CREATE)
         [(self._name,)] = db.execute("SELECT name FROM store")
         return db
 
@@ -135,7 +132,7 @@ class CallStore:
             image = whole_image(self.folder, row[1]) if row[1] else None
             if row[1] is None or image is not None:
                 return Result.from_row(json.loads(row[0]), image)
-        return self.behind.find(digest) if self.behind else None
+        return self.fallback.find(digest) if self.fallback else None
 
     def answer(self, call: Call) -> Result | None:
         """The stored result of a call; errors as in :meth:`find`."""
@@ -167,8 +164,8 @@ class CallStore:
             for item, result in zip(items, results, strict=True):
                 if result.outcome is not Outcome.FAILED:
                     key = item.key
-                    asked = canonical_json({"input": key.input, "images": list(key.images), "seed": key.seed})
-                    self._insert((key.digest, key.fingerprint, key.role, asked), item.context, result, item.cost)
+                    question = canonical_json({"input": key.input, "images": list(key.images), "seed": key.seed})
+                    self._insert((key.digest, key.fingerprint, key.role, question), item.context, result, item.cost)
             for component, (attempts, cost) in (spent or {}).items():
                 self._db.execute(
                     "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
@@ -188,18 +185,18 @@ class CallStore:
             raise self._full(error) from None
         return image
 
-    def restore(self, known: Iterable[tuple[str, Context, Result]]) -> int:
+    def restore(self, recorded: Iterable[tuple[str, Context, Result]]) -> int:
         """Store results that records tell of, unless they are stored already; return how many were new.
 
         Args:
-            known: the digest of a call's key, with the result; its image is copied.
+            recorded: the digest of a call's key, with the result; its image is copied.
 
         Raises:
             StoreError: the disk is full or cannot be written.
         """
         new = {
             digest: (context, replace(result, image=result.image and self._keep_image(result.image.path.read_bytes())))
-            for digest, context, result in known
+            for digest, context, result in recorded
             if result.outcome is not Outcome.FAILED and self.find(digest) is None
         }
         with self._transaction():
@@ -208,7 +205,7 @@ class CallStore:
         return len(new)
 
     def _insert(self, made_of: Sequence[str | None], context: Context, result: Result, cost: Cost) -> None:
-        """Add a row; it replaces one whose image was lost.
+        """Add a row; it replaces one with a lost image.
 
         Args:
             made_of: the digest of the call's key; the component's fingerprint, the role and what was asked, if known.
@@ -252,11 +249,17 @@ class CallStore:
     def _transaction(self) -> Iterator[None]:
         if self._lock is None:
             raise ValueError(f"the call store {self.folder} was opened for reading")
-        try:
-            with self._writing, _transaction(self._db):
+        with self._writing:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
                 yield
-        except (sqlite3.Error, OSError) as error:
-            raise self._full(error) from None
+                self._db.execute("COMMIT")
+            except BaseException as error:
+                if self._db.in_transaction:  # on a full disk, SQLite has rolled back already
+                    self._db.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error | OSError):
+                    raise self._full(error) from None
+                raise
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -274,6 +277,12 @@ class CallStore:
         )
 
 
+def stores_in(folder: Path) -> list[Path]:
+    """The stores of shards: the folder itself, or those inside it."""
+    inside = sorted(folder.glob("shard-*-of-*/"))
+    return [each for each in (folder, *inside) if (each / DATABASE).is_file()]
+
+
 def object_path(folder: Path, digest: str) -> Path:
     """Where a store in ``folder`` keeps the image with this hash."""
     return folder / "objects" / digest[:2] / f"{digest}.png"
@@ -283,18 +292,6 @@ def whole_image(folder: Path, digest: str) -> ImageFile | None:
     """The image with this hash; None if it is missing or damaged."""
     path = object_path(folder, digest)
     return ImageFile(path, digest) if path.is_file() and sha256_file(path) == digest else None
-
-
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:  # on a full disk, SQLite has rolled back already
-            db.execute("ROLLBACK")
-        raise
 
 
 def _locked(folder: Path, *, wait: bool) -> BaseFileLock:

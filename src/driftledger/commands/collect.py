@@ -6,6 +6,7 @@ that has the records and not the store pays only for what is new. A shard is one
 part of the calls, into a store of its own, for ``driftledger merge``.
 """
 
+import math
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -23,9 +24,8 @@ from driftledger.benchmarks.records import CARD, read_records
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.call import Context, NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
-from driftledger.collect.run import Collector
-from driftledger.collect.shards import Shard, block_of, part_of, stores_in
-from driftledger.collect.store import CallStore
+from driftledger.collect.run import Collector, Shard, part_of
+from driftledger.collect.store import CallStore, stores_in
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
 from driftledger.core.files import INPUTS, files_digest, is_made, keep_only, made_from, make
@@ -134,7 +134,7 @@ def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection
                         collector.release(component)
 
     with project.store() as store, collector_of(project.settings, store) as collector:
-        remote = [model for model in models if isinstance(project.settings.model(model), RemoteComponent)]
+        remote = [model for model in models if isinstance(project.settings.build("models", model), RemoteComponent)]
         local = [model for model in models if model not in remote]
         collector.side_by_side([*(partial(work, [model]) for model in remote), partial(work, local)])
         for model in () if benchmarks else models:
@@ -253,11 +253,11 @@ def collect_shard(
     """
     part = Shard.parse(shard)
     tasks = [task for model in _chosen(project, models, benchmarks) for task in tasks_of(project, model, benchmarks)]
-    block = block_of(component for task in tasks for component in task.collecting().asked)
+    block = math.lcm(*(component.batch_size for task in tasks for component in task.collecting().asked))
     folder, left_out = part.store(into), 0
     with (
         project.store(writes=False) as known,
-        CallStore(folder, wait=project.waits, behind=known) as store,
+        CallStore(folder, wait=project.waits, fallback=known) as store,
         collector_of(project.settings, store, shards=part.of) as collector,
     ):
         before = store.count()

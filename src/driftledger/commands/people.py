@@ -27,8 +27,9 @@ def descriptions(
     keys = {"dataset": dataset, "model": model, "generator": generator or project.settings.run.generators[0]}
     folder = project.paths.dataset(dataset)
     if not folder.is_dir():  # 'dvc repro data' needs the sheet, since a person's version is what is written there
-        build(dataset, project.settings.dataset(dataset), folder)
-    given = replace(project.stage_inputs(benchmark("genception"), keys), model=project.settings.model)
+        build(dataset, project.settings.build("datasets", dataset), folder)
+    inputs = project.stage_inputs(benchmark("genception"), keys)
+    given = replace(inputs, model=lambda name: project.settings.build("models", name))
     with project.store(writes=False) as store:  # a person who has no sheet yet has no fingerprint to be resolved
         typer.echo(for_terminal(write_human_sheet(given, store)))
 

@@ -53,9 +53,9 @@ def data(project: Project) -> None:
             def write(name: str = name, folder: Path = folder, stage: Stage = stage) -> None:
                 print(f"reading {name}", flush=True)
                 if stage is DATASET:
-                    build(name, settings.dataset(name), folder)
+                    build(name, settings.build("datasets", name), folder)
                 else:
-                    provider = settings.question_set(name)
+                    provider = settings.build("question_sets", name)
                     build_questions(name, provider, question_rules(provider), folder)
 
             make(folder, sha256_of([noted["version"], noted[section][name]]), write)

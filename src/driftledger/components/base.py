@@ -26,7 +26,7 @@ Operational: TypeAlias = Annotated[T, _OPERATIONAL]
 
 
 class Component(Provided, ABC):
-    """A frozen specification, whose fields are its configuration, and the one method that does the work.
+    """A frozen specification, with its configuration as fields, and the one method that does the work.
 
     ``provider`` is its name in the registry, or else its place. ``version`` is raised whenever a change to the code
     changes what comes out; a golden test holds embedded components to that.
@@ -78,7 +78,7 @@ class Component(Provided, ABC):
 
     @cached_property
     def code_digest(self) -> str | None:
-        """Of the classes that it is made of and that do not come with driftledger; None where there are none.
+        """Of its base classes that do not come with driftledger; None if all do.
 
         Raises:
             ConfigError: such a class is written in no file.
@@ -138,7 +138,7 @@ class Model(Component):
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer the last turn of each conversation, in order; a reply holds the beginning that it was given."""
 
-    def check_subjects(self, asked: Collection[str]) -> str | None:
+    def check_subjects(self, subjects: Collection[str]) -> str | None:
         """Look at the ids of all questions or samples of a stage before it asks: what people should know of them.
 
         Raises:
@@ -200,7 +200,7 @@ class Encoder(Component):
         raise NotImplementedError(f"encoder provider {self.provider!r} has no image tower")
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
-        """Feature vectors of texts, n×d, finite; all zero only for a text of which nothing is known."""
+        """Feature vectors of texts, n×d, finite; all zero only for a text that the encoder knows nothing of."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:

@@ -41,7 +41,7 @@ class ComponentCard(Record):
 
     @property
     def is_control(self) -> bool:
-        """Whether it stands beside the models as a control, and is no model to choose."""
+        """Whether it is a control beside the models, and not a model to choose."""
         return self.provider in CONTROLS
 
     @property

@@ -1,7 +1,8 @@
-"""Components with torch weights: which bytes a name stands for, their settings, loading and letting go."""
+"""Components with torch weights: the bytes behind a name, their settings, loading and letting go."""
 
 import gc
 import os
+import re
 import sqlite3
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -32,16 +33,16 @@ ADAPTER = "adapter_config.json"
 commit, or changes the weights beside it."""
 
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
-"""What explains a checkpoint and is no part of it."""
+"""Files that explain a checkpoint and are not part of it."""
 
 
 def _files(folder: Path) -> list[Path]:
     """What a loader may read; like a loader, through links to files and to folders."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for place, folders, names in os.walk(folder, followlinks=True):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(place, name) for name in names if not name.startswith(".") and not name.endswith(_NOT_LOADED)]
-    return sorted(path for path in found if path.is_file())
+        paths += [Path(place, name) for name in names if not name.startswith(".") and not name.endswith(_NOT_LOADED)]
+    return sorted(path for path in paths if path.is_file())
 
 
 def remembered_sha256(file: Path) -> str:
@@ -76,7 +77,7 @@ def _remembered() -> Path:
 
 
 class CheckpointComponent(Component):
-    """A component whose weights stand in a local folder or on the Hugging Face hub, and run in torch.
+    """A component with weights in a local folder or on the Hugging Face hub, which run in torch.
 
     A provider says in ``libraries`` which distributions shape its output, and loads in :meth:`load`.
     """
@@ -86,7 +87,7 @@ class CheckpointComponent(Component):
     extra: ClassVar[str] = "torch"
     """What of this package's extras installs them."""
     loud: ClassVar[tuple[str, ...]] = ()
-    """The libraries whose warnings and progress bars are left out while it is loaded."""
+    """The libraries that show no warnings and progress bars while it is loaded."""
 
     path: Operational[str] = Field(min_length=1)
     """A local folder, or an id on the hub; what is found there is in the identity."""
@@ -190,13 +191,11 @@ class CheckpointComponent(Component):
                     return self.load(self.source)
         except DriftledgerError:
             raise
-        except (
-            Exception
-        ) as error:  # the libraries look at nothing before they use it: a damaged file can raise anything
-            said = for_line(str(error))
-            if not said or not isinstance(error, OSError | ValueError | ImportError | RuntimeError):
-                said = f"{type(error).__name__}: {said}".removesuffix(": ")  # others' texts alone say too little
-            raise ConfigError(f"{self.path!r:.200} cannot be loaded: {said:.400}") from None
+        except Exception as error:  # libraries check nothing before they use it: a damaged file can raise anything
+            problem = for_line(str(error))
+            if not problem or not isinstance(error, OSError | ValueError | ImportError | RuntimeError):
+                problem = f"{type(error).__name__}: {problem}".removesuffix(": ")  # others' texts alone say too little
+            raise ConfigError(f"{self.path!r:.200} cannot be loaded: {problem:.400}") from None
 
     def release(self) -> None:
         if self.__dict__.pop("loaded", None) is not None:
@@ -235,6 +234,15 @@ def quietly(*libraries: str) -> Iterator[None]:
                 logging.enable_progress_bar()
 
 
+def disarmed(text: str, control: re.Pattern[str]) -> str:
+    """The text with a space inside whatever a tokenizer would take for a control token, as in ``< /s>``.
+
+    A lone surrogate, which no tokenizer takes, becomes a question mark.
+    """
+    text = text.encode("utf-8", "replace").decode()
+    return control.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
+
+
 FULL = ("out of memory", "not enough memory", "can't allocate memory", "No available memory", "Free memory on device")
 """How libraries word it, in errors that are no error of their own for it."""
 
@@ -247,11 +255,11 @@ def memory_guard(what: str) -> Iterator[None]:
         yield
         return
     except (torch.OutOfMemoryError, MemoryError, RuntimeError, ValueError) as error:
-        said = for_line(str(error))
-        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not any(words in said for words in FULL):
+        problem = for_line(str(error))
+        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not any(words in problem for words in FULL):
             raise
-    _free()  # after the exception, whose traceback holds the tensors
-    raise OutOfMemoryError(f"{what}: out of memory ({said:.300})")
+    _free()  # after the exception: its traceback holds the tensors
+    raise OutOfMemoryError(f"{what}: out of memory ({problem:.300})")
 
 
 def _free() -> None:

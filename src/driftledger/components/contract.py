@@ -76,13 +76,13 @@ def _tasks(component: Component, folder: Path) -> Iterator[Task]:
         pictures.append(Image.new("RGB", (64, 48), ground))
         ImageDraw.Draw(pictures[-1]).ellipse((12, 6, 44, 38), fill=circle)
     if isinstance(component, Model):
-        asked = []
+        conversations = []
         for number, (text, picture) in enumerate(zip((*QUESTIONS, ""), (*pictures, pictures[0]), strict=True)):
             png = png_bytes(picture)
             file = ImageFile(folder / f"{number}.png", sha256_bytes(png))
             file.path.write_bytes(png)
-            asked.append(Conversation.ask(text, file, Subject(f"probe-{number % 3}", 1)))
-        yield Task("replies", asked[:3], asked[3:], lambda of, calls: of.respond(calls))
+            conversations.append(Conversation.ask(text, file, Subject(f"probe-{number % 3}", 1)))
+        yield Task("replies", conversations[:3], conversations[3:], lambda of, calls: of.respond(calls))
     elif isinstance(component, Generator):
         prompts = [(text, 2**32 - 1 - number) for number, text in enumerate(TEXTS)]
         yield Task(

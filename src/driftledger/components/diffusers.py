@@ -17,6 +17,7 @@ from driftledger.components.checkpoints import (
     ADAPTER,
     CheckpointComponent,
     adapter_refused,
+    disarmed,
     memory_guard,
     quietly,
     refuse_random,
@@ -26,6 +27,10 @@ from driftledger.core.images import ENCODING
 from driftledger.core.registry import import_extra
 from driftledger.core.types import Generated, Outcome, PromptUsage
 from driftledger.data.hub import Source
+
+
+def _either_width(letter: str) -> str:
+    return f"[{re.escape(letter)}{chr(ord(letter) + 0xFEE0)}]" if "!" <= letter <= "~" else re.escape(letter)
 
 
 class PromptReader:
@@ -42,7 +47,7 @@ class PromptReader:
         tokens = {token.strip() for tokenizer in self.tokenizers for token in tokenizer.all_special_tokens}
         # SDXL's second tokenizer pads with "!". T5's reads full-width letters as it reads plain ones.
         spelled = ["".join(map(_either_width, token)) for token in sorted(tokens, key=len, reverse=True) if token[1:]]
-        self._control = re.compile("|".join(spelled) or "(?!)", re.IGNORECASE)
+        self.control = re.compile("|".join(spelled) or "(?!)", re.IGNORECASE)
         self.tower = None if hasattr(pipeline, "_text_preprocessing") else self._longest(pipeline)
         """The tokenizer of the tower that reads the most, and how many of a prompt's own tokens it is given; None where
         a pipeline rewrites prompts before it reads them (PixArt, Sana), or reads them by other means than CLIP and
@@ -51,7 +56,7 @@ class PromptReader:
     @staticmethod
     def _longest(pipeline: Any) -> tuple[Any, int] | None:
         transformers = import_extra("transformers")
-        asked = signature(pipeline.__call__).parameters.get("max_sequence_length")
+        limit = signature(pipeline.__call__).parameters.get("max_sequence_length")
         towers = []
         for name, tokenizer in pipeline.components.items():
             encoder = name.replace("tokenizer", "text_encoder")
@@ -59,8 +64,8 @@ class PromptReader:
                 continue
             if isinstance(tokenizer, transformers.CLIPTokenizer):
                 length = tokenizer.model_max_length
-            elif isinstance(tokenizer, transformers.T5Tokenizer) and asked is not None:
-                length = asked.default
+            elif isinstance(tokenizer, transformers.T5Tokenizer) and limit is not None:
+                length = limit.default
             else:
                 return None
             towers.append((tokenizer, length - tokenizer.num_special_tokens_to_add()))
@@ -69,23 +74,13 @@ class PromptReader:
     def reading(self, prompt: str) -> PromptUsage | None:
         """Tokens of the prompt itself, without those that a tokenizer puts around it, and how many of them are read.
 
-        One tower stands for all, the same for every prompt: in FLUX and SD3, T5's, while CLIP reads the first 75.
+        One tower is counted for all, the same for every prompt: in FLUX and SD3, T5's, while CLIP reads the first 75.
         """
         if self.tower is None:
             return None
         tokenizer, limit = self.tower
         tokens = len(tokenizer(prompt, add_special_tokens=False).input_ids)
         return PromptUsage(tokens, min(tokens, limit))
-
-    def harmless(self, prompt: str) -> str:
-        """The prompt with a space inside whatever a tokenizer would take for a control token: ``< /s>``; a lone
-        surrogate, which no tokenizer takes, becomes a question mark."""
-        prompt = prompt.encode("utf-8", "replace").decode()
-        return self._control.sub(lambda match: f"{match[0][0]} {match[0][1:]}", prompt)
-
-
-def _either_width(letter: str) -> str:
-    return f"[{re.escape(letter)}{chr(ord(letter) + 0xFEE0)}]" if "!" <= letter <= "~" else re.escape(letter)
 
 
 class _Ready(NamedTuple):
@@ -140,12 +135,12 @@ class Diffusers(CheckpointComponent, Generator):
             return []
         ready = self.loaded
         with memory_guard(self.path), quietly(*self.loud):
-            texts = [ready.reader.harmless(prompt) for prompt in prompts]
+            texts = [disarmed(prompt, ready.reader.control) for prompt in prompts]
             readings = [ready.reader.reading(text) for text in texts]
             drawn = self._draw(ready, texts, seeds)
         # DeepFloyd IF has a name of its own for it
         flags = getattr(drawn, "nsfw_content_detected", None) or getattr(drawn, "nsfw_detected", None)
-        made = []
+        results = []
         for values, flagged, reading, prompt, text in zip(
             drawn.images, flags or [False] * len(texts), readings, prompts, texts, strict=True
         ):
@@ -158,8 +153,8 @@ class Diffusers(CheckpointComponent, Generator):
             else:  # H×W×3, from 0 to 1
                 image = Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8))
             revised = None if text == prompt else text
-            made.append(Generated(image, outcome, error=error, reading=reading, revised_prompt=revised))
-        return made
+            results.append(Generated(image, outcome, error=error, reading=reading, revised_prompt=revised))
+        return results
 
     def _draw(self, ready: _Ready, texts: list[str], seeds: Sequence[int]) -> Any:
         torch = import_extra("torch")
@@ -200,8 +195,8 @@ class Diffusers(CheckpointComponent, Generator):
         diffusers, transformers = import_extra("diffusers"), import_extra("transformers")
         homes = {"diffusers": diffusers, "transformers": transformers}
         home = homes.get(library) or getattr(diffusers.pipelines, library, None)
-        found: Any = getattr(home, class_name, None)
-        if not isclass(found) or not issubclass(found, (diffusers.ModelMixin, transformers.PreTrainedModel)):
+        kind: Any = getattr(home, class_name, None)
+        if not isclass(kind) or not issubclass(kind, (diffusers.ModelMixin, transformers.PreTrainedModel)):
             return None  # without weights, or for the pipeline to refuse
         place = folder / name if (folder / name).is_dir() else folder
         if (place / ADAPTER).is_file():
@@ -209,9 +204,9 @@ class Diffusers(CheckpointComponent, Generator):
         arguments = {key: value for key, value in self.weight_arguments.items() if key in ("dtype", "use_safetensors")}
         if self.variant is not None and any(place.glob(f"*.{self.variant}*")):
             arguments["variant"] = self.variant
-        if issubclass(found, transformers.PreTrainedModel):
+        if issubclass(kind, transformers.PreTrainedModel):
             arguments["ignore_mismatched_sizes"] = True  # to read of them in the report
-        loader: Any = found
+        loader: Any = kind
         part, report = loader.from_pretrained(place, output_loading_info=True, **arguments)
         try:
             refuse_random(report)
@@ -292,8 +287,8 @@ class Diffusers(CheckpointComponent, Generator):
         diffusers = import_extra("diffusers")
         name, config = self._scheduler_config
         with quietly(*self.loud):
-            found = getattr(diffusers, name).from_config(config).compatibles
-            fitting = {one.__name__: one for one in found if issubclass(one, diffusers.SchedulerMixin)}
+            compatible = getattr(diffusers, name).from_config(config).compatibles
+            fitting = {one.__name__: one for one in compatible if issubclass(one, diffusers.SchedulerMixin)}
             if self.scheduler not in fitting:
                 raise ConfigError(unknown_name(f"{self.path!r:.200}: scheduler", str(self.scheduler), fitting))
             return fitting[self.scheduler].from_config(config)
@@ -302,10 +297,10 @@ class Diffusers(CheckpointComponent, Generator):
         """A small file of the checkpoint, from the folder, the hub's cache or the hub."""
         try:
             file = self.source.local([name]) / name
-            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-            if not isinstance(found, dict):
+            content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            if not isinstance(content, dict):
                 raise ValueError("it is not an object")
-            return found
+            return content
         except (OSError, ValueError) as error:
-            said = f"{name} cannot be read ({' '.join(str(error).split()):.300})"
-            raise ConfigError(f"{self.path!r:.200} is not a checkpoint of diffusers: {said}") from None
+            problem = f"{name} cannot be read ({' '.join(str(error).split()):.300})"
+            raise ConfigError(f"{self.path!r:.200} is not a checkpoint of diffusers: {problem}") from None

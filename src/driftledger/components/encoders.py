@@ -19,6 +19,7 @@ from driftledger.components.base import Encoder, library_versions
 from driftledger.components.checkpoints import (
     REPORTING,
     CheckpointComponent,
+    disarmed,
     memory_guard,
     quietly,
     refuse_random,
@@ -39,7 +40,7 @@ class Tower(NamedTuple):
 
 
 class TorchEncoder(CheckpointComponent, Encoder):
-    """An encoder whose features are tensors."""
+    """An encoder that computes its features as tensors."""
 
     loud: ClassVar[tuple[str, ...]] = ("transformers",)
 
@@ -86,9 +87,9 @@ class TransformersEncoder(TorchEncoder):
     """What resizes images; the two differ by about a grey level. Pillow's arithmetic is the same on every processor."""
 
     def identity(self) -> dict[str, Any]:
-        found = super().identity()
+        identity = super().identity()
         backend = library_versions("pillow" if self.image_backend == "pil" else "torchvision")
-        return found | {"libraries": found["libraries"] | backend}
+        return identity | {"libraries": identity["libraries"] | backend}
 
     def load(self, source: Source) -> Tower:
         transformers = import_extra("transformers")
@@ -255,13 +256,11 @@ class OpenCLIP(TorchEncoder):
 
     def _plain(self, texts: Sequence[str]) -> list[str]:
         """Texts in which open_clip's own tokenizer finds no special token, also after it has undone HTML in them."""
-        tokenizer, texts = self.loaded.tokenizer, well_formed(texts)
+        tokenizer = self.loaded.tokenizer
         if hasattr(tokenizer, "tokenizer"):
-            return texts
+            return well_formed(texts)
         special = re.compile("|".join(re.escape(tokenizer.decoder[token]) for token in tokenizer.all_special_ids))
-        spaced = [
-            special.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", tokenizer.clean_fn(each)) for each in texts
-        ]
+        spaced = [disarmed(tokenizer.clean_fn(each), special) for each in well_formed(texts)]
         return [re.sub(r"\S{1000}", r"\g<0> ", text) for text in spaced]  # its time grows with a word's square
 
 
@@ -351,7 +350,7 @@ class Sentence(TorchEncoder):
         )
         network = model.transformers_model
         if network is None or not hasattr(model.tokenizer, "split_special_tokens"):
-            raise ValueError("its first module is no transformer with a tokenizer of transformers")
+            raise ValueError("its first module is not a transformer with a tokenizer of transformers")
         # transformers says which weights were missing, and sentence-transformers does not pass it on.
         first = json.loads((folder / "modules.json").read_text(encoding="utf-8"))[0]["path"]
         _, report = type(network).from_pretrained(

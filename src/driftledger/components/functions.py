@@ -1,9 +1,9 @@
-"""Components and datasets made of plain functions, for whoever has a function and no need of a class.
+"""Components and datasets made of plain functions, without writing a class.
 
 Each is a class as if it had been written: in a module it can be named in ``params.yaml`` by its place, as in
 ``provider: my_module:shout``, and its code is that module with what it imports. Keyword-only arguments of the function
 are its settings there. What is made in a notebook or inside of another function has no place, and its code no file: it
-is told from everything else that this process made, and cannot stand in a ledger.
+differs from everything else that this process made, and cannot be in a ledger.
 """
 
 import io
@@ -29,11 +29,11 @@ _NUMBERS = itertools.count(1)
 
 
 class _OfFunctions(Provided, ABC):
-    """A class whose work functions do."""
+    """A class that leaves its work to functions."""
 
     functions: ClassVar[dict[str, Callable[..., Any]]]
     number: ClassVar[int]
-    """Tells it from all others that this process made."""
+    """Differs from that of all others that this process made."""
 
     @classmethod
     def is_named(cls, name: str) -> None:
@@ -46,7 +46,7 @@ class _OfFunctions(Provided, ABC):
         return fn(*given, **{setting: getattr(self, setting) for setting in _settings_of(fn)})
 
 
-Made = TypeVar("Made", bound=_OfFunctions)
+OfFunctions = TypeVar("OfFunctions", bound=_OfFunctions)
 
 
 class _Component(_OfFunctions, Component, ABC):
@@ -89,7 +89,7 @@ class FunctionGenerator(_Component, Generator):
 
 
 class FunctionEncoder(_Component, Encoder):
-    """An encoder whose towers functions are."""
+    """An encoder with functions for towers."""
 
     @classmethod
     def is_named(cls, name: str) -> None:
@@ -105,7 +105,7 @@ class FunctionEncoder(_Component, Encoder):
 
 
 class FunctionDataset(_OfFunctions, DatasetProvider):
-    """A dataset whose samples a function gives."""
+    """A dataset of the samples that a function gives."""
 
     def items(self) -> Iterator[SourceItem]:
         for given in self.call("dataset"):
@@ -150,7 +150,7 @@ def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[Functio
     Args:
         version: to be raised where what is behind the function changes and its code does not.
     """
-    return _made(FunctionModel, {"model": fn}, {"version": version})
+    return _class_of(FunctionModel, {"model": fn}, {"version": version})
 
 
 def generator(fn: Callable[..., Image.Image | Generated], *, version: str = "1") -> type[FunctionGenerator]:
@@ -163,7 +163,7 @@ def generator(fn: Callable[..., Image.Image | Generated], *, version: str = "1")
     Args:
         version: as in :func:`model`.
     """
-    return _made(FunctionGenerator, {"generator": fn}, {"version": version})
+    return _class_of(FunctionGenerator, {"generator": fn}, {"version": version})
 
 
 def encoder(
@@ -182,7 +182,7 @@ def encoder(
         version: as in :func:`model`.
 
     Raises:
-        ConfigError: there is no function.
+        ConfigError: neither function is given.
     """
     functions, members = {}, dict[str, Any](version=version)
     if images is not None:
@@ -195,7 +195,7 @@ def encoder(
         members["read_texts"] = lambda self, texts: [
             PromptUsage(len(text.split()), len(text.split())) for text in texts
         ]
-    return _made(FunctionEncoder, functions, members)
+    return _class_of(FunctionEncoder, functions, members)
 
 
 def dataset(fn: Callable[..., Iterable[Any]]) -> type[FunctionDataset]:
@@ -210,11 +210,13 @@ def dataset(fn: Callable[..., Iterable[Any]]) -> type[FunctionDataset]:
     >>> [(item.id, item.category) for item in squares().items()]
     [('red', 'warm')]
     """
-    return _made(FunctionDataset, {"dataset": fn}, {})
+    return _class_of(FunctionDataset, {"dataset": fn}, {})
 
 
-def _made(base: type[Made], functions: dict[str, Callable[..., Any]], members: dict[str, Any]) -> type[Made]:
-    """A class whose work the functions do, with a field for each of their keyword-only arguments."""
+def _class_of(
+    base: type[OfFunctions], functions: dict[str, Callable[..., Any]], members: dict[str, Any]
+) -> type[OfFunctions]:
+    """A class that works by the functions, with a field for each of their keyword-only arguments."""
     if not all(callable(fn) for fn in functions.values()) or not functions:
         raise ConfigError(f"{base.__name__} is made of functions; give one")
     first = next(iter(functions.values()))
@@ -233,9 +235,9 @@ def _made(base: type[Made], functions: dict[str, Callable[..., Any]], members: d
         **{setting: default for setting, default in settings.items() if default is not Parameter.empty},
         **members,
     }
-    made: type[Made] = type(base)(first.__name__, (base,), space)  # type: ignore[misc]
-    made.functions, made.number = functions, next(_NUMBERS)
-    return made
+    cls: type[OfFunctions] = type(base)(first.__name__, (base,), space)  # type: ignore[misc]
+    cls.functions, cls.number = functions, next(_NUMBERS)
+    return cls
 
 
 def _settings_of(fn: Callable[..., Any]) -> dict[str, Any]:

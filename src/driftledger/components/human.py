@@ -1,6 +1,6 @@
 """People as a row in every table, as in the GenCeption paper's Table 5: they get the models' prompt and a sheet.
 
-People answer in weeks where models answer in seconds, so nobody waits for them here: what is not written yet is a
+People answer in weeks where models answer in seconds, so no run waits for them: what is not written yet is a
 failed call, which the next run tries again. What a person wrote is worth more than anything a program could write: a
 sheet is only ever added to, and in one step.
 """
@@ -31,7 +31,7 @@ REQUIRED = ("sample", "t", "text", "annotator")
 
 
 class SheetEntry(NamedTuple):
-    """What a row holds. ``text`` is empty where nobody has written yet."""
+    """What a row holds. ``text`` is empty until a person has written it."""
 
     subject: Subject
     picture: str
@@ -50,7 +50,7 @@ def read_sheet(path: Path) -> tuple[SheetTable, list[SheetEntry]]:
     """Read a sheet as spreadsheets save it, and the entry of each row; see :mod:`driftledger.core.sheets`.
 
     Raises:
-        ConfigError: it is missing, is no CSV file with the :data:`REQUIRED` columns, or a row cannot be understood.
+        ConfigError: it is missing, is not a CSV file with the :data:`REQUIRED` columns, or a row cannot be understood.
     """
     table = read_table(path, REQUIRED, "human", "driftledger people descriptions DATASET MODEL")
     entries = []
@@ -72,9 +72,9 @@ Annotator = Annotated[str, AfterValidator(lambda text: cleaned(text).strip()), F
 class Human(Model):
     """Answers with what people wrote into a sheet about a sample at iteration ``t``.
 
-    A row whose image is named after its picture answers for that picture only: at t ≥ 2 it differs from generator to
-    generator, and when an earlier description was edited. What a person wrote is never cut: a conversation's
-    ``max_tokens`` is ignored.
+    A row with an image that is named after its picture answers for that picture only: at t ≥ 2 it differs from
+    generator to generator, and when an earlier description was edited. What a person wrote is never cut: it ignores a
+    conversation's ``max_tokens``.
     """
 
     provider: ClassVar[str] = "human"
@@ -84,9 +84,9 @@ class Human(Model):
     path: Operational[Path]
     """A CSV file, or the folder that ``driftledger people descriptions`` writes; its content is in the identity."""
     annotator: Annotator | None = None
-    """Whose rows are used. Without one there must be one row per sample and ``t``, whoever wrote it."""
+    """The person who wrote the rows to use. Without one there must be one row per sample and ``t``, by anyone."""
     annotators: Operational[tuple[Annotator, ...]] = ()
-    """Whom a new sheet asks: in turn within each category, so that nobody gets two images of one before all have one.
+    """Whom a new sheet asks: in turn within each category, so that no one gets two images of one before all have one.
     Who wrote a text is in its row, and so in the identity."""
 
     @model_validator(mode="after")
@@ -94,7 +94,7 @@ class Human(Model):
         if self.annotator is not None and self.annotators:
             raise ValueError("annotator takes one person's rows, and annotators divides images among several; set one")
         if len(set(self.annotators)) < len(self.annotators):
-            raise ValueError(f"annotators lists somebody twice: {', '.join(self.annotators)}")
+            raise ValueError(f"annotators lists a person twice: {', '.join(self.annotators)}")
         return self
 
     @property
@@ -102,12 +102,12 @@ class Human(Model):
         """The CSV file, whether it is there or not.
 
         Raises:
-            ConfigError: the path cannot be reached, or is a folder whose sheet is a link out of it.
+            ConfigError: the path cannot be reached, or is a folder with a sheet that is a link out of it.
         """
         try:
             path = self.path.expanduser()
             sheet = path if path.suffix.lower() == ".csv" else path / SHEET
-            if sheet != path and leads_out(sheet, path):  # the folder comes back from somebody else
+            if sheet != path and leads_out(sheet, path):  # the folder comes back from other people
                 raise ConfigError(f"human: {sheet} is a link out of its folder; put the sheet itself there")
             return sheet
         except (OSError, RuntimeError) as error:
@@ -120,8 +120,8 @@ class Human(Model):
             ConfigError: the sheet is missing or damaged, or does not say which text is meant.
         """
         entries = {entry for entries in self._written.values() for entry in entries}
-        said = sorted((*entry.subject, entry.text, entry.annotator, entry.picture) for entry in entries)
-        return {"texts": len(said), "sha256": sha256_of(said)}
+        rows = sorted((*entry.subject, entry.text, entry.annotator, entry.picture) for entry in entries)
+        return {"texts": len(rows), "sha256": sha256_of(rows)}
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         return [self._reply(conversation) for conversation in conversations]
@@ -145,13 +145,13 @@ class Human(Model):
 
     @cached_property
     def _written(self) -> dict[Subject, list[SheetEntry]]:
-        """The chosen rows that have a text. Read once, so that the answers are what the fingerprint stands for."""
-        found: dict[Subject, list[SheetEntry]] = defaultdict(list)
+        """The chosen rows that have a text. Read once, so that the answers are those of the fingerprint."""
+        chosen: dict[Subject, list[SheetEntry]] = defaultdict(list)
         _, entries = read_sheet(self.sheet)
         for entry in entries:
             if not entry.text or self.annotator not in (None, entry.annotator):
                 continue
-            for other in found[entry.subject]:
+            for other in chosen[entry.subject]:
                 overlap = entry.picture == other.picture or not entry.picture or not other.picture
                 if not overlap or (entry.annotator, entry.text) == (other.annotator, other.text):
                     continue
@@ -160,8 +160,8 @@ class Human(Model):
                     f"human: {self.sheet} has several texts for sample {entry.subject.sample!r:.200}, "
                     f"t={entry.subject.t}, by {' and '.join(names)}; set annotator to choose one, or keep one row"
                 )
-            found[entry.subject].append(entry)
-        return found
+            chosen[entry.subject].append(entry)
+        return chosen
 
 
 class Pending(NamedTuple):
@@ -177,7 +177,7 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
     """Write the folder that people work in, or add to the one that is there.
 
     ``sheet.csv`` gets a row for each pending image that has none yet, by ``annotator`` if one is named, otherwise by
-    whoever is asked for that image, or by anyone; what it holds stays, its separator and columns of its own included.
+    the person asked for that image, or by anyone; what it holds stays, its separator and columns of its own included.
     Beside it are the images and a page with instructions that shows those that still wait. A second call with the same
     arguments changes nothing.
 
@@ -189,20 +189,20 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
 
     Raises:
         ConfigError: the sheet that is there cannot be read; it stays as it is.
-        DataError: a sample's id is no safe file name, or what is to be written is a link out of the folder.
+        DataError: a sample's id is not a safe file name, or what is to be written is a link out of the folder.
     """
     for written in (SHEET, "images", "index.html"):
         if leads_out(folder / written, folder):
             raise DataError(f"{folder / written} is a link out of its folder; remove it")
     for subject, *_ in pending:
         if not is_id(subject.sample):
-            raise DataError(f"the sample id {subject.sample!r:.200} is no safe file name; {ID_RULE}")
+            raise DataError(f"the sample id {subject.sample!r:.200} is not a safe file name; {ID_RULE}")
     path = folder / SHEET
     sheet, entries = read_sheet(path) if path.exists() else (SheetTable(list(COLUMNS), [], []), [])
     annotator = None if annotator is None else cleaned(annotator).strip()
     mine = [entry for entry in entries if annotator in (None, entry.annotator)]
     described = {(entry.subject, entry.picture) for entry in mine if entry.text}
-    asked = {(entry.subject, entry.picture) for entry in mine}
+    listed = {(entry.subject, entry.picture) for entry in mine}
     shown = {(each.subject, picture_of(each.image)): each for each in pending}
     waiting, missing = {}, []
     for (subject, picture), each in shown.items():
@@ -213,7 +213,7 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
         waiting[name] = subject
         if not (folder / name).is_file():
             write_bytes(folder / name, each.image.path.read_bytes())
-        if not asked & either:
+        if not listed & either:
             missing.append(
                 {"sample": subject.sample, "t": str(subject.t), "image": name, "annotator": each.annotator or annotator}
             )
@@ -255,7 +255,7 @@ task is the one the models get, word for word:</p>
 <li>{anyone if who is None else someone}</li>
 <li>Leave the columns <b>sample</b>, <b>t</b> and <b>image</b> as they are: they say which image a text is about.</li>
 <li>Line breaks inside a cell are fine. A ' at the start of a cell keeps a spreadsheet from taking it for a formula or a
-number; it is no part of the text.</li>
+number; it is not part of the text.</li>
 <li>Save as CSV in UTF-8, with commas, semicolons or tabs. If a spreadsheet shows each row in one cell, import the file
 with a comma as separator.</li>
 </ul>

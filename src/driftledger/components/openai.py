@@ -76,12 +76,12 @@ FINISH_REASONS: dict[str, Outcome] = {
     **dict.fromkeys(("prohibited_content", "spii"), Outcome.FILTERED),
     "refusal": Outcome.REFUSED,
 }
-"""Why an answer ended, in lower case and without Gemini's ``image_``. Any other reason is no whole answer: the call is
-tried again."""
+"""Why an answer ended, in lower case and without Gemini's ``image_``. After any other reason, the call is tried
+again."""
 
 
 async def _bound(response: "httpx2.Response") -> None:
-    """Let an answer end with an error where it grows too large, or is packed although nobody asked for that."""
+    """Let an answer end with an error where it grows too large, or is compressed without being asked to."""
     import httpx2
 
     if response.headers.get("content-encoding", "identity") != "identity":
@@ -113,7 +113,7 @@ class OpenAIComponent(RemoteComponent):
     """The list in an answer that holds what was asked for."""
 
     model: str = Field(min_length=1)
-    """The pinned name, e.g. ``gpt-4o-2024-08-06``; an alias such as ``gpt-4o`` stands for another model some day."""
+    """The pinned name, e.g. ``gpt-4o-2024-08-06``; an alias such as ``gpt-4o`` names another model some day."""
     base_url: str | None = None
     """Up to and with ``/v1``; ``null`` is OpenAI's own, whatever OPENAI_BASE_URL says. It decides who answers, so it
     is in the fingerprint as it stands: at another port there may be another server. For several servers of one model
@@ -138,7 +138,7 @@ class OpenAIComponent(RemoteComponent):
             try:
                 parts = urlsplit(self.base_url)
                 fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-            except ValueError:  # whose words may quote a password
+            except ValueError:  # with words that may quote a password
                 fits = None
             if not fits or not self.base_url.isprintable() or " " in self.base_url:
                 raise ValueError("base_url must be an address that begins with http:// or https:// and names a host")
@@ -170,10 +170,10 @@ class OpenAIComponent(RemoteComponent):
 
     @cached_property
     def spec(self) -> dict[str, Any]:
-        found: dict[str, Any] = super().spec
+        spec: dict[str, Any] = super().spec
         if self.service_name is not None:
-            del found["settings"]["base_url"]
-        return found
+            del spec["settings"]["base_url"]
+        return spec
 
     @abstractmethod
     def body_of(self, *given: Any) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class OpenAIComponent(RemoteComponent):
         """Make one attempt at one call.
 
         Raises:
-            TransientError: there is no answer, or none that can be read, for a reason that may pass.
+            TransientError: no answer comes, or none that can be read, for a reason that may pass.
             ServiceError: every call would be answered like this.
         """
         import httpx2
@@ -227,7 +227,10 @@ class OpenAIComponent(RemoteComponent):
         except openai.APIStatusError as error:
             return self._refused(error)
         except openai.APIConnectionError as error:
-            raise self._lost(error) from None
+            cause = error.__cause__
+            reason = self.say(f"{type(cause).__name__}: {cause}".removesuffix(": "))
+            not_sent = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
+            raise TransientError(f"{self.title} at {self.host}: {reason}", billed=not not_sent) from None
         text, answer = response.text, None
         if self._key and len(self._key) >= _SHORTEST_SECRET:
             text = text.replace(self._key, "***")
@@ -236,11 +239,6 @@ class OpenAIComponent(RemoteComponent):
         if _found(answer, dict, self.needed, 0) is None:
             raise self.useless(f"an answer that cannot be read: {text[:1000]}")
         return await self.read(answer, *given)
-
-    @property
-    def _who(self) -> str:
-        """Component and host, as sentences name them."""
-        return f"{self.title} at {self.host}"
 
     @property
     def _key(self) -> str | None:
@@ -264,15 +262,6 @@ class OpenAIComponent(RemoteComponent):
         """The service has done something, but nothing to go on with; ``text`` may quote it."""
         return TransientError(self.say(text), billed=True)
 
-    def _lost(self, error: "openai.APIConnectionError") -> TransientError:
-        """There is no answer."""
-        import httpx2
-
-        cause = error.__cause__
-        said = self.say(f"{type(cause).__name__}: {cause}".removesuffix(": "))
-        not_sent = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
-        return TransientError(f"{self._who}: {said}", billed=not not_sent)
-
     def _refused(self, error: "openai.APIStatusError") -> Any:
         """What a call becomes that is answered by an HTTP error; whatever is not this call's own is raised."""
         status, body = error.status_code, error.body  # the client has unwrapped {"error": …}
@@ -281,24 +270,24 @@ class OpenAIComponent(RemoteComponent):
         detail = {"message": body} if isinstance(body, str) else body if isinstance(body, dict) else {}
         message = detail.get("message")
         message = message if isinstance(message, str) and message else error.response.text
-        said = f"HTTP {status}: {self.say(message)}"
+        reason = f"HTTP {status}: {self.say(message)}"
         codes = {str(detail.get("code")), str(detail.get("type"))}
         if status < 500 and _FILTER.search(" ".join((*codes, message))):
-            return self.nothing(Outcome.FILTERED, said)
+            return self.nothing(Outcome.FILTERED, reason)
         # A value from params.yaml, such as a temperature, and not the call's own content.
         setting = not str(detail.get("param") or "messages").startswith(("messages", "prompt"))
         every_call = codes & _EVERY_CALL or ("unsupported_value" in codes and setting)
         if not every_call and "API_KEY_INVALID" not in error.response.text:  # Gemini's, deep inside a 400
             if status in _AGAIN or status >= 500:
                 after = retry_after(error.response.headers)
-                raise TransientError(said, after, billed=status in _AFTER_THE_WORK) from None
+                raise TransientError(reason, after, billed=status in _AFTER_THE_WORK) from None
             if status in _THIS_INPUT:
-                return self.nothing(Outcome.FAILED, said, Usage(0, 0))
+                return self.nothing(Outcome.FAILED, reason, Usage(0, 0))
         advice = _ADVICE.get(status, "check base_url" if status < 400 else "change the entry in params.yaml")
         if status == 401:
             env = self.api_key_env
             advice = f"check the key in {env}" if env else "name in api_key_env the variable that holds its key"
-        raise ServiceError(f"{self._who}: {said}; {advice} and run again") from None
+        raise ServiceError(f"{self.title} at {self.host}: {reason}; {advice} and run again") from None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -317,8 +306,8 @@ def tokens_of(text: str) -> int:
 
 
 def _found(answer: Any, kind: type[A], *path: str | int) -> A | None:
-    """What lies in an answer at a path; None where it is not of that kind: the answer is paid for, and an odd figure
-    beside it is no reason to ask again."""
+    """What an answer holds at a path; None if it is not of that kind: an answer that is paid for is not asked for again
+    because of an odd figure beside it."""
     for step in path:
         if isinstance(answer, dict) or (isinstance(answer, list) and step == 0 and answer):
             answer = answer.get(step) if isinstance(answer, dict) else answer[0]
@@ -354,7 +343,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     """Most tokens of an answer; with models that think first, of their thoughts too. Where a conversation allows fewer,
     it is that many."""
     max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] | None = None
-    """What a request calls it. ``null``: ``max_completion_tokens`` at OpenAI, whose newer models refuse the older name,
+    """What a request calls it. ``null``: ``max_completion_tokens`` at OpenAI, since newer models refuse the older name,
     and elsewhere ``max_tokens``, since Ollama and others ignore the newer one without a word."""
     seed: int | None = None
     """Sent where given; no service promises equal answers for it."""
@@ -371,20 +360,16 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         """As for every model; with beams, all of them have tokens, since a service may bill each that it returns."""
         parts = [part for turn in conversation.turns for part in turn.parts]
         tokens = sum(self.image_tokens if isinstance(part, ImageFile) else tokens_of(part) for part in parts)
-        return Usage(tokens, self._most(conversation) * (self.beams or 1))
+        return Usage(tokens, conversation.most_tokens(self.max_tokens) * (self.beams or 1))
 
     @property
     def continues(self) -> bool:
         return self.prefill is not None
 
-    def _most(self, conversation: Conversation) -> int:
-        """How many tokens an answer may have."""
-        asked = conversation.max_tokens
-        return self.max_tokens if asked is None else min(asked, self.max_tokens)
-
     def body_of(self, conversation: Conversation) -> dict[str, Any]:
         limit = self.max_tokens_parameter or ("max_completion_tokens" if self.base_url is None else "max_tokens")
-        settings = {"temperature": self.temperature, "seed": self.seed, limit: self._most(conversation)}
+        most = conversation.most_tokens(self.max_tokens)
+        settings = {"temperature": self.temperature, "seed": self.seed, limit: most}
         sent: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
         if self.beams is not None:
             sent |= {"use_beam_search": True, "n": self.beams}
@@ -429,7 +414,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             outcome, error = Outcome.FILTERED, self.say(f"finish_reason: {reason}")
         elif outcome is Outcome.TRUNCATED and not text.strip():
             outcome = Outcome.FAILED
-            error = f"max_tokens = {self._most(conversation)} were used up before the answer began"
+            error = f"max_tokens = {conversation.most_tokens(self.max_tokens)} were used up before the answer began"
         elif outcome is None:
             raise self.useless(f"half an answer (finish_reason: {reason})")
         elif outcome is Outcome.OK and not text.strip():

@@ -1,7 +1,7 @@
 """A model that was asked elsewhere: its answers come from a file, and are graded here like any other's.
 
-The same answers under another's grading and under ours settle whose number is right. What nobody predicted is a failed
-call with its reason; a row that may be about another question, image or order of options is never taken.
+The same answers under another's grading and under ours settle which number is right. What was not predicted is a
+failed call with its reason; a row that may be about another question, image or order of options is never taken.
 """
 
 import re
@@ -31,7 +31,7 @@ PRESETS: dict[FormatName, tuple[str, tuple[str, ...]]] = {
     "lm_eval": _LOGGED,
     "mmvet": ("id", ("answer",)),
 }
-"""Tool → the column of the id, and those of the answer, of which the first that is there is taken."""
+"""Tool → the column of the id, and those that may hold the answer, in the order in which they are tried."""
 
 _FAILED_THERE = "Failed to obtain answer"
 """How VLMEvalKit begins the prediction of a call that failed."""
@@ -46,7 +46,7 @@ class PredictionRow(NamedTuple):
     """For people: ``line 3 of answers.csv``."""
     text: str
     trouble: str
-    """Why there is no text, where there is none."""
+    """Why the text is missing; empty if it is not."""
     question: str
     """What was asked, where the file holds it."""
     options: list[str]
@@ -94,16 +94,16 @@ class Predictions(Model):
             "prompt, limits and order of options is not known here"
         )
 
-    def check_subjects(self, asked: Collection[str]) -> str | None:
-        rows, asked = self._content[1], dict.fromkeys(asked)
-        missing, spare = [name for name in asked if name not in rows], [name for name in rows if name not in asked]
-        where = f"predictions in {self.path.name!r:.200}: {len(missing)} of {len(asked)} that are asked for have none"
+    def check_subjects(self, subjects: Collection[str]) -> str | None:
+        rows, ids = self._content[1], dict.fromkeys(subjects)
+        missing, spare = [name for name in ids if name not in rows], [name for name in rows if name not in ids]
+        where = f"predictions in {self.path.name!r:.200}: {len(missing)} of {len(ids)} that are asked for have none"
         if missing:
             where += f" ({first_few([repr(name)[:100] for name in missing], 3)})"
         if spare:
             few = first_few([repr(name)[:100] for name in spare], 3)
             where += f", and {len(spare)} of its {len(rows)} are about none of them ({few})"
-        if len(missing) == len(asked):
+        if len(missing) == len(ids):
             raise ConfigError(
                 f"{where}; set id to the column that holds the questions' ids, or to a rule such as 'v1_{{index}}'"
             )
@@ -119,7 +119,7 @@ class Predictions(Model):
         return replies
 
     def _answer(self, conversation: Conversation) -> str:
-        """The text of a prediction; a LookupError says why there is none."""
+        """The text of a prediction; a LookupError says why it is missing."""
         subject = conversation.subject
         if subject is None:
             raise LookupError("predictions are found by the id of a question or a sample, and this call has none")
@@ -132,17 +132,17 @@ class Predictions(Model):
             raise LookupError(f"at t={subject.t}, {about} is an image that was drawn here; ask for t=1 alone")
         row = self._content[1].get(subject.sample)
         if row is None or row.trouble:
-            raise LookupError(row.trouble if row else f"there is no prediction for {about} in {self.path.name!r:.200}")
-        asked = " ".join(part for part in conversation.turns[-1].parts if isinstance(part, str))
-        if self.same_question and f" {_words(row.question)} " not in f" {_words(asked)} " and _words(row.question):
+            raise LookupError(row.trouble if row else f"{about} has no prediction in {self.path.name!r:.200}")
+        text = " ".join(part for part in conversation.turns[-1].parts if isinstance(part, str))
+        if self.same_question and f" {_words(row.question)} " not in f" {_words(text)} " and _words(row.question):
             raise LookupError(
                 f"{row.place} answers another question than {about}: {row.question!r:.200}; set same_question: false "
                 "if it is the same in other words"
             )
-        text = carried_over(row.text, row.options, conversation.options) if conversation.options else row.text
-        if text is None:
+        answer = carried_over(row.text, row.options, conversation.options) if conversation.options else row.text
+        if answer is None:
             raise LookupError(f"the prediction of {row.place} names an option by its place in another order")
-        return text
+        return answer
 
     @cached_property
     def _content(self) -> tuple[str, dict[str, PredictionRow]]:
@@ -278,7 +278,7 @@ def carried_over(text: str, theirs: Sequence[str], shown: Sequence[str]) -> str 
     The same letter is another answer where options are shown in another order.
 
     Args:
-        theirs: the options in the order in which the prediction was made; empty where nobody knows.
+        theirs: the options in the order in which the prediction was made; empty if it is unknown.
         shown: the options in the order in which they are shown now.
 
     >>> carried_over("B. a dog", ["a cat", "a dog"], ["a dog", "a cat"])

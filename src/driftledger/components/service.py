@@ -59,7 +59,7 @@ class Prices(Strict):
     """Per drawn image."""
 
     def cost(self, usage: Usage) -> float:
-        """What a call with this usage costs; tokens that nobody counted cost nothing."""
+        """What a call with this usage costs; tokens that were not counted cost nothing."""
         tokens = (usage.input_tokens or 0) * self.input + (usage.output_tokens or 0) * self.output
         return tokens / 1_000_000 + usage.images * self.image
 
@@ -92,11 +92,24 @@ class Answered(Generic[R]):
 class Meter:
     """A budget that goes on from the ``calls`` and the ``cost`` of earlier runs; used in one event loop."""
 
-    def __init__(self, limits: Limits, title: str, calls: int = 0, cost: float = 0.0) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        title: str,
+        calls: int = 0,
+        cost: float = 0.0,
+        note: Callable[[int, float, bool], Awaitable[None]] | None = None,
+    ) -> None:
+        """
+        Args:
+            note: takes further calls and their cost, and whether to store both at once: where there is a limit, an
+                attempt is stored at its dearest before it is made, so that a kill forgets none.
+        """
         self.calls = calls
         self.cost = cost
         self._limits = limits
         self._title = title
+        self._note = note
         self._reserved = 0.0
 
     async def admit(self, most: float) -> None:
@@ -116,12 +129,16 @@ class Meter:
             raise BudgetError(f"{self._title}: {why}; finished calls are stored: raise it in params.yaml and run again")
         self.calls += 1
         self._reserved += most
+        if self._note is not None:
+            await self._note(1, most, limits.max_calls is not None or limits.max_cost is not None)
 
     async def settle(self, most: float, cost: float | None) -> None:
         """Count what an admitted attempt has cost; None: it was not made after all."""
         self._reserved -= most
         self.calls -= cost is None
         self.cost += cost or 0.0
+        if self._note is not None:
+            await self._note(-1 if cost is None else 0, (cost or 0.0) - most, False)
 
 
 class ServiceClient:
@@ -141,14 +158,14 @@ class ServiceClient:
         self._is_refused = asyncio.Event()
 
     def refuse(self, reason: BaseException) -> None:
-        """Start no further attempt; whoever asks for one, or waits for one, gets ``reason``."""
+        """Start no further attempt: calls that ask for one, or wait for one, get ``reason``."""
         self._refused = self._refused or reason
         self._is_refused.set()
 
     async def call(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
         """Make one call, inside one of :attr:`slots`, with as many attempts as it takes and the limits allow.
 
-        Before a :class:`TransientError` is tried again, it waits as long as the service asks for, and nobody else
+        Before a :class:`TransientError` is tried again, it waits as long as the service asks for, and no other call
         starts a request meanwhile. Otherwise the first retry follows at once, and the others after exponentially longer
         times with jitter, up to a minute. The client's own retries are off, since a budget admits each attempt.
 
@@ -177,16 +194,16 @@ class ServiceClient:
     def _pause(self, state: RetryCallState) -> float:
         """Seconds until the next attempt."""
         error = state.outcome.exception() if state.outcome else None
-        asked = error.retry_after if isinstance(error, TransientError) else None
-        if asked is None:
+        wait = error.retry_after if isinstance(error, TransientError) else None
+        if wait is None:
             return 0.0 if state.attempt_number == 1 else _BACKOFF(state)
-        if asked > self._limits.deadline:
+        if wait > self._limits.deadline:
             raise ServiceError(
-                f"{error}; the service asks to wait {asked:.0f} s, and limits.deadline is "
+                f"{error}; the service asks to wait {wait:.0f} s, and limits.deadline is "
                 f"{self._limits.deadline:g} s: finished calls are stored, run again later"
             )
-        self._held_until = max(self._held_until, time.monotonic() + asked)
-        return asked * random.uniform(1.0, 1.1)  # calls that wait for the same moment come back a little apart
+        self._held_until = max(self._held_until, time.monotonic() + wait)
+        return wait * random.uniform(1.0, 1.1)  # calls that wait for the same moment come back a little apart
 
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
@@ -246,18 +263,14 @@ class ServiceClient:
 
     def _until_room(self, tokens: int) -> float:
         """Seconds until the limits per minute have room; a request above the limit of tokens goes alone."""
-        now, most_requests, most_tokens = (
-            time.monotonic(),
-            self._limits.requests_per_minute,
-            self._limits.tokens_per_minute,
-        )
+        now, limits = time.monotonic(), self._limits
         while self._minute and self._minute[0][0] <= now - _MINUTE:
             self._minute.popleft()
         seconds = self._held_until - now
         requests, used = len(self._minute), sum(taken for _, taken in self._minute)
         for when, taken in self._minute:
-            has_room = most_requests is None or requests < most_requests
-            if has_room and (most_tokens is None or used + tokens <= most_tokens):
+            has_room = limits.requests_per_minute is None or requests < limits.requests_per_minute
+            if has_room and (limits.tokens_per_minute is None or used + tokens <= limits.tokens_per_minute):
                 break
             requests, used = requests - 1, used - taken
             seconds = max(seconds, when + _MINUTE - now)
@@ -291,9 +304,9 @@ class RemoteComponent(Component):
         not retry and does not sleep.
         """
 
-    def line(self, budget: Meter | None = None) -> ServiceClient:
-        """A line to the service; without a budget of earlier runs, one that begins with this line."""
-        return ServiceClient(self.limits, self.prices, budget or Meter(self.limits, self.title))
+    @abstractmethod
+    def expected(self, call: Any) -> Usage:
+        """The most that a call may consume, by estimate, given its conversation or its prompt."""
 
     @abstractmethod
     def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Any:
@@ -303,12 +316,12 @@ class RemoteComponent(Component):
         """Make calls side by side, each given by its arguments and by what it may consume."""
 
         async def answers() -> list[Answered[Any]]:
-            line = self.line()
+            client = ServiceClient(self.limits, self.prices, Meter(self.limits, self.title))
             async with self.connect() as once:
 
                 async def answer(given: tuple[Any, ...], most: Usage) -> Answered[Any]:
-                    async with line.slots:
-                        return await line.call(partial(once, *given), most)
+                    async with client.slots:
+                        return await client.call(partial(once, *given), most)
 
                 return await asyncio.gather(*(answer(*each) for each in calls))
 
@@ -317,10 +330,6 @@ class RemoteComponent(Component):
 
 class RemoteModel(RemoteComponent, Model):
     """A model behind a service."""
-
-    @abstractmethod
-    def expected(self, conversation: Conversation) -> Usage:
-        """The most that answering ``conversation`` may consume, by estimate; its ``max_tokens`` bounds the answer."""
 
     def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Reply:
         return Reply("", outcome, error=error, usage=usage)
@@ -331,10 +340,6 @@ class RemoteModel(RemoteComponent, Model):
 
 class RemoteGenerator(RemoteComponent, Generator):
     """A generator behind a service."""
-
-    @abstractmethod
-    def expected(self, prompt: str) -> Usage:
-        """The most that drawing ``prompt`` may consume, by estimate."""
 
     def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Generated:
         return Generated(None, outcome, error=error, usage=usage)

@@ -17,7 +17,7 @@ from PIL import Image
 from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.base import Model, Operational, library_versions
-from driftledger.components.checkpoints import REPORTING, CheckpointComponent, memory_guard, refuse_random
+from driftledger.components.checkpoints import REPORTING, CheckpointComponent, disarmed, memory_guard, refuse_random
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
@@ -41,7 +41,7 @@ class Chat:
     """A checkpoint's processor and chat template. Of a template with several variants, the default one is taken.
 
     Raises:
-        ConfigError: there is no template, no variable of that name in it, or an image setting is refused.
+        ConfigError: the template or a variable in it is missing, or an image setting is refused.
     """
 
     title: str
@@ -66,18 +66,18 @@ class Chat:
 
     @cached_property
     def template(self) -> str:
-        """In Jinja. One that asks for the date is told :attr:`today`: the real one would change prompts every day."""
-        found = self.processor.chat_template or self.processor.tokenizer.chat_template
-        if isinstance(found, dict):
-            found = found.get("default")
-        if not found:
+        """In Jinja. One that asks for the date gets :attr:`today`: the real one would change prompts every day."""
+        template = self.processor.chat_template or self.processor.tokenizer.chat_template
+        if isinstance(template, dict):
+            template = template.get("default")
+        if not template:
             raise ConfigError(f"{self.title} has no chat template: it cannot be asked; take a checkpoint tuned to chat")
-        if "strftime_now" not in found:
-            return str(found)
+        if "strftime_now" not in template:
+            return str(template)
         codes = "".join(
             f".replace('%{code}', '{self.today.strftime('%' + code)}')" for code in "aAbBdeFHIjmMpSTuUwWyYZ"
         )
-        return f"{{%- macro strftime_now(format) -%}}{{{{ format{codes} }}}}{{%- endmacro %}}{found}"
+        return f"{{%- macro strftime_now(format) -%}}{{{{ format{codes} }}}}{{%- endmacro %}}{template}"
 
     @cached_property
     def control_tokens(self) -> re.Pattern[str]:
@@ -103,11 +103,12 @@ class Chat:
             ConfigError: the template cannot show turns of these roles and parts.
             UnfitError: it leaves a text out, or something in a text would be read as part of the format.
         """
+        control = self.control_tokens
         turns = [
-            Turn(turn.role, tuple(self._disarmed(part) if isinstance(part, str) else part for part in turn.parts))
+            Turn(turn.role, tuple(disarmed(part, control) if isinstance(part, str) else part for part in turn.parts))
             for turn in conversation.turns
         ]
-        if any(self.control_tokens.search(_text(turn)) for turn in turns):  # put together from two parts
+        if any(control.search(_text(turn)) for turn in turns):  # put together from two parts
             raise UnfitError("its text would be read as control tokens of the chat format")
         rendered, as_string = self._rendered(turns)
         places = [
@@ -127,8 +128,8 @@ class Chat:
     def tokens(self, prompt: Prompt) -> list[int]:
         """A prompt as numbers, with one place-holder for each image."""
         special = not self._begins(prompt)
-        found: list[int] = self.processor.tokenizer(prompt.text, add_special_tokens=special, verbose=False).input_ids
-        return found
+        tokens: list[int] = self.processor.tokenizer(prompt.text, add_special_tokens=special, verbose=False).input_ids
+        return tokens
 
     def encode(self, prompts: Sequence[Prompt]) -> Any:
         """Tensors for ``generate``: ``input_ids`` and ``attention_mask``, n×l, padded on the left, and images.
@@ -189,11 +190,6 @@ class Chat:
         )
         return rendered
 
-    def _disarmed(self, text: str) -> str:
-        """As UTF-8 can hold it, and with a space after the first character of each control token."""
-        text = text.encode("utf-8", "replace").decode()
-        return self.control_tokens.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
-
 
 def _text(turn: Turn) -> str:
     return "".join(part for part in turn.parts if isinstance(part, str))
@@ -213,7 +209,7 @@ def failed(why: str, usage: Usage | None = None) -> Reply:
 def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool) -> Reply:
     """What a checkpoint's text becomes, whichever engine made it: ``truncated`` unless it has ``ended``.
 
-    An empty answer has failed: it says nothing that could be scored or gone on with, and it is no refusal.
+    An empty answer has failed: it says nothing that could be scored or gone on with, and it does not refuse.
     """
     if not (text := text.strip()):
         return failed(f"the answer is empty: its {usage.output_tokens} tokens say nothing", usage)
@@ -241,11 +237,6 @@ class ChatCheckpoint(CheckpointComponent, Model):
         if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
             raise ValueError("it has no processor for both images and text")
         return Chat(f"{self.path!r:.200}", processor, image_settings, self.template_variables, self.today)
-
-    def most(self, conversation: Conversation) -> int:
-        """How many tokens an answer may have."""
-        asked = conversation.max_tokens
-        return self.max_new_tokens if asked is None else min(asked, self.max_new_tokens)
 
 
 class _Ready(NamedTuple):
@@ -291,12 +282,12 @@ class Transformers(ChatCheckpoint):
         return self
 
     def identity(self) -> dict[str, Any]:
-        found = super().identity()
+        identity = super().identity()
         more = ["pillow" if self.image_backend == "pil" else "torchvision"]
         if self.quantization is not None:
             import_extra("bitsandbytes")
             more.append("bitsandbytes")
-        return found | {"libraries": found["libraries"] | library_versions(*more, extra=self.extra)}
+        return identity | {"libraries": identity["libraries"] | library_versions(*more, extra=self.extra)}
 
     @property
     def unrepeatable(self) -> str | None:
@@ -359,7 +350,7 @@ class Transformers(ChatCheckpoint):
         askable: dict[int, dict[int, Prompt]] = defaultdict(dict)
         for index, conversation in enumerate(conversations):
             try:
-                askable[self.most(conversation)][index] = ready.chat.prompt(conversation)
+                askable[conversation.most_tokens(self.max_new_tokens)][index] = ready.chat.prompt(conversation)
             except UnfitError as error:
                 replies[index] = failed(str(error))
         with memory_guard(self.path):
@@ -396,9 +387,9 @@ class Transformers(ChatCheckpoint):
         fit = {index: prompt for index, prompt in prompts.items() if index not in unfit}
         return (self._encoded(ready, fit, most)[0] if unfit and fit else inputs if fit else None), unfit
 
-    def _answers(self, ready: _Ready, asked: Sequence[Conversation], inputs: Any, most: int) -> list[Reply]:
+    def _answers(self, ready: _Ready, conversations: Sequence[Conversation], inputs: Any, most: int) -> list[Reply]:
         torch, tokenizer = import_extra("torch"), ready.chat.processor.tokenizer
-        broken: list[Any] = []  # for each step, of which conversations the scores of the next token are no numbers
+        broken: list[Any] = []  # for each step, the conversations with scores of the next token that are not numbers
 
         def watch(_: Any, scores: Any) -> Any:
             broken.append(scores.amax(dim=-1).isnan())  # the largest of numbers with NaN among them is NaN
@@ -415,11 +406,11 @@ class Transformers(ChatCheckpoint):
         )
         inputs = inputs.to(self.torch_device, self.torch_dtype)
         with torch.inference_mode():
-            made = ready.model.generate(**inputs, generation_config=settings, logits_processor=[watch])
-        steps = torch.stack(broken).view(len(broken), len(asked), -1).any(dim=-1).T.tolist() if broken else []
+            generated = ready.model.generate(**inputs, generation_config=settings, logits_processor=[watch])
+        steps = torch.stack(broken).view(len(broken), len(conversations), -1).any(dim=-1).T.tolist() if broken else []
         given = inputs["attention_mask"].sum(dim=1).tolist()
         replies = []
-        for number, tokens in enumerate(made[:, inputs["input_ids"].shape[1] :].tolist()):
+        for number, tokens in enumerate(generated[:, inputs["input_ids"].shape[1] :].tolist()):
             length = next((place for place, token in enumerate(tokens, 1) if token in ready.ends), len(tokens))
             tokens, usage = tokens[:length], Usage(given[number], length)  # what follows the first end is padding
             if steps and any(steps[number][:length]):
@@ -427,5 +418,5 @@ class Transformers(ChatCheckpoint):
                 replies.append(failed(f"{why}; set another dtype", usage))
                 continue
             text = tokenizer.decode(tokens, skip_special_tokens=True)
-            replies.append(reply_of(asked[number], text, usage, ended=tokens[-1] in ready.ends))
+            replies.append(reply_of(conversations[number], text, usage, ended=tokens[-1] in ready.ends))
         return replies

@@ -152,23 +152,25 @@ class VLLM(ChatCheckpoint):
             ) from None
         return [replies[index] for index in range(len(conversations))]
 
-    def _answers(self, ready: _Ready, asked: Sequence[tuple[Conversation, dict[str, Any]]]) -> list[Reply]:
+    def _answers(self, ready: _Ready, prompts: Sequence[tuple[Conversation, dict[str, Any]]]) -> list[Reply]:
         """One reply per prompt; where the engine refuses one, each is asked for alone."""
-        if not asked:
+        if not prompts:
             return []
-        sampling = [ready.sampling(temperature=0.0, max_tokens=self.most(conversation)) for conversation, _ in asked]
+        sampling = [
+            ready.sampling(temperature=0.0, max_tokens=each.most_tokens(self.max_new_tokens)) for each, _ in prompts
+        ]
         try:
-            outputs = ready.engine.generate([prompt for _, prompt in asked], sampling, use_tqdm=False)
+            outputs = ready.engine.generate([prompt for _, prompt in prompts], sampling, use_tqdm=False)
         except ready.refusals as error:
             if any(words in str(error) for words in FULL):
                 raise
-            if len(asked) == 1:
+            if len(prompts) == 1:
                 return [failed(f"the engine refuses it: {for_line(str(error)):.300}")]
             while ready.engine.llm_engine.has_unfinished_requests():  # some versions keep those before the refused one
                 ready.engine.llm_engine.step()
-            return [reply for each in asked for reply in self._answers(ready, [each])]
+            return [reply for each in prompts for reply in self._answers(ready, [each])]
         replies = []
-        for (conversation, _), output in zip(asked, outputs, strict=True):
+        for (conversation, _), output in zip(prompts, outputs, strict=True):
             answer = output.outputs[0]
             usage = Usage(len(output.prompt_token_ids), len(answer.token_ids))
             if answer.finish_reason in ("stop", "length"):

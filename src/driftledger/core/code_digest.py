@@ -1,4 +1,4 @@
-"""The version of code that somebody wrote for a component or a dataset: a digest of its module.
+"""The version of a user's code for a component or a dataset: a digest of its module.
 
 It is over the module and over what that imports of the same author, inside functions too: the modules of its top-level
 package or, where it is not installed, those beside it. Code that comes with driftledger has versions instead, and is

@@ -68,7 +68,7 @@ class BudgetError(ServiceError):
 
 
 class OutOfMemoryError(DriftledgerError):
-    """The device has no room; whoever formed the batch may try a smaller one."""
+    """The device has no room; a smaller batch may fit."""
 
 
 class LedgerError(DriftledgerError):

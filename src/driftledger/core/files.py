@@ -149,7 +149,7 @@ def read_bytes(path: Path) -> bytes:
         raise StoreError(f"{path} is missing; run 'dvc pull' to fetch it, or 'dvc repro' to make it") from None
     if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST_FILE:
         raise StoreError(
-            f"{path} is no file, or has more than {LARGEST_FILE >> 20} MiB; run 'dvc repro' to make it again"
+            f"{path} is not a file, or has more than {LARGEST_FILE >> 20} MiB; run 'dvc repro' to make it again"
         )
     return path.read_bytes()
 
@@ -210,7 +210,7 @@ def load_yaml(text: str | bytes, *, for_dvc: bool = False) -> Any:
     """Read YAML safely.
 
     Args:
-        for_dvc: whether DVC reads it too, whose parser takes no colon in an unquoted text inside braces.
+        for_dvc: whether DVC reads it too: its parser takes no colon in an unquoted text inside braces.
 
     Raises:
         yaml.YAMLError: it is not YAML, has a key twice, or more bytes, levels or values than the bounds above.
@@ -246,7 +246,7 @@ def _refused(what: str, event: Any = None) -> yaml.MarkedYAMLError:
 
 
 class Made(Record):
-    """``inputs.json`` of a folder: one stage writes many, and makes again only those whose inputs have changed."""
+    """``inputs.json`` of a folder: one stage writes many, and makes again only those with changed inputs."""
 
     inputs: str
     """SHA-256 of everything that shaped the folder."""
@@ -261,7 +261,7 @@ def files_digest(folder: Path) -> str:
 
 
 def made_from(folder: Path) -> Made | None:
-    """Read a folder's ``inputs.json``; None where there is none."""
+    """Read a folder's ``inputs.json``; None if it is missing or damaged."""
     try:
         return read_json(folder / INPUTS, Made)
     except StoreError:
@@ -270,8 +270,8 @@ def made_from(folder: Path) -> Made | None:
 
 def is_made(folder: Path, inputs: str, *, look_into_files: bool = True) -> bool:
     """Whether ``folder`` was made from these inputs and, if they are looked into, has its files unchanged."""
-    made = made_from(folder)
-    return made is not None and made.inputs == inputs and (not look_into_files or made.files == files_digest(folder))
+    mark = made_from(folder)
+    return mark is not None and mark.inputs == inputs and (not look_into_files or mark.files == files_digest(folder))
 
 
 def make(folder: Path, inputs: str, write: Callable[[], object]) -> None:

@@ -44,7 +44,7 @@ class Paths(NamedTuple):
 
     @property
     def resolved(self) -> Path:
-        """What the selected names stand for now."""
+        """The current version of each selected name."""
         return self.root / "data" / "resolved.json"
 
     def dataset(self, dataset: str) -> Path:
@@ -96,7 +96,7 @@ def _copied_from(top: Path) -> Path | None:
 
 
 def _worktree_of(top: Path) -> Path | None:
-    """Return the main checkout of a further one, whose ``.git`` is a file that names its place in the repository."""
+    """Return the main checkout of a further one, where ``.git`` is a file that names its place in the repository."""
     if not (top / ".git").is_file():
         return None
     entry = top / os.fsdecode((top / ".git").read_bytes()).removeprefix("gitdir: ").strip("\r\n")

@@ -2,7 +2,7 @@
 
 A new provider is one file and one line here; nothing else names it. Installed distributions name theirs by entry
 points. A project names its own by their places, ``package.module:Class``, in ``params.yaml``: importing one runs
-somebody's code, so only what people set is imported by its place, never what a record, a card or a lock says.
+their code, so only what people set is imported by its place, never what a record, a card or a lock says.
 """
 
 import re
@@ -50,7 +50,7 @@ OURS: dict[str, dict[str, str]] = {
 
 
 PROVIDED_SECTIONS = tuple(OURS)
-"""The sections of ``params.yaml`` whose entries have providers."""
+"""The sections of ``params.yaml`` with entries that name a provider."""
 GROUP = "driftledger.{section}"
 """The entry points by which an installed distribution names its providers for a section."""
 LONGEST = 200
@@ -118,10 +118,12 @@ def import_place(place: str, folder: Path | None = None) -> Any:
             nothing that is installed.
 
     Raises:
-        ConfigError: it is no place, cannot be imported, or there is nothing of that name.
+        ConfigError: it is not a place, cannot be imported, or the module has nothing of that name.
     """
     if len(place) > LONGEST or not _PLACE.fullmatch(place):
-        raise ConfigError(f"{place!r:.80} is no place of a class; write package.module:Class, in letters, digits and _")
+        raise ConfigError(
+            f"{place!r:.80} is not the place of a class; write package.module:Class, in letters, digits, _"
+        )
     module, _, name = place.partition(":")
     if folder is not None and str(folder) not in sys.path:
         sys.path.append(str(folder))
@@ -132,8 +134,7 @@ def import_place(place: str, folder: Path | None = None) -> Any:
     except ModuleNotFoundError as error:
         where = f"in {folder} or " if folder is not None else ""
         raise ConfigError(
-            f"{module} cannot be imported: there is no module {error.name!r} {where}among what is installed; "
-            "install it, or correct the name"
+            f"{module} cannot be imported: {error.name!r} is not {where}installed; install it, or correct the name"
         ) from None
     except (Exception, SystemExit) as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
@@ -180,7 +181,7 @@ def provider_place(section: str, provider: str) -> str:
     """Return the place of the class behind a provider, ``package.module:Class``; nothing is imported.
 
     Raises:
-        ConfigError: there is no such provider, or two distributions have one of that name.
+        ConfigError: the provider is unknown, or two distributions have one of that name.
     """
     if is_place(provider):
         return provider
@@ -197,30 +198,24 @@ def provider_place(section: str, provider: str) -> str:
 
 def is_provider(section: str, provider: str) -> bool:
     """Whether ours or an installed distribution's provider has this name, or its class this place."""
-    return any(provider in known for known in providers(section).items())
+    return any(provider in names for names in providers(section).items())
 
 
 def provider_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:
     """Import the class behind ``provider`` of a section.
 
     Args:
-        own: the top folder of the project whose own code may be run; without it, a place is imported only where an
+        own: the top folder of a project that may run its own code; without it, a place is imported only where an
             installed distribution names it.
 
     Raises:
-        ConfigError: there is no such provider, or it cannot be imported.
+        ConfigError: the provider is unknown, or cannot be imported.
         UntrustedCodeError: it is a project's own code, which may not be run.
     """
     if is_place(provider) and own is None and not is_provider(section, provider):
         raise UntrustedCodeError(f"{provider!r:.80} is this checkout's own code, which is not run without --trust")
     named: type[Provided] = import_place(provider_place(section, provider), own if is_place(provider) else None)
     return named
-
-
-def same_provider(section: str, one: str, other: str) -> bool:
-    """Whether two providers are one: by name, or by the place that a name has."""
-    known = providers(section)
-    return bool({one, known.get(one, one)} & {other, known.get(other, other)})
 
 
 def import_extra(module: str) -> Any:

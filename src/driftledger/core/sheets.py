@@ -72,7 +72,7 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
 
     Raises:
         MissingSourceError: it is missing.
-        ConfigError: it is no CSV file with these columns, or a row is longer than the first line.
+        ConfigError: it is not a CSV file with these columns, or a row is longer than the first line.
     """
     where, number = f"{about}: {path}", 1
     try:

@@ -13,7 +13,7 @@ from driftledger.core.errors import unknown_name
 from driftledger.core.text import for_line
 
 ID_RULE = "use up to 100 of A-Z a-z 0-9 _ - . and no leading dot"
-_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
+_ID = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$"
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\\\u2028\u2029\ud800-\udfff]|\A[A-Za-z]:")
 """Control characters, other systems' separators, line separators, halves of characters; and a drive."""
 
@@ -45,7 +45,7 @@ def explain(error: ValidationError, where: str) -> str:
 
 def is_id(text: str) -> bool:
     """Whether a sample or question may be called so: it is a file name on every disk."""
-    return _ID.fullmatch(text) is not None
+    return re.fullmatch(_ID, text) is not None
 
 
 def is_relative_path(text: str) -> bool:
@@ -60,21 +60,15 @@ def is_relative_path(text: str) -> bool:
     return max(len(part.encode()) for part in parts) <= 255 and len(text.encode()) <= 4096
 
 
-def _checked_id(text: str) -> str:
-    if not is_id(text):
-        raise ValueError(f"it is no id ({ID_RULE})")
-    return text
-
-
 def _checked_path(text: str) -> str:
     if not is_relative_path(text):
-        raise ValueError("it is no path below a folder")
+        raise ValueError("it is not a path below a folder")
     return text
 
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 """A catalogue entry, a benchmark or a stage: a folder, an MLflow metric and, joined by ``-``, a stage of DVC."""
-Id = Annotated[str, AfterValidator(_checked_id)]
+Id = Annotated[str, StringConstraints(pattern=_ID)]
 """A sample or a question."""
 RelativePath = Annotated[str, AfterValidator(_checked_path)]
 Md5 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}(\.dir)?$")]

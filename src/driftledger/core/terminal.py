@@ -1,6 +1,6 @@
 """Where commands print: one console, the looks that tables and sentences share, and a progress bar.
 
-Never wider than the terminal, 80 columns where there is none; plain in pipes and files. Text
+Never wider than the terminal, or 80 columns without one; plain in pipes and files. Text
 from files, models and users goes through :func:`line`, which lets no markup and no control character through.
 """
 
@@ -22,24 +22,16 @@ HEAD, QUIET, GOOD, BAD, DOUBT = "bold", "dim", "green", "red", "yellow"
 """Styles."""
 
 
-def console(file: TextIO | None = None, width: int | None = None) -> Console:
-    """Open a console on standard output as it is now.
+def show(shown: RenderableType, file: TextIO | None = None, width: int | None = None) -> None:
+    """Print it, without blanks at the ends of lines; a plain text, such as JSON, unchanged.
 
     Args:
+        file: gets plain text; None is standard output, as it is now.
         width: in columns; without it ``COLUMNS`` or else the terminal's.
     """
-    return Console(
-        file=file,
-        width=width or shutil.get_terminal_size((80, 24)).columns,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-
-
-def show(shown: RenderableType, out: Console | None = None) -> None:
-    """Print it, without blanks at the ends of lines; a plain text, such as JSON, as it stands."""
-    out = out or console()
+    width = width or shutil.get_terminal_size((80, 24)).columns
+    plain: dict[str, Any] = {} if file is None else {"color_system": None, "force_jupyter": False}
+    out = Console(file=file, width=width, highlight=False, markup=False, emoji=False, **plain)
     with out.capture() as drawn:
         if isinstance(shown, str):
             out.out(shown, highlight=False)
@@ -65,20 +57,20 @@ def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
     Args:
         numbers: the columns that are right-justified.
     """
-    made = Table(box=None, pad_edge=False, header_style=HEAD)
+    grid = Table(box=None, pad_edge=False, header_style=HEAD)
     for column in columns:
-        made.add_column(line(column), justify="right" if column in numbers else "left", overflow="fold")
-    return made
+        grid.add_column(line(column), justify="right" if column in numbers else "left", overflow="fold")
+    return grid
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Table:
-    """Names and what is known of each, a line each."""
-    made = Table.grid(padding=(0, 2, 0, 0))
-    made.add_column(style=QUIET, no_wrap=True)
-    made.add_column(overflow="fold")
+    """Names with their values, a line each."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style=QUIET, no_wrap=True)
+    grid.add_column(overflow="fold")
     for name, text in pairs:
-        made.add_row(line(name), line(text))
-    return made
+        grid.add_row(line(name), line(text))
+    return grid
 
 
 class _WholeLines:
@@ -121,5 +113,5 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
         self._made[name] += calls
         self._costs[name] += cost  # type: ignore[assignment]  # a Counter of fractions works as well
         costs = {each: f", cost {cost:.2f}" for each, cost in self._costs.items() if cost}
-        made = (f"{each}: {calls}{costs.get(each, '')}" for each, calls in self._made.items())
-        self.set_postfix_str("; ".join(made), refresh=False)
+        counts = (f"{each}: {calls}{costs.get(each, '')}" for each, calls in self._made.items())
+        self.set_postfix_str("; ".join(counts), refresh=False)

@@ -1,7 +1,7 @@
 """Text of others made inert for each place where it is shown; and values put into a few words.
 
 Text from models, files and users is escaped once, where it is written: :func:`for_line` for a terminal or an error,
-:func:`for_html`, :func:`for_markdown`, :func:`for_cell`, :func:`for_csv`.
+:func:`for_html`, :func:`for_cell` (Markdown), :func:`for_csv`.
 """
 
 import csv
@@ -35,15 +35,13 @@ def for_line(text: str) -> str:
     return for_terminal(" ".join(text.split()))
 
 
-def for_markdown(text: str) -> str:
-    """One line of plain text inside Markdown, a table cell included: no markup, no HTML, no links."""
-    return _MARKDOWN.sub(r"\\\1", html.escape(for_line(text), quote=False))
-
-
 def for_cell(text: str) -> str:
-    """Escape as :func:`for_markdown`, unless nothing in the text is Markdown: a table's source stays readable."""
+    """One line of plain text inside Markdown, a table cell included: no markup, no HTML, no links.
+
+    Text in which nothing is Markdown stays as it is, so that a table's source can be read.
+    """
     line = for_line(text)
-    return line if _INERT.fullmatch(line) else for_markdown(line)
+    return line if _INERT.fullmatch(line) else _MARKDOWN.sub(r"\\\1", html.escape(line, quote=False))
 
 
 def for_html(text: str) -> str:
@@ -68,21 +66,6 @@ def csv_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     out.writerow(head)
     out.writerows(rows)
     return text.getvalue()
-
-
-def csv_table(head: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> bytes:
-    """Write a CSV file: texts that no spreadsheet takes for a formula, fractions with six decimals, nothing for None.
-
-    >>> csv_table(["name", "value", "more"], [["=a", 0.5, 3], ["b", None, 1]]).decode().splitlines()
-    ['name,value,more', "'=a,0.500000,3", 'b,,1']
-    """
-    return csv_text(head, (map(_csv_cell, row) for row in rows)).encode()
-
-
-def _csv_cell(value: str | float | None) -> str:
-    if isinstance(value, str):
-        return for_csv(value)
-    return "" if value is None else f"{value:.6f}" if isinstance(value, float) else str(value)
 
 
 def shortened(text: str, most: int = 300) -> str:

@@ -74,17 +74,16 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What a model is given: turns, of which the last is the user's, or the assistant's where the reply goes on from
-    it."""
+    """What a model is given. The last turn is the user's, or the assistant's where the reply goes on from it."""
 
     turns: tuple[Turn, ...]
     subject: Subject | None = field(default=None, compare=False)
-    """For whoever looks its answer up, in a sheet or a file of predictions. No part of what is asked: a model must not
+    """For models that look their answers up, in a sheet or a file of predictions. It is not asked: a model must not
     know it."""
     max_tokens: int | None = None
     """The most tokens of a reply, in the model's own count; a model's own limit, where lower, holds too."""
     options: tuple[str, ...] = field(default=(), compare=False)
-    """The options of a question in the order shown. For whoever looks its answer up; a model reads them in the text."""
+    """The options of a question in the order shown, for models that look answers up; others read them in the text."""
 
     @classmethod
     def ask(
@@ -113,6 +112,10 @@ class Conversation:
         """
         blank = " " if self.prefix and text[:1] not in ".,;:!?)" else ""
         return self.prefix + blank + text
+
+    def most_tokens(self, own: int) -> int:
+        """The most tokens of a reply by a model with its ``own`` limit."""
+        return own if self.max_tokens is None else min(own, self.max_tokens)
 
     @property
     def last_image(self) -> ImageFile | None:

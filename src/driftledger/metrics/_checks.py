@@ -18,7 +18,7 @@ def check_finite(values: Collection[float] | NDArray[np.floating[Any]], use: str
         raise ValueError(f"there are no values to {use}")
     for index, value in enumerate(values):
         if not math.isfinite(value):
-            raise ValueError(f"value {index} is {value}, which is no number to {use}")
+            raise ValueError(f"value {index} is {value}, which cannot be used to {use}")
 
 
 def check_features(name: str, features: Features) -> None:

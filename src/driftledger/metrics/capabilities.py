@@ -53,7 +53,7 @@ def score(grades: Grades, *, unread_is_wrong: Flags = False) -> CapabilityScores
     """
     measured = _by(grades, [["all"]] * len(grades), unread_is_wrong, lambda needed: needed)["all"]
     if measured.mean is None:
-        raise ValueError(f"grades are all unread: with none of {measured.total} read there is no score")
+        raise ValueError(f"grades are all unread: with none of {measured.total} read nothing can be scored")
     return measured
 
 

@@ -18,13 +18,13 @@ def support(sentences: Float32, passages: Sequence[Float32]) -> Float64:
     """Return, for each sentence, the mean over passages of its largest cosine with a sentence of the passage.
 
     ``sentences`` is n×d, each of ``passages`` m×d with its own m; the answer is n values in [−1, 1], higher is better
-    supported. Raises ValueError if there is no passage, or something is empty, not finite or of another shape.
+    supported. Raises ValueError without any passage, or something is empty, not finite or of another shape.
 
     >>> claims = np.array([[1, 0], [0, 1]], dtype=np.float32)
     >>> support(claims, [np.array([[1, 0]], dtype=np.float32), np.array([[3, 4], [0, 2]], dtype=np.float32)])
     array([0.8, 0.5])
     """
     if not passages:
-        raise ValueError("there is no passage to support anything")
+        raise ValueError("there must be at least one passage")
     best = np.stack([nearest(passage, sentences, 1).similarities[:, 0] for passage in passages], axis=1)
     return np.array([exact_mean(row) for row in best.tolist()])

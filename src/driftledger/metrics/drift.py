@@ -34,7 +34,7 @@ def cosine_similarity(a: Float32, b: Float32) -> Float64:
         raise ValueError(f"a and b must have the same shape, but have {a.shape} and {b.shape}")
     for name, features in (("a", a), ("b", b)):
         if features.dtype != np.float32:
-            raise ValueError(f"{name} must be float32, whose products are exact, but is {features.dtype}")
+            raise ValueError(f"{name} must be float32, since its products are exact, but is {features.dtype}")
         check_features(name, features)
         zero = np.flatnonzero(~features.any(axis=1))
         if zero.size:

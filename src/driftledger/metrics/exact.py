@@ -36,7 +36,7 @@ def decimal(value: float) -> Fraction:
 def round_significant(value: float, digits: int) -> float:
     """Return the float nearest to ``value`` written with ``digits`` significant decimal digits.
 
-    For numbers that no exact sum gives, such as a Fréchet distance or a quantile, whose last bits vary with the CPU.
+    For numbers that no exact sum gives, such as a Fréchet distance or a quantile: their last bits vary with the CPU.
 
     >>> round_significant(271.82818284, 6)
     271.828

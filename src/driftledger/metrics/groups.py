@@ -1,8 +1,8 @@
 """Which models can be told apart: tests of all pairs, corrected for their number, and the ranks that follow.
 
 "Not told apart" is not transitive: the first may not be told from the second, nor the second from the third, and yet
-the first be better than the third. A *rank* counts how many are shown to be better. A *letter* marks models no two of
-which are told apart; a model may have several.
+the first be better than the third. A *rank* counts how many are shown to be better. A *letter* marks models that cannot
+be told apart; a model may have several.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -113,7 +113,7 @@ def groups(
 
 
 def _cliques(names: Sequence[str], better: Mapping[str, set[str]]) -> Iterator[set[str]]:
-    """Yield sets of names no two of which are told apart, until they cover every name and every such pair."""
+    """Yield sets of names that cannot be told apart, until they cover every name and every such pair."""
     covered: set[frozenset[str]] = set()
     for place, name in enumerate(names):
         for other in names[place:]:

@@ -41,7 +41,7 @@ class Estimate(NamedTuple):
     """Degrees of freedom of the standard error, seldom a whole number; 0 where it is infinite."""
     interval: ConfidenceInterval | None
     reason: str = ""
-    """Why there is no interval."""
+    """Why the interval is missing."""
 
 
 def check_confidence(confidence: float) -> None:
@@ -124,7 +124,7 @@ def clustered_mean_interval(values: ArrayLike, clusters: Sequence[str], confiden
     """Return the mean of n values, each counting once, with a t interval over the clusters that they belong to.
 
     The standard error and its degrees of freedom are as in :func:`share_interval`, errors as in :func:`mean_interval`.
-    There is no interval over a single cluster, or over fewer than :func:`fewest` that do not differ at all.
+    A single cluster gives no interval, nor do fewer than :func:`fewest` that do not differ at all.
 
     Source: Bell and McCaffrey 2002; Miller 2024, "Adding Error Bars to Evals", section 2.2.
 
@@ -169,7 +169,7 @@ def share_interval(numerator: Integers, denominator: Integers, clusters: Sequenc
     numerators less R times its denominators, the variance is V = Σ e_c² / (1 − w_c) / M², with
     1 / (Σ w_c² + Σ_{c≠d} w_c²·w_d² / ((1 − w_c)(1 − w_d))) degrees of freedom: C − 1 for C clusters of one size, fewer
     if a few weigh much. Wilson's interval is for R(1 − R) / V answers, with Student's t in place of the normal
-    quantile; for C answers if clusters do not differ at all. There is none over a single cluster.
+    quantile; for C answers if clusters do not differ at all. A single cluster gives none.
 
     Source: Bell and McCaffrey 2002, "Bias Reduction in Standard Errors for Linear Regression with Multi-Stage Samples";
     Dean and Pagano 2015, "Evaluating Confidence Interval Methods for Binomial Proportions in Clustered Surveys".
@@ -191,7 +191,7 @@ def share_interval(numerator: Integers, denominator: Integers, clusters: Sequenc
     sums = [(int(above[rows].sum()), int(below[rows].sum())) for rows in members(clusters).values()]
     sums = [(y, m) for y, m in sums if m]
     if not sums:
-        raise ValueError("every denominator is 0, so that there is no ratio")
+        raise ValueError("every denominator is 0, which gives no ratio")
     total_above, total = sum(y for y, _ in sums), sum(m for _, m in sums)
     share = total_above / total
     if len(sums) < 2:

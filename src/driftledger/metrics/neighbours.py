@@ -44,11 +44,11 @@ def nearest(support: Features, queries: Features, k: int) -> Neighbours:
     n = len(support)
     if not 1 <= k <= n:
         raise ValueError(f"k must be within 1..{n}, the size of the support set, but is {k}")
-    known, places = _unit(support).T, np.arange(n - 1, -1, -1)
+    columns, places = _unit(support).T, np.arange(n - 1, -1, -1)
     keys = np.empty((len(queries), k), dtype=np.int64)
     several = max(1, CELLS // n)
     for start in range(0, len(queries), several):
-        steps = _unit(queries[start : start + several]) @ known
+        steps = _unit(queries[start : start + several]) @ columns
         steps *= STEPS
         steps += np.copysign(_UP, steps)
         # A key is a rounded cosine and, as the lesser part, the place from the end, so that no two keys are equal.

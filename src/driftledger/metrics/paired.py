@@ -18,7 +18,7 @@ from driftledger.metrics.intervals import DIGITS, ConfidenceInterval, Estimate, 
 POWER = 0.8
 """The probability of finding a difference that exists, by custom."""
 DECIMALS = 12
-"""Differences are rounded to so many decimals, so that a rounding error is no difference."""
+"""Differences are rounded to so many decimals, so that a rounding error does not count as one."""
 
 
 class Paired(NamedTuple):
@@ -36,7 +36,7 @@ class Paired(NamedTuple):
     free: int
     """How many units can vary: samples that are not alone in their category, or clusters."""
     reason: str = ""
-    """Why there is no interval."""
+    """Why the interval is missing."""
 
 
 def paired_interval(a: Float64, b: Float64, categories: Sequence[str], *, confidence: float) -> Paired:
@@ -97,7 +97,7 @@ def minimum_detectable_difference(
 ) -> float:
     """Return the difference that a two-sided t test finds with this power, in the unit of the standard error.
 
-    It depends on the noise of the paired difference alone, whose ``df`` (at least 1) need not be whole. The chance of a
+    It depends on the noise of the paired difference alone; its ``df`` (at least 1) need not be whole. The chance of a
     finding with the wrong sign is left out: it is below 10⁻⁵ at a power of 0.8. Rounded to 6 significant digits.
 
     Source: Cohen 1988, "Statistical Power Analysis for the Behavioral Sciences", chapter 2; noncentral t by scipy.

@@ -44,7 +44,7 @@ def spread(values: Sequence[float]) -> Spread:
 def mean_over_repeats(values: Sequence[Float64]) -> Float64:
     """Return the mean of each entry over the repeats that have one; NaN where none has.
 
-    ``values`` holds an array of the same shape for each repeat, with NaN where there is no value. Raises ValueError if
+    ``values`` holds an array of the same shape for each repeat, with NaN where one is missing. Raises ValueError if
     there are no repeats, or if their shapes differ.
 
     >>> mean_over_repeats([np.array([0.5, 1.0]), np.array([1.0, np.nan])]).tolist()

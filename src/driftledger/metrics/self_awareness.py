@@ -38,7 +38,7 @@ class SelfAwareness(NamedTuple):
     known_unknowns: float | None
     """Refusals among all in know and beyond, equation 4."""
     scored: int
-    """Questions whose choice could be read."""
+    """Questions with a choice that could be read."""
     total: int
 
     @property
@@ -78,7 +78,7 @@ def score(
     """
     measured = by_group(choices, correct, refusal, subset, ["all"] * len(choices), unread_is_wrong=unread_is_wrong)
     if measured["all"].score is None:
-        raise ValueError(f"choices are all −1: with none of {measured['all'].total} read there is no score")
+        raise ValueError(f"choices are all −1: with none of {measured['all'].total} read nothing can be scored")
     return measured["all"]
 
 

@@ -1,4 +1,4 @@
-"""MME's measures: two questions about each image, both of which must be answered right for accuracy+.
+"""MME's measures: two questions about each image; for accuracy+ both must be answered right.
 
 A reply in which neither yes nor no could be read is by default in no denominator and lowers ``scored``; an image then
 counts if both replies about it were read. MME's own scorer counts such a reply as wrong, and ``unread_is_wrong`` does
@@ -26,7 +26,7 @@ class YesNoScores(NamedTuple):
     score: float | None
     """100·(accuracy + accuracy_plus), in [0, 200]; None if one of them is."""
     scored: int
-    """Questions whose answer could be read, of ``total``."""
+    """Questions with an answer that could be read, of ``total``."""
     total: int
 
 
@@ -57,7 +57,7 @@ def score(
     """
     measured = by_category(answers, truth, images, ["all"] * len(answers), unread_is_wrong=unread_is_wrong)["all"]
     if measured.accuracy is None:
-        raise ValueError(f"answers are all None: with none of {measured.total} read there is no score")
+        raise ValueError(f"answers are all None: with none of {measured.total} read nothing can be scored")
     return measured
 
 
@@ -87,12 +87,12 @@ def by_category(
             if len(pair) != 2:
                 raise ValueError(f"image {image!r} has {len(pair)} questions, but accuracy+ is about images with two")
         pairs = np.array([[rows[at] for at in pair] for pair in about.values()])
-        questions, asked = int(counted[rows].sum()), int(counted[pairs].all(axis=1).sum())
+        questions, whole = int(counted[rows].sum()), int(counted[pairs].all(axis=1).sum())
         correct, both = int(right[rows].sum()), int(right[pairs].all(axis=1).sum())
         measured[name] = YesNoScores(
             correct / questions if questions else None,
-            both / asked if asked else None,
-            float(100 * (Fraction(correct, questions) + Fraction(both, asked))) if questions and asked else None,
+            both / whole if whole else None,
+            float(100 * (Fraction(correct, questions) + Fraction(both, whole))) if questions and whole else None,
             int(read[rows].sum()),
             len(rows),
         )

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from driftledger.benchmarks.collecting import Collecting, FailedCalls
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.collect.batches import InThisProcess
 from driftledger.collect.call import Planned
 from driftledger.collect.ray import RayWorkers
 from driftledger.collect.run import Collector, called
@@ -34,8 +33,7 @@ def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Co
             return None  # it reads its answers from files of this checkout
         return settings.workers(component) or WorkerSettings()
 
-    here = InThisProcess()
-    workers = RayWorkers(settings.collect.address, actors_of, here) if settings.collect.where == "ray" else here
+    workers = RayWorkers(settings.collect.address, actors_of) if settings.collect.where == "ray" else None
     return Collector(store, workers, shards=shards)
 
 

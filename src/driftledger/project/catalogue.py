@@ -1,7 +1,7 @@
 """The entries that come with the package, and the classes behind entries.
 
-A class of somebody's own may lack what the project's classes are held to by tests. So whatever it lacks is one sentence
-when the settings are read, before any stage runs.
+A user's class may lack what tests demand of ours. Whatever it lacks is one sentence when the settings are read, before
+any stage runs.
 """
 
 import re
@@ -47,26 +47,27 @@ class CatalogueEntry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     provider: str = Field(max_length=LONGEST)
+
+
+class CalledEntry(CatalogueEntry):
+    """The entry of a model or a generator."""
+
     workers: WorkerSettings | None = None
-    """What makes its batches; no setting of the component."""
-
-    def settings(self) -> dict[str, Any]:
-        return dict(self.model_extra or {})
-
-
-AnyEntry = CatalogueEntry | Description
+    """What makes its batches; not a setting of the component."""
 
 
 @cache
-def _shipped(name: str) -> Any:
+def shipped(name: str) -> Any:
+    """Read a file of the catalogue, unchecked: a section's entries, or ``correlation``."""
     return load_yaml((files("driftledger") / "catalogue" / f"{name}.yaml").read_bytes())
 
 
 @cache
-def catalogue(section: str) -> Mapping[str, AnyEntry]:
+def catalogue(section: str) -> Mapping[str, CatalogueEntry | Description]:
     """The entries of a section that come with the package, by name."""
-    kind = Description if section == DESCRIPTIONS else CatalogueEntry
-    return {name: kind.model_validate(entry) for name, entry in _shipped(section).items()}
+    kinds: dict[str, type[CatalogueEntry | Description]] = {DESCRIPTIONS: Description}
+    kind = kinds.get(section, CalledEntry if section in ("models", "generators") else CatalogueEntry)
+    return {name: kind.model_validate(entry) for name, entry in shipped(section).items()}
 
 
 class CorrelationSettings(Strict):
@@ -78,11 +79,6 @@ class CorrelationSettings(Strict):
     """Of intervals."""
 
 
-def shipped_correlation() -> CorrelationSettings:
-    """The catalogue's models on the leaderboards that come with it, for a ``params.yaml`` without the section."""
-    return CorrelationSettings.model_validate(_shipped("correlation"))
-
-
 def checked_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:
     """Return the class behind a provider, which has all that its section needs.
 
@@ -90,13 +86,13 @@ def checked_class(section: str, provider: str, own: Path | None = None) -> type[
         own: as in :func:`~driftledger.core.registry.provider_class`.
 
     Raises:
-        ConfigError: there is none, it cannot be imported, or it lacks something.
+        ConfigError: it is unknown, cannot be imported, or lacks something.
         UntrustedCodeError: it is a project's own code, which may not be run.
     """
     cls, base, lacks = provider_class(section, provider, own), BASES[section], ""
     if not (isinstance(cls, type) and issubclass(cls, base)):
         wrap = "" if section == "question_sets" else f", or wrap a function by driftledger.{section[:-1]}"
-        lacks = f"is no class derived from {base.__module__}.{base.__name__}; derive it from that{wrap}"
+        lacks = f"is not derived from {base.__module__}.{base.__name__}; derive it from that{wrap}"
     elif missing := sorted(getattr(cls, "__abstractmethods__", ())):
         lacks = f"does not implement {', '.join(missing)}; write what {base.__name__} asks for"
     elif issubclass(cls, Component) and not isinstance(getattr(cls, "version", None), str):
@@ -111,7 +107,7 @@ def checked_class(section: str, provider: str, own: Path | None = None) -> type[
 
 
 def class_of_record(section: str, provider: str, settings: "Settings | None") -> type[Provided] | str:
-    """Return the class behind a provider that a record names; or why there is none, as the end of a sentence.
+    """Return the class behind a provider that a record names; or why it is missing, as the end of a sentence.
 
     A record names no code to import: only the registry, and what ``params.yaml`` of a trusted project names, is looked
     through.
@@ -124,4 +120,4 @@ def class_of_record(section: str, provider: str, settings: "Settings | None") ->
                 return checked_class(section, provider, settings.own_code)
     except ConfigError as error:
         return for_line(str(error))
-    return f"there is no provider {for_line(provider)!r:.80} here"
+    return f"the provider {for_line(provider)!r:.80} is unknown here"

@@ -31,23 +31,23 @@ def presets(root: Path) -> dict[str, Path]:
 
 def presets_in_words(root: Path) -> dict[str, str]:
     """The comment that each preset begins with: what it is, and what it needs."""
-    comments = {
-        name: takewhile(lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines())
-        for name, path in presets(root).items()
+    texts = {name: path.read_text(encoding="utf-8") for name, path in presets(root).items()}
+    return {
+        name: " ".join(line.lstrip("# ") for line in takewhile(lambda line: line.startswith("#"), text.splitlines()))
+        for name, text in texts.items()
     }
-    return {name: " ".join(line.lstrip("# ") for line in comment) for name, comment in comments.items()}
 
 
 def read_preset(root: Path, name: str) -> dict[str, Any]:
     """Read what a preset sets, by section.
 
     Raises:
-        ConfigError: there is no such preset.
+        ConfigError: the preset is unknown.
     """
-    known = presets(root)
-    if name not in known:
-        raise ConfigError(unknown_name("preset", name, known))
-    preset: dict[str, Any] = read_yaml(known[name])
+    paths = presets(root)
+    if name not in paths:
+        raise ConfigError(unknown_name("preset", name, paths))
+    preset: dict[str, Any] = read_yaml(paths[name])
     return preset
 
 
@@ -99,7 +99,7 @@ def first_params(root: Path, preset: str, images: Mapping[str, str]) -> str:
         images: name of a dataset → the path of its folder.
 
     Raises:
-        ConfigError: there is no such preset, or it selects what is not there.
+        ConfigError: the preset is unknown, or selects something that is missing.
     """
     laid = read_preset(root, preset)
     if images:
@@ -148,7 +148,10 @@ def _lay_over(content: CommentedMap, preset: Mapping[str, Any]) -> None:
     for section, values in preset.items():
         for key, value in values.items() if section in content else ():
             if key not in content[section] or content[section][key] != value:
-                content[section][key] = _flow(value)
+                if isinstance(value, list | dict):  # on one line
+                    value = CommentedSeq(value) if isinstance(value, list) else CommentedMap(value)
+                    value.fa.set_flow_style()
+                content[section][key] = value
                 comments = content[section].ca.items.get(key)
                 if comments and len(comments) > 2 and comments[2]:
                     comments[2].column = 0  # one blank behind the value, however long it is now
@@ -166,12 +169,3 @@ def _dumped(content: CommentedMap) -> str:
     text = io.StringIO()
     _yaml().dump(content, text)
     return text.getvalue()
-
-
-def _flow(value: Any) -> Any:
-    """A list or mapping that is written on one line."""
-    if not isinstance(value, list | dict):
-        return value
-    flow = CommentedSeq(value) if isinstance(value, list) else CommentedMap(value)
-    flow.fa.set_flow_style()
-    return flow

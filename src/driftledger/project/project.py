@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from driftledger.benchmarks.base import Benchmark, Selected
 from driftledger.benchmarks.collecting import StageInputs
@@ -34,7 +34,7 @@ class Project:
     """Whether to wait while another process uses the call store."""
     own_code: bool = False
     """Whether ``params.yaml`` may name classes of the checkout's own: importing them runs code that a stranger may have
-    written, which nobody allows who only reads what is here."""
+    written, which commands that only read do not allow."""
 
     @cached_property
     def settings(self) -> Settings:
@@ -62,21 +62,24 @@ class Project:
             StoreError: it has changed since.
             MissingSourceError, MissingExtraError: it is not on this machine, unless its calls are only counted.
         """
-        return cast(Model, self._as_resolved("models", name))
+        model: Model = self._as_resolved("models", name)
+        return model
 
     def generator(self, name: str) -> Generator:
         """Return the generator of that name; errors as in :meth:`model`."""
-        return cast(Generator, self._as_resolved("generators", name))
+        generator: Generator = self._as_resolved("generators", name)
+        return generator
 
     def encoder(self, name: str) -> Encoder:
         """Return the encoder of that name; errors as in :meth:`model`."""
-        return cast(Encoder, self._as_resolved("encoders", name))
+        encoder: Encoder = self._as_resolved("encoders", name)
+        return encoder
 
-    def _as_resolved(self, section: str, name: str) -> Component:
+    def _as_resolved(self, section: str, name: str) -> Any:
         """Return a component, each made once so that a checkpoint is loaded once: also where two entries say the same,
         as of a unified model that describes and draws."""
         if (section, name) not in self.components:
-            component = cast(Component, self.settings.build(section, name))
+            component: Component = self.settings.build(section, name)
             noted = self.noted().get(section, {}).get(name)
             try:
                 if noted not in (None, component.fingerprint):  # a weight file or a branch has moved

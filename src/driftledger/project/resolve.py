@@ -1,4 +1,4 @@
-"""What the selected names stand for now, and what each folder of a stage depends on: ``data/resolved.json``.
+"""The current version of each selected name, and what each folder of a stage depends on: ``data/resolved.json``.
 
 DVC compares the parts of that file that a stage names as its parameters. So a changed image, a replaced weight file or
 a new version of a component runs what depends on it, and nothing else.
@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
-from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.settings import EntryOf
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
@@ -25,10 +24,10 @@ from driftledger.project.project import Project
 from driftledger.project.settings import Settings, marked
 
 NOTHING = "none"
-"""Noted where there is no file or component, since DVC wants every parameter to be there."""
+"""Noted in place of a missing file or component, since DVC wants every parameter to exist."""
 
 DATA_VERSION, REPORT_VERSION = 4, 6
-"""Raised by whoever changes what these stages write; those of benchmarks have theirs in their tables."""
+"""To be raised when what these stages write changes; those of benchmarks have theirs in their tables."""
 
 _SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoders", "text_encoder": "encoders"}
 """Key of a stage → the section of its entries."""
@@ -42,12 +41,12 @@ def resolve(project: Project) -> None:
 
 
 def resolved(project: Project) -> dict[str, Any]:
-    """Return what every selected name stands for now, and what each stage depends on.
+    """Return the current version of every selected name, and what each stage depends on.
 
     What is not on this machine, such as a colleague's weights, is kept as it was noted before, if its entry is written
     as it was then: whatever needs no new call still runs. Standard error lists it.
     """
-    settings, known = project.settings, _Noted(project.noted())
+    settings, versions = project.settings, _Versions(project.noted())
     named: dict[str, dict[str, Any]] = {
         section: {name: settings.build(section, name) for name in settings.named(section)}
         for section in PROVIDED_SECTIONS
@@ -55,7 +54,7 @@ def resolved(project: Project) -> dict[str, Any]:
     data = {section: named.pop(section) for section in ("datasets", "question_sets")}
     noted: dict[str, Any] = {
         section: {
-            name: known.digest(f"{section}.{name}", _as_written(each), partial(getattr, each, "fingerprint"))
+            name: versions.digest(f"{section}.{name}", each, partial(getattr, each, "fingerprint"))
             for name, each in some.items()
         }
         for section, some in named.items()
@@ -63,12 +62,15 @@ def resolved(project: Project) -> dict[str, Any]:
     noted["descriptions"] = {name: _description(settings, name, noted) for name in settings.named("descriptions")}
     noted["judge"] = noted["models"][settings.judge] if settings.needs_judge else NOTHING
     noted["beside"] = {
-        spec.name: {setting: _beside(project, spec, setting) for setting in spec.beside}
+        spec.name: {
+            setting: sha256_file(file) if (file := project.file_beside(spec, setting)) else NOTHING
+            for setting in spec.beside
+        }
         for spec in settings.benchmarks
         if spec.beside
     }
     noted["data"] = {"version": DATA_VERSION} | {
-        section: {name: {**_in_words(each), **_source(section, name, each, known)} for name, each in some.items()}
+        section: {name: _source(section, name, each, versions) for name, each in some.items()}
         for section, some in data.items()
     }
     for kind in ("collect", "score"):  # model → folder below its stage's output → what shapes it beside earlier folders
@@ -84,8 +86,8 @@ def resolved(project: Project) -> dict[str, Any]:
         "correlation": settings.correlation.model_dump(mode="json"),
         "leaderboards": leaderboard_digests(leaderboard_folders(project.root)),
     }
-    noted["entries"] = known.entries
-    for key, why in known.missing.items():
+    noted["entries"] = versions.entries
+    for key, why in versions.missing.items():
         sentence = f"{key} is not on this machine ({why}); its noted version is kept, and only new calls to it fail"
         print(f"driftledger: {for_terminal(sentence)}", file=sys.stderr, flush=True)
     return noted
@@ -111,8 +113,8 @@ def inputs_of(project: Project, kind: str, stage: Stage, keys: Mapping[str, str]
         folder = project.root / earlier.at(keys)
         if not folder.is_dir():
             raise StoreError(f"{earlier.at(keys)} is missing; run 'dvc repro {earlier.lock(keys)}' or 'dvc pull'")
-        made = made_from(folder)
-        digests.append(files_digest(folder) if made is None else made.files)
+        mark = made_from(folder)
+        digests.append(files_digest(folder) if mark is None else mark.files)
     return sha256_of([noted, digests])
 
 
@@ -147,41 +149,26 @@ def _shaped_by(
     return inputs
 
 
-def _beside(project: Project, spec: Benchmark, setting: str) -> str:
-    file = project.file_beside(spec, setting)
-    return NOTHING if file is None else sha256_file(file)
-
-
 def _description(settings: Settings, name: str, noted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a way to ask for a description in words, and what is behind its examples."""
+    """Return a way to ask for a description in words, and a digest of what its examples come from."""
     description = settings.description(name)
     examples: str = NOTHING
     if shown := description.demonstrations:
         encoder = noted["encoders"][shown.encoder] if shown.encoder else None
         examples = sha256_of([encoder, noted["models"][shown.by] if shown.by else None])
-    return {**_in_words(description), "examples_by": examples}
+    return {**description.model_dump(mode="json", exclude_defaults=True), "examples_by": examples}
 
 
-def _source(section: str, name: str, provider: Provider, known: "_Noted") -> dict[str, str]:
-    """Return the digest of a source, and that of the provider's code where it does not come with the package."""
-    noted = {"source": known.digest(f"{section}.{name}", _as_written(provider), provider.source_digest)}
+def _source(section: str, name: str, provider: Provider, versions: "_Versions") -> dict[str, Any]:
+    """Return an entry of the data with the digest of its source, and of its code if that is not in the package."""
+    entry = {"provider": provider.provider, **provider.model_dump(mode="json", exclude_defaults=True)}
+    entry["source"] = versions.digest(f"{section}.{name}", provider, provider.source_digest)
     place = provider_place(section, provider.provider)
-    return noted if is_ours(place.partition(":")[0]) else {**noted, "code": code_digest(place)}
+    return entry if is_ours(place.partition(":")[0]) else {**entry, "code": code_digest(place)}
 
 
-def _in_words(entry: Provider | Description) -> dict[str, Any]:
-    words = entry.model_dump(mode="json", exclude_defaults=True)
-    return words if isinstance(entry, Description) else {"provider": entry.provider, **words}
-
-
-def _as_written(entry: Component | Provider) -> str:
-    """Return a digest of an entry that needs nothing of what it names."""
-    code = [entry.version, entry.code_is_identity and entry.code_digest] if isinstance(entry, Component) else []
-    return sha256_of([entry.provider, entry.model_dump(mode="json", exclude_defaults=True), *code])
-
-
-class _Noted:
-    """What ``data/resolved.json`` held before, for sources that are not on this machine."""
+class _Versions:
+    """Digests of entries; of one that is not on this machine, what ``data/resolved.json`` held before."""
 
     def __init__(self, noted: Mapping[str, Any]) -> None:
         self._before = noted.get("entries", {})
@@ -189,8 +176,10 @@ class _Noted:
         """Key → how each entry was written, and its digest; no stage depends on it."""
         self.missing: dict[str, str] = {}
 
-    def digest(self, key: str, written: str, digest: Callable[[], str]) -> str:
+    def digest(self, key: str, entry: Component | Provider, digest: Callable[[], str]) -> str:
         """Return the digest of a source; of one that is not here, what was noted for an entry written the same."""
+        code = [entry.version, entry.code_is_identity and entry.code_digest] if isinstance(entry, Component) else []
+        written = sha256_of([entry.provider, entry.model_dump(mode="json", exclude_defaults=True), *code])
         try:
             current = digest()
         except (MissingSourceError, MissingExtraError) as error:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, create_model
@@ -18,27 +18,24 @@ from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.registry import benchmark, benchmark_names, question_rules
 from driftledger.benchmarks.settings import EntryOf, OfSelected, Section
 from driftledger.collect.settings import CollectSettings, WorkerSettings
-from driftledger.components.base import Component, Encoder, Generator, Model
+from driftledger.components.base import Component, Encoder, Model
 from driftledger.components.card import CONTROLS
 from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
 from driftledger.core.files import load_yaml
-from driftledger.core.registry import PROVIDED_SECTIONS, Provided
+from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.strict import Name, Strict, explain
-from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.question_sets.base import QuestionProvider
 from driftledger.project.catalogue import (
     DESCRIPTIONS,
-    AnyEntry,
+    CalledEntry,
     CatalogueEntry,
     CorrelationSettings,
     catalogue,
     checked_class,
-    shipped_correlation,
+    shipped,
 )
 
 PARAMS = "params.yaml"
-WITH_WORKERS = ("models", "generators")
-"""The sections whose entries are asked for calls, which may be made by replicas."""
 
 
 def _no_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -50,6 +47,7 @@ def _no_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
 AnySelection = Annotated[tuple[Name, ...], AfterValidator(_no_duplicates)]
 Selection = Annotated[AnySelection, Field(min_length=1)]
 Entries = dict[Name, CatalogueEntry]
+CalledEntries = dict[Name, CalledEntry]
 
 
 class Run(Strict):
@@ -104,11 +102,14 @@ class Settings(Strict):
     store: str | None = Field(default=None, min_length=1)
     """The folder for finished calls, where it is not ``.driftledger``; ``DRIFTLEDGER_STORE`` overrides it."""
     collect: CollectSettings = CollectSettings()
-    correlation: CorrelationSettings = Field(default_factory=shipped_correlation)
+    correlation: CorrelationSettings = Field(
+        default_factory=lambda: CorrelationSettings.model_validate(shipped("correlation"))
+    )
+    """Without this section, the catalogue's models on the leaderboards that come with it."""
     descriptions: dict[Name, Description] = Field(default_factory=dict)
     datasets: Entries = Field(default_factory=dict)
-    models: Entries = Field(default_factory=dict)
-    generators: Entries = Field(default_factory=dict)
+    models: CalledEntries = Field(default_factory=dict)
+    generators: CalledEntries = Field(default_factory=dict)
     encoders: Entries = Field(default_factory=dict)
     question_sets: Entries = Field(default_factory=dict)
     _own_code: Path | None = PrivateAttr(default=None)
@@ -137,7 +138,7 @@ class Settings(Strict):
         """The name of the judge.
 
         Raises:
-            ConfigError: there is none.
+            ConfigError: ``run.judge`` is not set.
         """
         if self.run.judge is None:
             raise ConfigError(f"{PARAMS}: run.judge names no model; name the one that grades open answers")
@@ -159,15 +160,15 @@ class Settings(Strict):
         section: Section = getattr(self, benchmark_name)
         return section
 
-    def entries(self, section: str) -> dict[str, AnyEntry]:
+    def entries(self, section: str) -> dict[str, Any]:
         """All that can be selected, by name: an entry in ``params.yaml`` wins over the catalogue's."""
         return {**catalogue(section), **getattr(self, section)}
 
-    def entry(self, section: str, name: str) -> AnyEntry:
-        """Return the entry of that name.
+    def entry(self, section: str, name: str) -> Any:
+        """Return the entry of that name: a :class:`Description` or a :class:`CatalogueEntry`.
 
         Raises:
-            ConfigError: there is none.
+            ConfigError: the name is unknown.
         """
         if name not in (entries := self.entries(section)):
             raise ConfigError(unknown_name(f"{PARAMS}: {section}:", name, entries))
@@ -194,48 +195,30 @@ class Settings(Strict):
                 if isinstance(mark, EntryOf):
                     yield from ((where, mark, name) for name in names)
 
-    def dataset(self, name: str) -> DatasetProvider:
-        """Return the dataset provider behind a catalogue name; errors as in :meth:`build`."""
-        return cast(DatasetProvider, self.build("datasets", name))
-
-    def question_set(self, name: str) -> QuestionProvider:
-        """Return the question set provider behind a catalogue name; errors as in :meth:`build`."""
-        return cast(QuestionProvider, self.build("question_sets", name))
-
-    def model(self, name: str) -> Model:
-        """Return the model behind a catalogue name; errors as in :meth:`build`."""
-        return cast(Model, self.build("models", name))
-
-    def generator(self, name: str) -> Generator:
-        """Return the generator behind a catalogue name; errors as in :meth:`build`."""
-        return cast(Generator, self.build("generators", name))
-
-    def encoder(self, name: str) -> Encoder:
-        """Return the encoder behind a catalogue name; errors as in :meth:`build`."""
-        return cast(Encoder, self.build("encoders", name))
-
     def description(self, name: str) -> Description:
         """Return how a catalogue name asks for a description; errors as in :meth:`entry`."""
-        return cast(Description, self.entry(DESCRIPTIONS, name))
+        description: Description = self.entry(DESCRIPTIONS, name)
+        return description
 
     def workers(self, component: Component) -> WorkerSettings | None:
         """Return the workers of the first entry that gives this component."""
         section = f"{component.kind}s"
         for name, entry in self.entries(section).items():
-            if cast(CatalogueEntry, entry).workers and self.build(section, name) == component:
-                return cast(CatalogueEntry, entry).workers
+            workers: WorkerSettings | None = entry.workers
+            if workers is not None and self.build(section, name) == component:
+                return workers
         return None
 
-    def build(self, section: str, name: str) -> Provided:
-        """Make what an entry of a section says.
+    def build(self, section: str, name: str) -> Any:
+        """Make what an entry of a section says: a dataset's provider, a model, …
 
         Raises:
-            ConfigError: there is no such name, its class lacks something, or its settings are wrong.
+            ConfigError: the name is unknown, its class lacks something, or its settings are wrong.
             UntrustedCodeError: it is the project's own code, which may not be run.
         """
-        entry, where = cast(CatalogueEntry, self.entry(section, name)), f"{PARAMS}: {section}.{name}"
+        entry, where = self.entry(section, name), f"{PARAMS}: {section}.{name}"
         try:
-            return checked_class(section, entry.provider, self.own_code).model_validate(entry.settings())
+            return checked_class(section, entry.provider, self.own_code).model_validate(entry.model_extra)
         except ValidationError as error:
             raise ConfigError(explain(error, where)) from None
         except ConfigError as error:
@@ -286,15 +269,15 @@ def read_yaml(path: Path) -> Any:
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
     except (yaml.YAMLError, ValueError) as error:
-        said = " ".join(str(error).split()).replace(' in "<unicode string>"', "")
-        raise ConfigError(f"{path} is not YAML: {said}") from None
+        problem = " ".join(str(error).split()).replace(' in "<unicode string>"', "")
+        raise ConfigError(f"{path} is not YAML: {problem}") from None
 
 
 def parse_settings(raw: Any, where: str, own_code: Path | None = None) -> Settings:
     """Check the content of ``params.yaml``, the selected entries' own settings included; errors name it ``where``.
 
     Args:
-        own_code: the folder whose modules may be imported; None leaves entries that name some unchecked.
+        own_code: the folder with modules that may be imported; None leaves entries that name some unchecked.
 
     Raises:
         ConfigError: something in it is unknown or out of bounds.
@@ -324,13 +307,13 @@ def _selection(settings: Settings) -> Iterator[str]:
     for spec in settings.benchmarks:
         if getattr(settings, spec.name) is None:
             fields = ", ".join(spec.settings.model_fields)
-            yield f"run.{spec.name} selects something, and there is no section {spec.name!r}; add one with {fields}"
+            yield f"run.{spec.name} selects something, and the section {spec.name!r} is missing; add one with {fields}"
         built = "datasets" if spec.data is DATASET else "question_sets"
         for name in run.over(spec.name):
             if name not in getattr(run, built):
                 yield f"run: {spec.name} goes over {name!r}, which is not in {built}; add it there"
             if (other := protocols.get(name, spec.name)) != spec.name:
-                yield f"run.{spec.name} goes over {name!r}, whose questions are for {other}; name it in run.{other}"
+                yield f"run.{spec.name} goes over {name!r}, with questions for {other}; name it in run.{other}"
         if empty := [f"run.{key}s" for key in spec.scores.keys if not run.names(spec.name, key)]:
             yield f"{spec.name} needs {' and '.join(empty)}; select some, or nothing in run.{spec.name}"
         for where, mark, names in marked(spec.name, settings.section(spec.name)):
@@ -338,12 +321,9 @@ def _selection(settings: Settings) -> Iterator[str]:
                 yield f"{where}: {others[0]!r} is not in run.{spec.name}; select it, or remove it"
     for where, mark, name in settings.references():
         if mark.must == "ask once":
-            asked = settings.description(name)
-            if asked.demonstrations or len(asked.lengths) > 1:
-                yield (
-                    f"{where}: {name!r} has demonstrations or several lengths; name a description that asks once an "
-                    "image"
-                )
+            description = settings.description(name)
+            if description.demonstrations or len(description.lengths) > 1:
+                yield f"{where}: {name!r} has demonstrations or several lengths; name one that asks once per image"
 
 
 _ANY_MODEL = {"generators": "gpt_image_2 or sdxl", "encoders": "vit or dinov2", "models": "gpt_4_1_judge"}
@@ -355,10 +335,7 @@ def _components(settings: Settings) -> Iterator[str]:
     run = settings.run
     for section in PROVIDED_SECTIONS:
         for name in settings.named(section):
-            component = _built(settings, section, name)
-            has_workers = cast(CatalogueEntry, settings.entry(section, name)).workers is not None
-            if has_workers and (section not in WITH_WORKERS or hasattr(component, "limits")):
-                yield f"{section}.{name}: workers are for models and generators that are no service; remove them"
+            _built(settings, section, name)
     towers = [("image", name, "run.encoders", "name it in run.text_encoders") for name in run.encoders]
     towers += [("text", name, "run.text_encoders", "name it in run.encoders") for name in run.text_encoders]
     for where, mark, name in settings.references():
@@ -369,7 +346,7 @@ def _components(settings: Settings) -> Iterator[str]:
             kind = "image" if shown.choose == "similar_image" else "text"
             towers.append((kind, shown.encoder, f"descriptions.{name}", f"{shown.choose} needs one; name another"))
     for kind, name, where, remedy in towers:
-        encoder = cast(Encoder | None, _built(settings, "encoders", name))
+        encoder: Encoder | None = _built(settings, "encoders", name)
         if encoder is not None and not (encoder.sees if kind == "image" else encoder.reads):
             yield f"{where}: {name!r} has no {kind} tower; {remedy}"
     used = dict[tuple[str, str, str], None]()
@@ -380,8 +357,8 @@ def _components(settings: Settings) -> Iterator[str]:
         if spec.collects.judged:
             used["models", "run.judge", settings.judge] = None
     for (section, place, name), model in product(used, run.models):
-        reader, speaker = _built(settings, section, name), cast(Model | None, _built(settings, "models", model))
-        if speaker is None or not isinstance(reader, Component) or reader.understands is None:
+        reader, speaker = _built(settings, section, name), _built(settings, "models", model)
+        if speaker is None or reader is None or reader.understands is None:
             continue
         spoken = {each.provider for each in type(speaker).__mro__ if issubclass(each, Model)}
         if spoken.isdisjoint(reader.understands | CONTROLS) and reader.provider not in speaker.understood_by:
@@ -392,7 +369,7 @@ def _components(settings: Settings) -> Iterator[str]:
             )
 
 
-def _built(settings: Settings, section: str, name: str) -> Provided | None:
+def _built(settings: Settings, section: str, name: str) -> Any:
     """Make what an entry says; None where that is the project's own code, which may not be run."""
     with suppress(UntrustedCodeError):
         return settings.build(section, name)

@@ -14,7 +14,7 @@ from driftledger.benchmarks.base import NOTHING, Table
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.text import csv_text, for_csv
 from driftledger.data.leaderboards import Leaderboard, leaderboard_folders, read_leaderboards
-from driftledger.metrics.agreement import FEWEST, fisher_interval, pearson
+from driftledger.metrics.correlation import FEWEST, fisher_interval, pearson
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.project import Project

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.benchmarks._questions.scoring import joint_outcome
+from driftledger.benchmarks._questions.spec import joint_outcome
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import Scored
 from driftledger.core.errors import CoverageError

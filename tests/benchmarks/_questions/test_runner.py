@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks._questions.collect import rendered
-from driftledger.benchmarks._questions.records import is_readable, permutation
+from driftledger.benchmarks._questions.spec import is_readable, permutation, rendered
 from driftledger.benchmarks.mme.spec import MME as MME_SPEC
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import benchmark

@@ -9,11 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from driftledger.benchmarks._questions.records import ReadAnswer
-from driftledger.benchmarks.mm_vet.grades import CALIBRATION, graded
-from driftledger.benchmarks.mm_vet.judging import graded_prompt
+from driftledger.benchmarks._questions.spec import ReadAnswer
+from driftledger.benchmarks.mm_vet.judging import CALIBRATION, graded, graded_prompt, judge_flags
 from driftledger.benchmarks.mm_vet.people import GRADES, Pair, agreement, write_sheet
-from driftledger.benchmarks.mm_vet.score import judge_flags
 from driftledger.benchmarks.mm_vet.spec import MMVet
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.call import NotStoredError

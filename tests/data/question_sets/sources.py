@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from PIL import Image
 
-from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
-from driftledger.benchmarks.mm_vet.questions import MMVetQuestions
-from driftledger.benchmarks.mme.questions import MMEQuestions
+from driftledger.benchmarks.mm_sap.spec import MMSAPQuestions
+from driftledger.benchmarks.mm_vet.spec import MMVetQuestions
+from driftledger.benchmarks.mme.spec import MMEQuestions
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
 from driftledger.data.question_sets.build import build
 

@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import normalizers
 from transformers import CLIPConfig, CLIPImageProcessor
 
+from driftledger.components.checkpoints import disarmed
 from driftledger.components.diffusers import Diffusers, PromptReader
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Generated, Outcome, PromptUsage
@@ -159,7 +160,7 @@ def test_control_tokens_are_found_in_any_spelling_and_nesting():
     t5.backend_tokenizer.normalizer = normalizers.NFKC()
     both = reader(tokenizer=clip_tokenizer(), tokenizer_2=t5)
     for text in ("a ＜/s＞ cat", "<|startoftext|>", "<<|endoftext|>|endoftext|>", "</s></s> <pad>x", "</<pad>s>"):
-        safe = both.harmless(text)
+        safe = disarmed(text, both.control)
         assert safe.replace(" ", "") == text.replace(" ", "")
         for tokenizer in both.tokenizers:
             assert not set(tokenizer(safe, add_special_tokens=False).input_ids) & set(tokenizer.all_special_ids)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.collect.batches import InThisProcess, Workers
+from driftledger.collect.batches import Workers
 from driftledger.collect.call import Ask, Context, Draw, Result, Steps
 from driftledger.collect.ray import RayWorkers, WorkersError
 from driftledger.collect.settings import WorkerSettings
@@ -36,7 +36,7 @@ def cluster() -> Iterator[Any]:
 
 
 def workers(address: str, replicas: int) -> RayWorkers:
-    return RayWorkers(address, lambda _: WorkerSettings(replicas=replicas, num_cpus=0.25), InThisProcess())
+    return RayWorkers(address, lambda _: WorkerSettings(replicas=replicas, num_cpus=0.25))
 
 
 def pair(log: Path, seconds: float = 0.0) -> tuple[SleepingModel, SleepingGenerator]:

@@ -4,40 +4,129 @@ Wang et al., "MM-SAP: A Comprehensive Benchmark for Assessing Self-Awareness of 
 Perception".
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, cast
+
+import numpy as np
+from pydantic import Field
 
 from driftledger.benchmarks._questions.parsing import choice
-from driftledger.benchmarks._questions.parsing.said import Parsed
-from driftledger.benchmarks._questions.records import answer_of
-from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, flow
-from driftledger.benchmarks.base import Layout, Metric, Rule, Scatter, Stage
-from driftledger.benchmarks.mm_sap.questions import SIZES, MMSAPQuestions
-from driftledger.benchmarks.mm_sap.settings import MMSAPScoring, MMSAPSettings
+from driftledger.benchmarks._questions.parsing.reply import Parsed
+from driftledger.benchmarks._questions.spec import (
+    READ,
+    GradedAnswers,
+    QuestionBenchmark,
+    QuestionScoring,
+    QuestionSection,
+    ReadAnswer,
+    answer_of,
+    flow,
+    question_row,
+)
+from driftledger.benchmarks.base import Layout, Metric, Rule, Scatter
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.score import STD, Row, Score
+from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
+from driftledger.core.errors import CoverageError, unknown_name
 from driftledger.core.types import Outcome
-from driftledger.data.question_sets.base import QuestionRules
+from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
 from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.metrics.intervals import share_interval
+from driftledger.metrics.self_awareness import MEASURES, SUBSETS, by_group, over_permutations, ratios
 
-if TYPE_CHECKING:
-    from driftledger.benchmarks.scoring import Scored, ToScore
+OPTIONS = 5
+"""Options of a question, the refusal included."""
+SIZES = "subsets"
+"""In a score's details: subset → how many questions it has."""
+
+
+class MMSAPSettings(QuestionSection):
+    """How questions with five options, one of them a refusal, are put and scored."""
+
+    places: ClassVar[tuple[str, ...]] = ("{question}", "{options}")
+
+    permutations: int = Field(ge=1, le=120)
+    """Of the options of each question, the same for every model; section 4.2 of the paper."""
+    count_free_refusals: bool
+    """Whether declining in free text counts as choosing the refusal."""
+
+
+class MMSAPScoring(QuestionScoring):
+    """What the scoring depends on."""
+
+    count_free_refusals: bool
+
+
+class MMSAPQuestions(QuestionRules):
+    """Five options: one refuses and, but in beyond, one is right. They are stored by index, so that no later step has
+    to compare texts; section 3.2 of the paper."""
+
+    needed: ClassVar[tuple[str, ...]] = ("question", "image", "options", "refusal", "subset")
+    # without an answer, since a table of beyond alone has none
+    optional: ClassVar[tuple[str, ...]] = ("answer", "subtask", "id", "image_id")
+    forms: ClassVar[tuple[str, ...]] = ("answer_is", "refusal_is")
+
+    def problem(self, question: SourceQuestion) -> str | None:
+        subset, refusal, answer = question.subset or "", question.refusal, question.answer
+        if subset not in SUBSETS:
+            return f"is in no subset of MM-SAP ({unknown_name('subset', subset[:80], SUBSETS)})"
+        options = [folded(option) for option in question.options]
+        if len(options) != OPTIONS:
+            return f"has {len(options)} options, where MM-SAP has {OPTIONS} (add or remove some)"
+        if "" in options:
+            return f"has an empty option, number {options.index('') + 1} of {OPTIONS} (write one)"
+        # Options are shown as A to E, in an order of chance: a reply "B" would be read as another option's text.
+        if letters := [option.upper() for option in options if option in tuple("abcde")]:
+            shown = f"a letter that one of its {OPTIONS} options is shown with"
+            return f"has the option {letters[0]!r}, {shown} (write it out, as in 'the letter A')"
+        if refusal is None:
+            return "has no refusal option (say which of its options refuses to answer)"
+        count = options.count(folded(refusal))
+        if count == 0:
+            return f"has the refusal {refusal!r:.80}, which is not among its options (add it to them)"
+        if count > 1:
+            return f"has {count} refusal options, {refusal!r:.80} (keep one)"
+        for index, option in enumerate(options):
+            if option in options[:index]:
+                return f"has the option {question.options[index]!r:.80} twice, case and white space aside (change one)"
+        if subset == "beyond":
+            if answer is not None and folded(answer) != folded(refusal):
+                return f"is in beyond, where only refusing is right, but has the answer {answer!r:.80} (remove it)"
+        elif answer is None:
+            return f"is in {subset} and has no answer (say which of its options is right)"
+        elif folded(answer) == folded(refusal):
+            return "has the refusal for its answer (say which option is right, or move it to beyond without an answer)"
+        elif folded(answer) not in options:
+            return f"has the answer {answer!r:.80}, which is not among its options (correct one of them)"
+        return None
+
+    def answer(self, question: SourceQuestion) -> int | None:
+        """The index of the right option; beyond has none, even where a table writes the refusal for it."""
+        beyond = question.subset == "beyond" or question.answer is None
+        return None if beyond else _index(question, question.answer or "")
+
+    def refusal(self, question: SourceQuestion) -> int:
+        return _index(question, question.refusal or "")
+
+
+def _index(question: SourceQuestion, text: str) -> int:
+    return [folded(option) for option in question.options].index(folded(text))
+
 
 _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
 _percent = partial(Metric, needs=READ, unit="%")
-_ANSWERS, _SCORES = flow("mm_sap", "permutations", scoring=MMSAPScoring, version=4)
 
 
 class MMSAP(QuestionBenchmark):
-    """Choices among five options, one of which refuses."""
+    """Choices among five options, one of them a refusal."""
 
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
-    collects: ClassVar[Stage] = _ANSWERS
-    scores: ClassVar[Stage] = _SCORES
+    collects, scores = flow("mm_sap", "permutations", scoring=MMSAPScoring, version=4)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _percent(
             "score",
@@ -133,10 +222,71 @@ class MMSAP(QuestionBenchmark):
         read = choice.parse_choice(answer.text or "", shown, at, cut=cut)
         return read._replace(value=None if read.value is None else order[read.value])
 
-    def score(self, given: "ToScore") -> "Scored":
-        from driftledger.benchmarks.mm_sap.score import score
+    def score(self, given: ToScore) -> Scored:
+        """Score choices by subset, subtask and in total: each measure's mean and deviation over permutations of the
+        options, section 4.1 of the paper, and an interval over questions.
 
-        return score(given, self)
+        Raises:
+            CoverageError: too little could be read, or every answer is a refusal in free text that does not count.
+        """
+        graded, scoring = GradedAnswers(given, self), cast(MMSAPScoring, given.scoring)
+        questions = graded.questions
+
+        def chosen(question: QuestionEntry, grade: ReadAnswer) -> int:
+            refused = grade.outcome is Outcome.REFUSED and scoring.count_free_refusals
+            choice = question.refusal if refused else grade.read
+            return -1 if choice is None else int(choice)
+
+        choices = np.array([[chosen(each, grade) for grade in graded.by_question[each.id]] for each in questions])
+        read, variants = choices >= 0, [*zip(choices.T, graded.wrong.T, strict=True)]
+        correct = np.array([-1 if question.answer is None else int(question.answer) for question in questions])
+        refusal, subsets = np.array([each.refusal for each in questions]), [each.subset or "" for each in questions]
+
+        def measured(groups: list[str]) -> dict[str, dict[str, float]]:
+            """Group → mean and deviation over permutations of each measure, in percent."""
+            scores = [
+                by_group(row, correct, refusal, subsets, groups, unread_is_wrong=wrong) for row, wrong in variants
+            ]
+            values: dict[str, dict[str, float]] = {name: {} for name in scores[0]}
+            for name in values:
+                for measure, (mean, std, _) in over_permutations([each[name] for each in scores]).items():
+                    if measure == "answer_accuracy" and name.startswith("beyond"):
+                        continue  # no answer is right there, and the paper leaves it out
+                    values[name] |= {measure: PERCENT * mean} | ({} if std is None else {measure + STD: PERCENT * std})
+            return values
+
+        metrics = measured(["all"] * len(questions))["all"]
+        if not metrics:
+            raise CoverageError(
+                "every answer is a refusal in free text; set mm_sap.count_free_refusals in params.yaml to count these "
+                "as choosing the refusal"
+            )
+        parts = [ratios(row, correct, refusal, subsets, unread_is_wrong=wrong) for row, wrong in variants]
+        images, estimates = [question.image_sha256 for question in questions], {}
+        for name in MEASURES:
+            numerator, denominator = (sum(sides) for sides in zip(*(one[name] for one in parts), strict=True))
+            if denominator.any():
+                estimates[name] = share_interval(numerator, denominator, images, scoring.confidence)
+        intervals = interval_ends(estimates, PERCENT)
+        accepted = [one["score"] for one in parts]
+        rows = [
+            question_row(
+                question,
+                graded.by_question[question.id],
+                {"score": [float(one.numerator[at]) if one.denominator[at] else None for one in accepted]},
+                subset=question.subset or "",
+                subtask=question.subtask or "",
+            )
+            for at, question in enumerate(questions)
+        ]
+        groups = {
+            "subset": measured(subsets),
+            "subtask": measured([f"{question.subset}: {question.subtask}" for question in questions]),
+        }
+        absent = {measure: "no question of its kind" for measure in MEASURES if measure not in metrics}
+        metrics |= {"free_refusals": graded.refused} | intervals.metrics
+        sizes = dict(sorted(Counter(subsets).items()))
+        return Scored(graded.score(metrics, groups, read, absent | intervals.absent, details={SIZES: sizes}), rows)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """A subtask is called by its subset, too."""

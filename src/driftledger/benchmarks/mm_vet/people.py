@@ -6,8 +6,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from driftledger.benchmarks._questions.records import answer_of, is_readable
-from driftledger.benchmarks.mm_vet.grades import graded
+from driftledger.benchmarks._questions.spec import answer_of, is_readable
+from driftledger.benchmarks.mm_vet.judging import graded
 from driftledger.benchmarks.mm_vet.spec import MMVet
 from driftledger.benchmarks.opinions import Place, SheetKind, compared, read_opinions, shown
 from driftledger.benchmarks.records import CARD, CollectedCard, read_records

@@ -3,34 +3,81 @@
 Yu et al., "MM-Vet: Evaluating Large Multimodal Models for Integrated Capabilities".
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field, field_validator
 
 from driftledger.benchmarks._questions.parsing import grade
-from driftledger.benchmarks._questions.parsing.said import Parsed
+from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.spec import (
     ANOTHER_PROMPT,
     READ,
     UNREAD_COUNTS,
+    GradedAnswers,
     QuestionBenchmark,
+    QuestionSection,
     flow,
+    question_row,
 )
-from driftledger.benchmarks.base import Layout, Metric, Rule, Stage
+from driftledger.benchmarks.base import Layout, Metric, Rule
 from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.mm_vet.grades import graded
-from driftledger.benchmarks.mm_vet.questions import CAPABILITIES, MMVetQuestions
-from driftledger.benchmarks.mm_vet.settings import MMVetSettings
+from driftledger.benchmarks.mm_vet.judging import calibrations, graded, judge_flags, steps
 from driftledger.benchmarks.records import CollectedRecord
+from driftledger.benchmarks.score import STD
+from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
+from driftledger.benchmarks.settings import has_once
 from driftledger.collect.call import Planned
-from driftledger.data.question_sets.base import QuestionRules
+from driftledger.core.errors import unknown_name
+from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
 from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.metrics import capabilities
+from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores
+from driftledger.metrics.intervals import share_interval
 
-if TYPE_CHECKING:
-    from driftledger.benchmarks.scoring import Scored, ToScore
+STEPS = 10**6
+"""Of a grade, so that sums are of whole numbers."""
+
+
+class MMVetSettings(QuestionSection):
+    """How open questions are put, and how a judge grades the answers."""
+
+    grade_prompt: str
+    grade_again: str = Field(min_length=1)
+    """What follows the same prompt where the judge is asked once more, since no grade could be read."""
+    gradings: int = Field(ge=1, le=100)
+    """Of each answer, for their deviation."""
+
+    @field_validator("grade_prompt")
+    @classmethod
+    def _has_grading_places(cls, prompt: str) -> str:
+        return has_once(prompt, "grade_prompt", "{question}", "{truth}", "{prediction}")
+
+
+class MMVetQuestions(QuestionRules):
+    """A ground truth with ``<AND>`` and ``<OR>``, which stays text, and the capabilities that it takes."""
+
+    needed: ClassVar[tuple[str, ...]] = ("question", "image", "answer", "capabilities")
+    optional: ClassVar[tuple[str, ...]] = ("id", "image_id")
+    forms: ClassVar[tuple[str, ...]] = ("capability_separator",)
+
+    def problem(self, question: SourceQuestion) -> str | None:
+        if not (question.answer or "").strip():
+            return "has no answer (write one, or remove the question)"
+        if not question.capabilities:
+            return f"has no capability (name some of {', '.join(CAPABILITIES)})"
+        for name, count in Counter(question.capabilities).items():
+            if name not in CAPABILITIES:
+                return f"names no capability of MM-Vet ({unknown_name('capability', name[:80], CAPABILITIES)})"
+            if count > 1:
+                return f"names the capability {name!r} twice (keep one)"
+        return None
+
 
 _grade = partial(Metric, source="capabilities.score; Yu et al., MM-Vet, section 3", needs=READ)
-_ANSWERS, _SCORES = flow("mm_vet", "grade_prompt", "grade_again", "gradings", judged=True)
 
 
 class MMVet(QuestionBenchmark):
@@ -39,8 +86,7 @@ class MMVet(QuestionBenchmark):
     name: ClassVar[str] = "mm_vet"
     title: ClassVar[str] = "MM-Vet"
     questions: ClassVar[QuestionRules] = MMVetQuestions()
-    collects: ClassVar[Stage] = _ANSWERS
-    scores: ClassVar[Stage] = _SCORES
+    collects, scores = flow("mm_vet", "grade_prompt", "grade_again", "gradings", judged=True)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _grade(
             "total",
@@ -78,15 +124,55 @@ class MMVet(QuestionBenchmark):
     )
 
     def steps(self, collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
-        from driftledger.benchmarks.mm_vet.judging import steps
-
         return steps(collecting)
 
     def parsed(self, question: QuestionEntry, record: CollectedRecord) -> Parsed[float]:
         """Read the grade in what the judge said of an answer."""
         return graded(record)
 
-    def score(self, given: "ToScore") -> "Scored":
-        from driftledger.benchmarks.mm_vet.score import score
+    def score(self, given: ToScore) -> Scored:
+        """Score grades by capability, combination and in total: means and deviations over the gradings, and an interval
+        over questions."""
+        answers = GradedAnswers(given, self)
+        questions, wrong = answers.questions, answers.wrong
+        grades = [[grade.read for grade in answers.by_question[question.id]] for question in questions]
+        needed = [question.capabilities for question in questions]
+        read = np.array([[grade is not None for grade in row] for row in grades])
+        counted = read | wrong
+        total = capabilities.score(grades, unread_is_wrong=wrong)
+        by_capability = capabilities.by_capability(grades, needed, unread_is_wrong=wrong)
+        by_combination = capabilities.by_combination(grades, needed, unread_is_wrong=wrong)
+        sums = np.array([sum(round(STEPS * (grade or 0)) for grade in row) for row in grades])
+        images = [question.image_sha256 for question in questions]
+        estimate = share_interval(sums, STEPS * counted.sum(axis=1), images, given.scoring.confidence)
+        ends = interval_ends({"total": estimate}, PERCENT)
+        rows = [
+            question_row(
+                question,
+                answers.by_question[question.id],
+                {"total": [(grade or 0.0) if counts else None for grade, counts in zip(row, counting, strict=True)]},
+                combination="+".join(question.capabilities),
+            )
+            for question, row, counting in zip(questions, grades, counted, strict=True)
+        ]
+        absent = {f"{name}: grade": "no question needs it" for name in CAPABILITIES if name not in by_capability}
+        unread = [name for name, each in by_capability.items() if each.mean is None]
+        absent |= {f"{name}: grade": "no grade could be read" for name in unread} | ends.absent
+        calibration = calibrations(answers.records)
+        score = answers.score(
+            _values("total", total) | ends.metrics,
+            {
+                "capability": {name: _values("grade", each) for name, each in by_capability.items()},
+                "combination": {name: _values("grade", each) for name, each in by_combination.items()},
+            },
+            read,
+            absent,
+            flags=judge_flags(calibration),
+            details={"calibration": calibration},
+        )
+        return Scored(score, rows)
 
-        return score(given, self)
+
+def _values(name: str, grades: CapabilityScores) -> dict[str, float]:
+    values = {name: grades.mean, name + STD: grades.std}
+    return {key: value for key, value in values.items() if value is not None}

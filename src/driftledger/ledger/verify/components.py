@@ -14,10 +14,10 @@ from driftledger.components.card import ComponentCard
 from driftledger.components.service import NEVER_TWICE, RemoteComponent
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, DriftledgerError
-from driftledger.core.registry import same_provider
+from driftledger.core.registry import providers
 from driftledger.core.strict import explain
 from driftledger.core.text import changes
-from driftledger.project.catalogue import CatalogueEntry, class_of_record
+from driftledger.project.catalogue import class_of_record
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 
@@ -84,12 +84,12 @@ class Components:
         known = self._settings.entries(section) if self._settings else {}
         own = getattr(self._settings, section) if self._settings else {}
         recorded = {key: value for key, value in card.settings.items() if key not in cls.operational()}
-        weights = card.identity.get("weights")
+        weights, places = card.identity.get("weights"), providers(section)
         repository = weights.get("repository") if isinstance(weights, dict) else None
         for _, each in sorted(known.items(), key=lambda item: (item[0] != card.name, item[0] not in own)):
-            if not isinstance(each, CatalogueEntry) or not same_provider(section, each.provider, card.provider):
+            if places.get(each.provider, each.provider) != places.get(card.provider, card.provider):
                 continue
-            entry = each.settings()
+            entry = each.model_extra or {}
             given = {key: value for key, value in entry.items() if key in cls.operational()}
             if repository is not None and given.get("path") != repository:
                 continue

@@ -19,7 +19,7 @@ from PIL import Image
 
 from driftledger.benchmarks.collecting import Collecting, Replay
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, RecordedResult
-from driftledger.collect.batches import make_batch
+from driftledger.collect.batches import ask_batch, finished
 from driftledger.collect.call import Ask, Call
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
@@ -178,7 +178,7 @@ def _difference(recorded: Again) -> str:
     component = recorded.call.component
     if isinstance(component, RemoteComponent):
         raise TypeError(f"{component.provider} is a service, which verifying never calls")
-    [made] = make_batch([recorded.call])
+    made = finished(recorded.call, *ask_batch([recorded.call]))
     if made.result.outcome is Outcome.FAILED:
         raise LedgerError(f"it failed when it was made again: {made.result.error or 'no reason given'}")
     image = recorded.gave.image_file(recorded.folder)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from driftledger.benchmarks._questions.parsing.choice import parse_choice
 from driftledger.benchmarks._questions.parsing.grade import parse_grade
 from driftledger.benchmarks._questions.parsing.refusal import is_refusal
-from driftledger.benchmarks._questions.parsing.said import Parsed
+from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.parsing.text import folded, is_error, plain, table, without_thinking
 from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
 from driftledger.core.types import Outcome

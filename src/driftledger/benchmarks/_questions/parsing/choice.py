@@ -7,17 +7,28 @@ the midst of a text.
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
-from driftledger.benchmarks._questions.parsing.options import Mention, Options, index_of
 from driftledger.benchmarks._questions.parsing.refusal import refused_at
-from driftledger.benchmarks._questions.parsing.said import BACK, SEVERAL, Parsed, Reading, Said, agreed, unparsed
+from driftledger.benchmarks._questions.parsing.reply import (
+    BACK,
+    SEVERAL,
+    Parsed,
+    Reading,
+    Reply,
+    after_last,
+    agreed,
+    unparsed,
+)
 from driftledger.benchmarks._questions.parsing.text import find, folded, is_error, plain, without_thinking
 from driftledger.core.types import Outcome
 
 VERSION = "4"
 
-CONTRADICTION, NO_SUCH_LETTER = "contradiction", "no_such_letter"
-_NEAR, _MOST_JOINED = 14, 32
+_MOST, _MOST_JOINED = 26, 32
+"""Options, as many as there are letters; and answers that are joined to another."""
+_NEAR = 14
+_AROUND = " .,;:!?\"'"
 
 
 def parse_choice(text: str, options: Sequence[str], refusal: int, *, cut: bool = False) -> Parsed[int]:
@@ -48,13 +59,13 @@ def parse_choice(text: str, options: Sequence[str], refusal: int, *, cut: bool =
     if not 0 <= refusal < len(options):
         raise ValueError(f"refusal must be one of the {len(options)} options, but is {refusal}")
     spoken, finished = without_thinking(text)
-    exact, said = shown.exact(spoken), plain(spoken)
+    exact, answer = shown.exact(spoken), plain(spoken)
     if exact is None and is_error(text):
         return unparsed("error")
-    answers = find("a_for_answer").match(said)  # A: for Answer, if no option's text and no list follows it
-    if answers and not shown.at(folded(said), answers.end()):
-        said = f"Answer: {said[answers.end() :]}"
-    reply = _Reply(said, shown, refusal)
+    label = find("a_for_answer").match(answer)  # A: for Answer, if no option's text and no list follows it
+    if label and not shown.at(folded(answer), label.end()):
+        answer = f"Answer: {answer[label.end() :]}"
+    reply = _ChoiceReply(answer, shown, refusal)
     if cut or not finished:
         parsed = reply.unfinished(not finished)
     else:
@@ -62,7 +73,106 @@ def parse_choice(text: str, options: Sequence[str], refusal: int, *, cut: bool =
     return parsed._replace(how="refusal_text") if parsed[1:] == (refusal, "option_text") else parsed
 
 
-class _Reply(Said[int]):
+class Mention(NamedTuple):
+    """Option ``option``'s text, from ``start`` up to ``end``."""
+
+    option: int
+    start: int
+    end: int
+
+
+class Options:
+    """2–26 option texts, in the order in which they were shown as A, B, C, …
+
+    Raises:
+        ValueError: there are fewer or more.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        if not 2 <= len(texts) <= _MOST:
+            raise ValueError(f"there must be 2 to {_MOST} options, but there are {len(texts)}")
+        self.texts = [text.strip() for text in texts]
+        self._plain = [plain(text).strip(_AROUND) for text in texts]
+        self._needles = [_without_article(folded(text)) for text in self._plain]
+        self._articles = [needle != folded(text) for needle, text in zip(self._needles, self._plain, strict=True)]
+        self._letters = {text: at for at, text in enumerate(self._plain) if find("letter").fullmatch(text)}
+        unique = [at for at, needle in enumerate(self._needles) if needle and self._needles.count(needle) == 1]
+        searched = [at for at in unique if not find("letter").fullmatch(self._needles[at])]
+        self._longest_first = sorted(searched, key=lambda at: -len(self._needles[at]))
+
+    def exact(self, spoken: str) -> int | None:
+        """The option that ``spoken`` is as a whole: to the letter, else but for formatting, else but for case."""
+        bare = plain(spoken).strip(_AROUND)
+        if find("letter").fullmatch(bare):
+            return self.letter(bare) if bare in self._letters else None
+        forms = ((spoken.strip(), self.texts), (bare, self._plain), (_without_article(folded(bare)), self._needles))
+        return next((texts.index(text) for text, texts in forms if text and texts.count(text) == 1), None)
+
+    def letter(self, letter: str) -> int | None:
+        """The option that was shown as a single letter, or that has it as its text.
+
+        None: neither, or two options, as where one was shown as B and another one's text is B.
+        """
+        index = index_of(letter)
+        shown = index if index < len(self.texts) else None
+        named = self._letters.get(letter, self._letters.get(letter.upper()))
+        return named if shown is None else shown if named in (None, shown) else None
+
+    def letter_at(self, text: str, position: int) -> Mention | None:
+        """The option that has as its text the single letter with which a line ends at ``position``."""
+        letter = find("last_letter").match(text, position)
+        index = self._letters.get(letter[0]) if letter else None
+        return None if index is None else Mention(index, position, position + 1)
+
+    def at(self, low: str, position: int) -> Mention | None:
+        """The longest option text that begins at ``position``, with or without an article before it."""
+        article = find("article").match(low, position)
+        for start in (position, article.end()) if article else (position,):
+            for index in self._longest_first:
+                end = start + len(self._needles[index])
+                if low.startswith(self._needles[index], start) and _ends(low, start, end):
+                    return Mention(index, position, end)
+        return None
+
+    def mentions(self, low: str) -> list[Mention]:
+        """All places where an option's text is, in order, but for those inside another's."""
+        outer: list[Mention] = []
+        every = [mention for index in self._longest_first for mention in self._of(index, low)]
+        for mention in sorted(every, key=lambda mention: (mention.start, -mention.end)):
+            if not outer or mention.end > outer[-1].end:
+                outer.append(mention)
+        return outer
+
+    def _of(self, index: int, low: str) -> Iterator[Mention]:
+        needle = self._needles[index]
+        start = low.find(needle)
+        while start >= 0:
+            end = start + len(needle)
+            article = not self._articles[index] or find("article_before").search(low, max(0, start - 5), start)
+            begins = not find("runs_in").search(low, max(0, start - 2), start + 1)
+            if article and begins and _ends(low, start, end):
+                yield Mention(index, start, end)
+            start = low.find(needle, end)
+
+
+def index_of(letter: str) -> int:
+    return ord(letter.upper()) - ord("A")
+
+
+def _without_article(text: str) -> str:
+    article = find("article").match(text)
+    return text[article.end() :] if article else text
+
+
+def _ends(low: str, start: int, end: int) -> bool:
+    """Whether no word runs on at ``end``, and no number is only a bound or a part: *at least 3*, *1 of 4*."""
+    if find("runs_on").match(low, end - 1):
+        return False
+    bounded = find("bound_before").search(low, max(0, start - 24), start) or find("bound_after").match(low, end)
+    return not (bounded and find("is_number").fullmatch(low, start, end))
+
+
+class _ChoiceReply(Reply[int]):
     """A plain reply with the options that it is about."""
 
     def __init__(self, text: str, options: Options, refusal: int) -> None:
@@ -85,38 +195,33 @@ class _Reply(Said[int]):
             rest = self._of(self.text[however.end() :].lstrip(" ,:")).choice(turns - 1)
             if rest.value not in (None, self.refusal):
                 return rest
-        if readings := next(filter(None, self._by_rules()), None):
+        rules = (
+            self.final,  # "Final answer: B", \boxed{B}, {"answer": "B"}
+            self._verdicts,  # "A: no. B: yes."
+            self._corrected,  # "A... no, B."
+            self._answers,  # "The answer is B", "B. Because", "…\nB"
+            self._stated,  # "I think it's B", "B is correct"
+            self._texts,  # "It is a blue truck."
+            self._concluded,  # "This one is easy: B."
+        )
+        if readings := next(filter(None, (list(rule()) for rule in rules)), None):
             return self._weighed(readings)
         if self.refused:
             return Parsed(Outcome.REFUSED, None, "free_refusal")
         return unparsed(SEVERAL if len({mention.option for mention in self.mentions}) > 1 else "nothing")
 
-    def _of(self, text: str) -> "_Reply":
-        return _Reply(text, self.options, self.refusal)
-
-    def _by_rules(self) -> Iterator[list[Reading[int]]]:
-        """What each rule reads, in the order in which they are tried."""
-        yield list(self.final())  # "Final answer: B", \boxed{B}, {"answer": "B"}
-        yield list(self._verdicts())  # "A: no. B: yes."
-        yield list(self._corrected())  # "A... no, B."
-        yield [*self.announced("answer", "answer_phrase"), *self._alone()]  # "The answer is B", "B. Because", "…\nB"
-        yield list(self._stated())  # "I think it's B", "B is correct"
-        yield list(self._texts())  # "It is a blue truck."
-        yield list(self._concluded())  # "This one is easy: B."
+    def _of(self, text: str) -> "_ChoiceReply":
+        return _ChoiceReply(text, self.options, self.refusal)
 
     def _weighed(self, readings: Sequence[Reading[int]]) -> Parsed[int]:
-        """What ``readings`` agree on, unless it is only possible and something else is said beside it."""
+        """What ``readings`` agree on, unless it is only possible and another option or a refusal follows."""
         choice, start = agreed(readings), readings[0].start
         possible = self.before("maybe", start, 60)
         last = max(reading.end for reading in readings)
         if (possible or choice.value is None) and any(end > last for end in self.refused):
             return Parsed(Outcome.REFUSED, None, "free_refusal")
-        others: set[int | None] = set()
-        if possible:
-            letters = find("said_letter").findall(self.text)
-            others = {self.options.letter(letter) for letter in letters if letter != "I"}
-            others |= {reading.value for some in self._by_rules() for reading in some}
-        if len(others - {None}) > 1 or find("another").search(self.low, max(0, start - 9)):
+        letters = {self.options.letter(letter) for letter in find("said_letter").findall(self.text)} if possible else ()
+        if len({*letters} - {None}) > 1 or find("another").search(self.low, max(0, start - 9)):
             return unparsed(SEVERAL)
         return choice
 
@@ -129,7 +234,7 @@ class _Reply(Said[int]):
             if label and index_of(label["letter"]) == mention.option:
                 start = start if mention.option else back + label.start("letter")
                 following = 1 if mention.option == 0 else following + 1 if mention.option == following else 0
-                if following == len(self.options):
+                if following == len(self.options.texts):
                     return start, mention.end
         return None
 
@@ -149,51 +254,40 @@ class _Reply(Said[int]):
             also = find("also").match(self.text, reading.end) if reading else None
             if reading is None or also is None or also.end() == reading.end:
                 break
-            listed = (also["joined"] or ",").strip() in (",", ";", "|")
             new_sentence = not also["joined"] and any(mark in also[0] for mark in ".:")
-            other = self._one(also.end(), bare or listed, strictly=new_sentence)
+            other = self._one(also.end(), bare, strictly=new_sentence)
             if other is None:
                 break
-            if other.value != reading.value:
-                reading = reading.several()
-            reading = reading._replace(end=other.end, linked=other.linked and reading.how != SEVERAL)
-        return None if reading and reading.linked else reading
+            reading = (reading if other.value == reading.value else reading.several())._replace(end=other.end)
+        return reading
 
     def _one(self, position: int, bare: bool, strictly: bool = False) -> Reading[int] | None:
+        """An option's text, a letter, or both."""
         position = self.skip("opening", position)
-        noun = self.at("noun", position)
-        reading = None
-        if noun and not self.text.startswith("A ", position):  # a capital A is no Portuguese article
-            reading = self._at(self.skip("opening", noun.end()), bare, strictly)
+        noun = None if self.text.startswith("A ", position) else self.at("noun", position)  # `a` may be Portuguese
+        reading = self._at(self.skip("opening", noun.end()), bare, strictly) if noun else None
         return reading or self._at(position, bare, strictly)
 
     def _at(self, position: int, bare: bool, strictly: bool) -> Reading[int] | None:
-        """An option's text, a letter, or both."""
         if text := self.options.at(self.low, position):
             closed = self.at("text_closed", text.end) or (self.at("closed", text.end) if bare else self._is_whole(text))
             return Reading(text.option, "option_text", position, text.end) if closed else None
         letter = find("letter").match(self.text, position)
-        label = letter or find("tight_letter").match(self.text, position)
-        if label and (labelled := self._with_text(position, index_of(label[0][0]))):
-            return labelled
-        if letter is None or (strictly and not find("strictly_closed").match(self.text, letter.end())):
+        if letter is None and not find("tight_letter").match(self.text, position):
             return None
-        certain = letter[0].isupper() and not bare and letter[0] not in "AI"
-        linked = not certain and not any(self.at(name, letter.end()) for name in ("closed", "wrong"))
+        start, end = self.skip("separator", position + 1), position + 1
+        text = self.options.at(self.low, start) or self.options.letter_at(self.text, start)
+        agrees = text is not None and text.option == index_of(self.text[position])
+        if text and (agrees or self.at("text_closed", text.end)):
+            return Reading(text.option if agrees else None, "letter" if agrees else "contradiction", position, text.end)
+        if letter is None or (strictly and not find("strictly_closed").match(self.text, end)):
+            return None
+        certain = letter[0].isupper() and letter[0] not in "AI" and not bare
         index = self.options.letter(letter[0])
-        if (linked and not self.at("linked", letter.end())) or (index is None and letter[0] == "I"):
+        closed = certain or any(self.at(name, end) for name in ("closed", "wrong", "linked"))
+        if not closed or (index is None and letter[0] == "I"):
             return None
-        return Reading(index, NO_SUCH_LETTER if index is None else "letter", position, letter.end(), linked)
-
-    def _with_text(self, position: int, index: int) -> Reading[int] | None:
-        """A letter with an option's text behind it; they must not contradict each other."""
-        start = self.skip("separator", position + 1)
-        text = self.options.at(self.low, start)
-        text = text or self.options.letter_at(self.text, start)
-        if text is None or (text.option != index and not self.at("text_closed", text.end)):
-            return None
-        option, how = (index, "letter") if text.option == index else (None, CONTRADICTION)
-        return Reading(option, how, position, text.end)
+        return Reading(index, "no_such_letter" if index is None else "letter", position, end)
 
     def _is_whole(self, mention: Mention) -> bool:
         """Whether no noun follows, which would make another thing of it: *an umbrella stand*."""
@@ -202,16 +296,15 @@ class _Reply(Said[int]):
     def denied(self, reading: Reading[int], start: int) -> bool:
         """Whether the words around deny, ask, correct or only imagine it; ``start``: where the statement begins."""
         low, end = self.low, reading.end
-        clause = max(low.rfind(mark, max(0, reading.start - BACK), reading.start) for mark in ".;\n,") + 1
         stop = find("clause_stop").search(low, end, end + BACK)
-        at_first = find("at_first").search(low, max(clause, reading.start - BACK), stop.start() if stop else end)
-        asked = self.at("asked", end)
+        clause = after_last("clause_stop", low[max(0, reading.start - BACK) : reading.start])
+        question = self.at("asked", end)
         return bool(
             self.at("wrong", end)
             or self.at("retraction", end)
-            or at_first
+            or find("at_first").search(clause + low[reading.start : stop.start() if stop else end])
             or ("\n" in low[start : reading.start] and self._lists_another(reading))
-            or (asked and (start > 0 or asked.end() < len(low)))
+            or (question and (start > 0 or question.end() < len(low)))
             or super().denied(reading, start)
         )
 
@@ -223,44 +316,36 @@ class _Reply(Said[int]):
     def _listed(self) -> set[int]:
         return {index_of(match["letter"]) for match in find("listed").finditer(self.text)}
 
-    def _correction(self, end: int) -> Reading[int] | None:
-        """What is put in the place of the answer that ends at ``end``."""
-        correction = self.at("correction", end)
-        return self.read(correction.end(), bare=True) if correction else None
-
     def _verdicts(self) -> Iterator[Reading[int]]:
         """The option that alone is called right where options are gone through, each with a yes or a no."""
-        verdict = {match["letter"]: match["yes"] is not None for match in find("verdict").finditer(self.text)}
-        right = [letter for letter, yes in verdict.items() if yes]
+        verdicts = {match["letter"]: match["yes"] is not None for match in find("verdict").finditer(self.text)}
+        right = [letter for letter, yes in verdicts.items() if yes]
         if len(right) == 1 and (index := self.options.letter(right[0])) is not None:
             yield Reading(index, "answer_phrase", 0, len(self.low))
 
     def _corrected(self) -> Iterator[Reading[int]]:
         """What is put in the place of an answer: *A... no, B*."""
         for letter in find("said_letter").finditer(self.text):
-            if reading := self._correction(letter.end()):
+            correction = self.at("correction", letter.end())
+            if correction and (reading := self.read(correction.end(), bare=True)):
                 yield reading.named("answer_phrase")
 
-    def _alone(self) -> Iterator[Reading[int]]:
-        """Alone on a line, or at the very start; in what explains an answer only if there was none."""
+    def _answers(self) -> Iterator[Reading[int]]:
+        """What is announced, or is alone on a line or at the very start; in an explanation only without one before."""
+        yield from self.announced("answer", "answer_phrase")
         explained = find("explanation").search(self.low, 1)
-        until = explained.start() if explained else len(self.low)
-        lines: dict[str, int] = {}
-        start = 0
-        for line in self.text.split("\n"):
-            lines.setdefault(line, start)
-            start += len(line) + 1
+        spans = [line.span() for line in find("line").finditer(self.text)]
         if last := find("last_sentence").search(self.low, max(0, len(self.low) - 120)):
-            lines.setdefault(self.text[last.start("last") :], last.start("last"))
-        found = False
-        for line, start in lines.items():
-            if start >= until and found:
+            spans.append(last.span("last"))
+        before = False
+        for start, end in spans:
+            if before and explained and start >= explained.start():
                 return
             reading = self.read(start, bare=True)
             if reading and not self.denied(reading, reading.start):
-                alone = reading.end <= start + len(line) and self.at("line_closed", reading.end)
+                alone = reading.end <= end and self.at("line_closed", reading.end)
                 if alone or start == 0:
-                    found = True
+                    before = True
                     yield reading.several() if not alone and self._lists_another(reading) else reading
 
     def _stated(self) -> Iterator[Reading[int]]:
@@ -277,31 +362,25 @@ class _Reply(Said[int]):
                 yield reading.several() if match["joined"] else reading
 
     def _texts(self) -> Iterator[Reading[int]]:
-        """The text of an option, if it is the only one that is not denied, and begins, ends or is what a sentence says.
-
-        In a refusal only that option's text counts, which may be anywhere if it is more than a word.
-        """
+        """The texts of options that are not denied, if one of them begins, ends or is what a sentence says."""
         leads = {self.skip("before_text", match.end()) for match in find("statement").finditer(self.low)}
-        readings: dict[int, Reading[int]] = {}
-        placed = False
+        readings, placed = list[Reading[int]](), False
         for mention in self.mentions:
-            label = find("label_after").match(self.text, mention.end)
-            led = mention.start in leads and self._is_whole(mention)
-            anywhere = mention.option == self.refusal and " " in self.low[mention.start : mention.end]
-            well = bool(anywhere or label or led or self._is_placed(mention))
-            if mention.option in readings and (placed or not well):
-                continue
             reading = Reading(mention.option, "option_text", mention.start, mention.end)
             if self.denied(reading, mention.start) or self.at("question", mention.end):
                 continue
+            label = find("label_after").match(self.text, mention.end)
             if label and self.options.letter(label["letter"]) != mention.option:
-                yield reading._replace(value=None, how=CONTRADICTION)
+                yield reading._replace(value=None, how="contradiction")
                 return
-            if mention.option == self.refusal or not self.refused:
-                readings.setdefault(mention.option, reading)
-                placed = placed or well
+            if self.refused and mention.option != self.refusal:
+                continue
+            leading = mention.start in leads and self._is_whole(mention)
+            anywhere = mention.option == self.refusal and " " in self.low[mention.start : mention.end]
+            placed = placed or bool(anywhere or label or leading or self._is_placed(mention))
+            readings.append(reading)
         if placed:
-            yield from readings.values()
+            yield from readings
 
     def _is_placed(self, mention: Mention) -> bool:
         """Whether it begins a sentence, ends one, or is what a clause says of its subject."""
@@ -310,13 +389,10 @@ class _Reply(Said[int]):
         if find("elsewhere").search(before):
             return False
         begins = find("sentence_before").search(before) and self.at("verb_after", mention.end)
-        told = find("copula_before").search(before) and self.at("text_closed", mention.end)
-        return bool(begins or told or self.at("sentence_after", mention.end))
+        return bool(begins or self.at("sentence_after", mention.end))
 
     def _concluded(self) -> Iterator[Reading[int]]:
         """A letter with which the reply ends, behind a colon and some words."""
         end = find("conclusion").search(self.text, max(0, len(self.text) - 120))
         if end and not find("not_concluded").search(self.low, max(0, end.start() - 40)):
-            reading = self.read(end.start("letter"), bare=True)
-            if reading:
-                yield reading
+            yield from filter(None, [self.read(end.start("letter"), bare=True)])

@@ -1,11 +1,11 @@
 """A judge's grade, as MM-Vet's prompt asks for it: 0.0, 0.1, … 1.0, or a number between two of them.
 
 MM-Vet's own evaluator takes the text before the first blank, accepts any float from 0 to 1, asks up to five times and
-then grades 0. A reply that is such a float is the same grade here (NaN, which it lets through, is none); a number is
-also read behind a label or alone on a line; and what cannot be read is no grade, which is not a zero.
+then grades 0. A reply that is such a float is the same grade here, except NaN, which it lets through; a number is also
+read behind a label or alone on a line; and what cannot be read is left without a grade, which is not a zero.
 """
 
-from driftledger.benchmarks._questions.parsing.said import Parsed, Reading, Said, agreed, unparsed
+from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, unparsed
 from driftledger.benchmarks._questions.parsing.text import find, is_error, plain, without_thinking
 
 VERSION = "3"
@@ -28,7 +28,7 @@ def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
     spoken, finished = without_thinking(text)
     if is_error(text) or not finished or (cut and find("cut_number").search(text)):
         return unparsed("error" if is_error(text) else "unfinished")
-    reply = _Reply(plain(spoken))
+    reply = _GradeReply(plain(spoken))
     labels = [label for name in ("grade_label", "final") for label in find(name).finditer(reply.low)]
     readings = [reading.named("label") for label in labels if (reading := reply.read(label.end()))]
     for line in find("line").finditer(reply.low):
@@ -38,7 +38,7 @@ def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
     return agreed(readings) if readings else unparsed("nothing")
 
 
-class _Reply(Said[float]):
+class _GradeReply(Reply[float]):
     """A judge's plain reply."""
 
     def read(self, position: int) -> Reading[float] | None:
@@ -49,22 +49,19 @@ class _Reply(Said[float]):
         scale = self.at("scale", number.end())
         if not (scale or "." in number[0] or self.at("grade_closed", number.end())):
             return None
-        grade, end = _grade(number[0]), number.end()
-        how = "number" if grade is not None else "out_of_range" if _is_float(number[0]) else "other_notation"
+        (grade, how), end = _grade(number[0]), number.end()
         if scale and (out_of := self.at("number", scale.end())):
             end = out_of.end()
             grade, how = (grade, how) if find("one").fullmatch(out_of[0]) else (None, "other_notation")
         end = self.skip("remark", end)
-        also = self.skip("grade_also", end)
-        other = self.at("number", also)
+        other = self.at("number", self.skip("grade_also", end))
         reading = Reading(grade, how, position, other.end() if other else end)
-        return reading.several() if other and _grade(other[0]) != grade else reading
+        return reading.several() if other and _grade(other[0])[0] != grade else reading
 
 
-def _is_float(number: str) -> bool:
-    return find("float").fullmatch(number) is not None
-
-
-def _grade(number: str) -> float | None:
-    value = float(number) if _is_float(number) else -1.0
-    return value + 0.0 if 0 <= value <= 1 else None  # -0.0 is 0.0
+def _grade(number: str) -> tuple[float | None, str]:
+    """The grade that a number is, or why it cannot be one."""
+    if not find("float").fullmatch(number):
+        return None, "other_notation"
+    value = float(number) + 0.0  # -0.0 is 0.0
+    return (value, "number") if 0 <= value <= 1 else (None, "out_of_range")

@@ -13,13 +13,13 @@ from typing import Literal
 from driftledger.benchmarks._questions.parsing.text import find, folded, plain, replaced
 
 Stance = Literal["refuses", "denies", "hedges", "commits"]
-_LONGEST, _WINDOW = 420, 4_000
-"""Characters of a clause; and of the beginning and the end of a very long text, between which nothing is read."""
+_WINDOW = 4_000
+"""Characters at the beginning and the end of a very long text; nothing is read between them."""
 
 
 @lru_cache(maxsize=1024)  # options are read again in every order
 def is_refusal(text: str) -> bool:
-    """Whether the text says that it does not answer. It may still hold an answer; whoever reads looks for that first.
+    """Whether the text says that it does not answer. It may still hold an answer, which is looked for first.
 
     >>> is_refusal("I'm sorry, but I cannot determine the colour."), is_refusal("无法确定"), is_refusal("A blue truck")
     (True, True, False)
@@ -66,8 +66,6 @@ def stance_of(clause: str) -> Stance | None:
 
 
 def _between(ends: str, text: str, begin: int, until: int) -> Iterator[tuple[int, int]]:
-    """The parts between what a list finds, long ones cut."""
-    for match in [*find(ends).finditer(text, begin, until), None]:
-        cut = match.start() if match else until
-        yield begin, cut
-        begin = match.end() if match else until
+    """The parts between what a list finds."""
+    cuts = [match.span() for match in find(ends).finditer(text, begin, until)]
+    return zip([begin, *(end for _, end in cuts)], [*(start for start, _ in cuts), until], strict=True)

@@ -27,12 +27,10 @@ def table() -> dict[str, dict[str, Any]]:
 @cache
 def filled(pattern: str) -> str:
     """``pattern`` as a regular expression, with the words of each ``{NAME}`` in their place."""
+    if " | " in pattern:
+        pattern = f"({pattern.replace(' | ', '|')})"
     plain = _GROUP.sub(lambda part: "(?:" if part[0] == "(" else part[0], pattern)
-    return _NAME.sub(lambda name: _words(table()["words"][name[1]]), plain)
-
-
-def _words(text: str) -> str:
-    return filled(f"({text.replace(' | ', '|')})" if " | " in text else text)
+    return _NAME.sub(lambda name: filled(table()["words"][name[1]]), plain)
 
 
 @cache
@@ -83,22 +81,22 @@ def is_error(text: str) -> bool:
 
 
 def without_thinking(text: str) -> tuple[str, bool]:
-    """What was said outside of reasoning, and whether all reasoning ended; if not, what follows its beginning.
+    """What stands outside of reasoning, and whether all reasoning ended; if not, what follows its beginning.
 
     >>> without_thinking("<think>A seems right</think>C"), without_thinking("A seems right</think>C")
     (('C', True), ('C', True))
     >>> without_thinking("<think>A seems right")
     ('A seems right', False)
     """
-    said: list[str] = []
+    outside: list[str] = []
     position, thinking = 0, False
     lists = ("thinking_ends", "thinking_begins")
     marks = [(*mark.span(), begins) for begins, name in enumerate(lists) for mark in find(name, re.I).finditer(text)]
     for start, end, begins in sorted(marks):
         if not begins:
-            said = said if thinking else []
+            outside = outside if thinking else []
             thinking, position = False, end
         elif not thinking:
-            said.append(text[position:start])
+            outside.append(text[position:start])
             thinking, position = True, end
-    return (text[position:], False) if thinking else ("\n".join([*said, text[position:]]).strip("\n"), True)
+    return (text[position:], False) if thinking else ("\n".join([*outside, text[position:]]).strip("\n"), True)

@@ -9,7 +9,7 @@ reply or of a sentence, or announced. On replies as MME's prompt asks for them t
 from collections.abc import Iterator
 
 from driftledger.benchmarks._questions.parsing.refusal import refused_at
-from driftledger.benchmarks._questions.parsing.said import Parsed, Reading, Said, agreed, unparsed
+from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, unparsed
 from driftledger.benchmarks._questions.parsing.text import find, is_error, plain, without_thinking
 from driftledger.core.types import Outcome
 
@@ -36,7 +36,7 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
     if is_error(text):
         return unparsed("error")
     spoken, finished = without_thinking(text)
-    reply = _Reply(plain(spoken))
+    reply = _YesNoReply(plain(spoken))
     if cut or not finished:
         return reply.unfinished(not finished)
     for rule in (reply.final, reply.begun, reply.phrased, reply.begins_with_denial):  # the first that reads anything
@@ -45,7 +45,7 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
     return Parsed(Outcome.REFUSED, None, "free_refusal") if refused_at(reply.low) else unparsed("nothing")
 
 
-class _Reply(Said[bool]):
+class _YesNoReply(Reply[bool]):
     """A plain reply to a question that yes or no answers."""
 
     def __init__(self, text: str) -> None:
@@ -93,7 +93,7 @@ class _Reply(Said[bool]):
                 yield Reading(bool(call["true"] or call["yes"]) != bool(call["not"]), "phrase", *call.span())
 
     def begins_with_denial(self) -> Iterator[Reading[bool]]:
-        """A denial with which the reply begins, *there is no dog*, if nothing says that the answer is not known."""
+        """A denial with which the reply begins, *there is no dog*, unless the answer is said to be unknown."""
         denied = self.at("denial", self.opened)
         affirmed = denied and find("affirms").search(self.low, 0, denied.end() + 30)
         if denied and not affirmed and not refused_at(self.low, denials=False):

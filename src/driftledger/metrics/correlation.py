@@ -1,8 +1,8 @@
-"""Correlations of two columns: how far they order the same things alike."""
+"""Pearson's correlation of two columns, with its interval."""
 
 import math
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,39 +14,8 @@ FEWEST = 3
 """Two points always lie on a line."""
 
 
-class Agreement(NamedTuple):
-    """Correlations in [−1, 1]: 1 is the same order (or line), −1 the opposite one, 0 none. To 6 decimals."""
-
-    spearman: float
-    kendall: float
-    """τ-b, which corrects for ties."""
-    pearson: float
-    n: int
-
-
-def agreement(human: NDArray[np.number[Any]], automatic: NDArray[np.number[Any]]) -> Agreement | None:
-    """Correlate two ratings of the same things, n values each.
-
-    None if there are fewer than three, or if either is constant.
-
-    Raises:
-        ValueError: one is not a vector of finite numbers, or the lengths differ; says which.
-
-    >>> agreement(np.array([1, 2, 3, 5]), np.array([20.0, 25.0, 24.0, 30.0]))
-    Agreement(spearman=0.8, kendall=0.666667, pearson=0.937228, n=4)
-    """
-    straight = pearson(human, automatic)
-    if straight is None:
-        return None
-    from scipy import stats  # imported late: it takes a second
-
-    ranks = np.corrcoef(stats.rankdata(human), stats.rankdata(automatic))[0, 1]
-    kendall = stats.kendalltau(human, automatic, method="asymptotic").statistic
-    return Agreement(_rounded(ranks), _rounded(kendall), straight, len(human))
-
-
 def pearson(x: NDArray[np.number[Any]], y: NDArray[np.number[Any]]) -> float | None:
-    """Return Pearson's r of n pairs of values, to 6 decimals.
+    """Return Pearson's r of n pairs of values, in [−1, 1], to 6 decimals.
 
     None if there are fewer than three, or if either is constant.
 

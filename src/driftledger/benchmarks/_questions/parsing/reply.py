@@ -1,4 +1,4 @@
-"""What all readers of answers have in common: announcements, denials and corrections around an answer."""
+"""What all readers of answers share: announcements, denials and corrections around an answer."""
 
 import re
 from abc import ABC, abstractmethod
@@ -24,14 +24,12 @@ class Parsed(NamedTuple, Generic[V]):
 
 
 class Reading(NamedTuple, Generic[V]):
-    """What is from ``start`` up to ``end``: a value, or None, and ``how``: by what, or why there is none."""
+    """What was read from ``start`` up to ``end``; ``how`` says by which rule, or why the value is None."""
 
     value: V | None
     how: str
     start: int
     end: int
-    linked: bool = False
-    """Only if another follows, it is an answer itself."""
 
     def named(self, how: str) -> "Reading[V]":
         return self if self.value is None else self._replace(how=how)
@@ -53,8 +51,8 @@ def agreed(readings: Sequence[Reading[V]]) -> Parsed[V]:
     return Parsed(Outcome.UNPARSED if value is None else Outcome.OK, value, how)
 
 
-class Said(ABC, Generic[V]):
-    """A plain reply, in which answers are looked for by the lists of ``patterns.yaml``."""
+class Reply(ABC, Generic[V]):
+    """A plain reply, searched for answers by the lists of ``patterns.yaml``."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -79,8 +77,8 @@ class Said(ABC, Generic[V]):
 
     def denied(self, reading: Reading[V], start: int) -> bool:
         """Whether ``reading`` is denied or only imagined by the words around; ``start``: where the statement begins."""
-        sentence = _after_last("but", _after_last("sentence_end", self.low[max(0, start - BACK) : start]))
-        return bool(find("unreal").search(sentence) or find("negation").search(_after_last("clause_end", sentence)))
+        sentence = after_last("but", after_last("sentence_end", self.low[max(0, start - BACK) : start]))
+        return bool(find("unreal").search(sentence) or find("negation").search(after_last("clause_end", sentence)))
 
     def announced(self, name: str, how: str) -> Iterator[Reading[V]]:
         """Behind the announcements of a list, but for those of what is not the answer: *the wrong answer is*."""
@@ -102,6 +100,6 @@ class Said(ABC, Generic[V]):
         return agreed(readings) if readings else unparsed("unfinished")
 
 
-def _after_last(name: str, text: str) -> str:
+def after_last(name: str, text: str) -> str:
     ends = [match.end() for match in find(name).finditer(text)]
     return text[ends[-1] :] if ends else text
