@@ -18,7 +18,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Encoder, Generator, Model
 from driftledger.core.files import write_json
 from driftledger.core.types import Conversation
-from driftledger.data.datasets.build import build
+from driftledger.data.build import build
 from driftledger.data.records import read_samples
 from driftledger.metrics.retrieval import top1
 from driftledger.project.asking import ask

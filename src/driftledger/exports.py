@@ -7,23 +7,22 @@ import base64
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import pygit2
-
 from driftledger import __version__
 from driftledger.benchmarks.base import Metric
-from driftledger.benchmarks.score import SPREAD, Row, Score
+from driftledger.benchmarks.score import SPREAD, Row
 from driftledger.benchmarks.traces import Shot, Shown, Trace
 from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.files import INPUTS, read_jsonl, write_bytes
 from driftledger.core.registry import import_extra
 from driftledger.core.text import csv_text
-from driftledger.ledger.lineage import Evidence, Lineage, read_evidence
+from driftledger.ledger.lineage import Evidence, Lineage, read_all_evidence
+from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 
 _SOURCE = {"source_name": "driftledger", "source_type": "evaluation_run", "evaluator_relationship": "other"}
@@ -34,7 +33,7 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
     """Write a selected run below ``out`` in one of :data:`FORMATS`; return how many files.
 
     Raises:
-        LedgerError: there is no such format or run, or the commit of its code is not here.
+        LedgerError: the format or the run is unknown, or the commit of its code is not here.
         MissingExtraError: the format's library is not installed.
     """
     if kind not in FORMATS:
@@ -42,17 +41,13 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
     combinations = {name: each for each in project.combinations for name in (str(each), "/".join(each))}
     if run not in combinations:
         raise LedgerError(unknown_name("selected run", run, combinations))
-    evidence = read_evidence(project.root, project.selected, combinations[run])
-    if evidence.code.commit is None:
-        raise LedgerError("an export has its date from the commit, and there is none here; run 'git commit' first")
-    try:
-        repository = pygit2.Repository(pygit2.discover_repository(str(project.root)))
-        commit = repository[evidence.code.commit].peel(pygit2.Commit)
-    except (KeyError, pygit2.GitError):
-        raise LedgerError(
-            f"an export has its date from the commit {evidence.code.commit}, which is not here; fetch it with Git"
-        ) from None
-    files = FORMATS[kind](project.root, evidence, datetime.fromtimestamp(commit.commit_time, UTC))
+    evidence = read_all_evidence(project.root, project.selected, [combinations[run]])[0]
+    git, commit = Git.around(project.root), evidence.code.commit
+    date = next((each.date for each in (git.commits() if git else []) if each.id == commit), None)
+    if date is None:
+        which = f"the commit {commit}, which is not here; fetch it with Git" if commit else "a commit; run 'git commit'"
+        raise LedgerError(f"an export has its date from {which}")
+    files = FORMATS[kind](project.root, evidence, datetime.fromisoformat(date))
     for name, content in files.items():
         write_bytes(out / name, content)
     return len(files)
@@ -89,44 +84,42 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
             "deployment_type": "externally_managed" if "model" in score.served else "self_deployed",
             "model_availability": "open_weights" if id_ != model.name else "unknown",
         }
+        results = []
+        for key, metric in _metrics(lineage):
+            scored: dict[str, Any] = {"score": score.metrics[key]}
+            if interval := score.interval(key):
+                ends = {"lower": interval.low, "upper": interval.high, "confidence_level": score.confidence}
+                scored["uncertainty"] = {"confidence_interval": ends}
+            config = {
+                "evaluation_description": metric.formula,
+                "metric_id": f"driftledger.{lineage.spec.name}.{key}",
+                "metric_name": metric.named(key),
+                "lower_is_better": not metric.higher_is_better,
+            }
+            result = {
+                "evaluation_result_id": f"{lineage.place}/{key}",
+                "evaluation_name": f"{lineage.spec.title} on {lineage.on}",
+                "source_data": data,
+                "metric_config": config,
+                "score_details": scored,
+                "generation_config": {"additional_details": _texts_of(score.inputs.protocol)},
+            }
+            results += [result] if metric.higher_is_better is not None else []
+        noted = {"source_organization_name": "unknown", "additional_details": _texts_of(_noted(root, run, lineage))}
         record = {
             "schema_version": "0.3.0",
             "evaluation_id": f"{lineage.place}/{id_}/{when}",
             "evaluation_timestamp": when,
             "retrieved_timestamp": when,
-            "source_metadata": _SOURCE
-            | {"source_organization_name": "unknown"}
-            | {"additional_details": _texts_of(_noted(root, run, lineage))},
+            "source_metadata": _SOURCE | noted,
             "eval_library": {"name": "driftledger", "version": __version__},
             "model_info": {"name": model.name, "id": id_, "developer": developer, "additional_details": details},
-            "evaluation_results": [
-                {
-                    "evaluation_result_id": f"{lineage.place}/{key}",
-                    "evaluation_name": f"{lineage.spec.title} on {lineage.on}",
-                    "source_data": data,
-                    "metric_config": {
-                        "evaluation_description": metric.formula,
-                        "metric_id": f"driftledger.{lineage.spec.name}.{key}",
-                        "metric_name": metric.named(key),
-                        "lower_is_better": not metric.higher_is_better,
-                    },
-                    "score_details": {"score": score.metrics[key], **_uncertainty(score, key)},
-                    "generation_config": {"additional_details": _texts_of(score.inputs.protocol)},
-                }
-                for key, metric in _metrics(lineage)
-                if metric.higher_is_better is not None
-            ],
+            "evaluation_results": results,
         }
         name = UUID(hex=sha256_of([run.fingerprint, lineage.place])[:32], version=4)
         folder = f"data/{lineage.spec.name}/{developer}/{id_.rpartition('/')[2]}"
         files[f"{folder}/{name}.json"] = pretty_json(record).encode()
     return files
-
-
-def _uncertainty(score: Score, key: str) -> dict[str, Any]:
-    interval = score.interval(key)
-    ends = interval and {"lower": interval.low, "upper": interval.high, "confidence_level": score.confidence}
-    return {"uncertainty": {"confidence_interval": ends}} if ends else {}
 
 
 def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
@@ -192,11 +185,12 @@ def _texts(shown: Mapping[str, Shown]) -> Iterator[str]:
 
 
 def _noted(root: Path, run: Evidence, lineage: Lineage) -> dict[str, Any]:
-    components = {role: card.fingerprint for role, card in lineage.score.components.items()}
-    whole = {"run": run.name, "run_fingerprint": run.fingerprint, "commit": run.code.commit}
-    return whole | {
+    return {
+        "run": run.name,
+        "run_fingerprint": run.fingerprint,
+        "commit": run.code.commit,
         "score_sha256": sha256_file(root / lineage.score_path),
-        "components": components,
+        "components": {role: card.fingerprint for role, card in lineage.score.components.items()},
         "flags": lineage.score.flags,
     }
 

@@ -37,15 +37,15 @@ from driftledger.core.strict import explain
 from driftledger.core.terminal import show
 from driftledger.core.text import as_many, figure, for_html, for_line
 from driftledger.core.types import Outcome
+from driftledger.data.build import build
 from driftledger.data.datasets.base import DatasetProvider, reached
-from driftledger.data.datasets.build import build
 from driftledger.data.datasets.decode import FORMATS
 from driftledger.data.datasets.image_folder import ImageFolder, safe_id
 from driftledger.data.records import read_samples
 from driftledger.ledger import answers
 from driftledger.ledger.audit import Sources, find_run, resolve_target
 from driftledger.ledger.compare import Comparison, as_table, compare
-from driftledger.ledger.lineage import read_evidence, read_lineage
+from driftledger.ledger.lineage import read_all_evidence, read_lineage
 from driftledger.ledger.lock import read_lock
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import read_published
@@ -217,7 +217,7 @@ class OpenedProject:
         published, rows = {each.fingerprint for each in read_published(self.path)}, []
         for combination in self._project.combinations:
             try:
-                fingerprint = read_evidence(self.path, self._project.selected, combination).fingerprint
+                fingerprint = read_all_evidence(self.path, self._project.selected, [combination])[0].fingerprint
             except DriftledgerError:
                 fingerprint = ""
             scores = [each for each in self._project.selected if combination.shows(each[1])]

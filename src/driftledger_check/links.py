@@ -200,6 +200,8 @@ def _score(bundle: Bundle, lineage: Mapping[str, Any]) -> Iterator[Line]:
         yield same(f"{path}: keys.{role}", score["keys"].get(role, named), named, "the run")
     for role, card in score["components"].items():
         yield same(f"{path}: components.{role}.name", card["name"], score["keys"].get(role, card["name"]), "its key")
+    version = noted_of(lineage, lineage["folder"]).get("version")
+    yield same(f"{path}: inputs.version", score["inputs"]["version"], version, "its stage")
     for folder in folders_of(lineage):
         yield from _noted(path, score, folder["path"], noted_of(lineage, folder))
 
@@ -212,10 +214,11 @@ def _noted(path: str, score: Mapping[str, Any], folder: str, noted: Mapping[str,
             given = value.get(cards[key]["name"]) if isinstance(value, dict) else value
             yield same(f"{path}: components.{key}", cards[key]["fingerprint"], given, f"the stage of {folder}")
         elif not isinstance(value, dict):
-            for part in ("protocol", "settings"):
-                if key in inputs[part] or (part == "protocol" and key in _UNSAID and "generator" in noted):
-                    said = inputs[part].get(key, _UNSAID.get(key))
-                    yield same(f"{path}: inputs.{part}.{key}", said, value, f"the stage of {folder}")
+            for part in ("protocol", "settings", "beside"):
+                given = inputs.get(part, {})
+                if key in given or (part == "protocol" and key in _UNSAID and "generator" in noted):
+                    said = str(given.get(key, _UNSAID.get(key)))  # 1e-05 is a number to DVC's YAML and text to others
+                    yield same(f"{path}: inputs.{part}.{key}", said, str(value), f"the stage of {folder}")
 
 
 def _data(folder: Folder) -> Iterator[Line]:
@@ -294,7 +297,6 @@ def _card(bundle: Bundle, lineage: Mapping[str, Any], stage: str) -> Iterator[Li
     for key, value in card["keys"].items():
         yield same(f"{where}: keys.{key}", value, score["keys"].get(key, value), path)
     for role, each in card["components"].items():
-        found = score["components"].get(role, {})
-        yield same(f"{path}: components.{role}", found.get("fingerprint"), each["fingerprint"], where)
+        yield same(f"{path}: components.{role}", score["components"].get(role), each, where)
     for key, value in card["protocol"].items():
         yield same(f"{path}: inputs.protocol.{key}", inputs["protocol"].get(key), value, where)

@@ -18,7 +18,7 @@ from driftledger.components.base import Model
 from driftledger.components.predictions import FormatName, Predictions
 from driftledger.core.errors import ConfigError, CoverageError
 from driftledger.core.files import read_json
-from driftledger.data.question_sets.build import build as build_questions
+from driftledger.data.build import build_questions
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
 from driftledger.project.project import Project
 from driftledger.project.settings import parse_settings

@@ -19,8 +19,8 @@ from driftledger.core.errors import ConfigError, DataError, MissingSourceError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Split
+from driftledger.data.build import build
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
-from driftledger.data.datasets.build import build
 from driftledger.data.datasets.decode import decode
 from driftledger.data.datasets.image_folder import ImageFolder, safe_id
 from driftledger.data.records import DatasetCard, SampleEntry, read_samples
@@ -54,11 +54,11 @@ def test_an_image_file(case: dict[str, Any]) -> None:
         assert case["says"] in str(caught.value)
         assert "\n" not in str(caught.value)
         return
-    decoded = decode(encoded(case), "x", most)
-    assert (decoded.image.mode, list(decoded.notes)) == ("RGB", case["notes"])
-    assert decoded.image.size == tuple(case.get("size", (8, 4)))
+    image, notes = decode(encoded(case), "x", most)
+    assert (image.mode, notes) == ("RGB", case["notes"])
+    assert image.size == tuple(case.get("size", (8, 4)))
     near = case.get("pixel", [1, 2, 3])
-    assert np.abs(np.asarray(decoded.image, dtype=int) - near).max() <= (2 if case["format"] == "JPEG" else 0)
+    assert np.abs(np.asarray(image, dtype=int) - near).max() <= (2 if case["format"] == "JPEG" else 0)
 
 
 def test_every_alpha_over_white_is_rounded_to_nearest() -> None:
@@ -68,7 +68,7 @@ def test_every_alpha_over_white_is_rounded_to_nearest() -> None:
     Image.fromarray(rgba).save(buffer, "PNG")
     wide = rgba.astype(np.int64)
     expected = (wide[..., :3] * wide[..., 3:] + 255 * (255 - wide[..., 3:]) + 127) // 255
-    assert np.array_equal(np.asarray(decode(buffer.getvalue(), "x", 100_000).image), expected)
+    assert np.array_equal(np.asarray(decode(buffer.getvalue(), "x", 100_000)[0]), expected)
 
 
 def coloured(red: int) -> bytes:
@@ -163,7 +163,7 @@ REFUSED: dict[str, tuple[tuple[SourceItem, ...], dict[str, Any], str]] = {
     "one set": ((SUPPORT,), {}, "dataset 'mine' has no test set; add samples to it"),
     "alone": ((SUPPORT, TEST, item("x", 3, label="dog", split="test")), {}, "class without support: 'dog'"),
     **{
-        repr(name): ((item(name),), {}, f"has the id {name!r:.200}, which is no safe file name (use up to 100 of")
+        repr(name): ((item(name),), {}, f"has the id {name!r:.200}, which is not a safe file name (use up to 100 of")
         for name in ("../x", "/etc/passwd", "a/b", "", ".", "..", ".hidden", "a b", "a\0b", "a\n", "é", "a" * 101)
     },
 }

@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from driftledger.core.errors import ConfigError, DataError, MissingExtraError
-from driftledger.data.datasets.build import build
+from driftledger.data.build import build
 from driftledger.data.datasets.huggingface import HuggingFace
 from driftledger.data.question_sets.files import read_questions
 from driftledger.data.question_sets.table import HuggingFaceQuestions

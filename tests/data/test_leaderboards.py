@@ -6,16 +6,11 @@ from pathlib import Path
 import pytest
 
 from driftledger.core.errors import DataError
-from driftledger.data.leaderboards import (
-    Leaderboard,
-    leaderboard_digests,
-    leaderboard_folders,
-    read_leaderboards,
-)
+from driftledger.data.leaderboards import Leaderboard, leaderboard_files, read_leaderboards
 from driftledger.metrics.ranks import competition_ranks
 from tests.conftest import REPOSITORY
 
-SHIPPED, _ = leaderboard_folders(REPOSITORY)
+SHIPPED = sorted((REPOSITORY / "src/driftledger/catalogue/leaderboards").glob("*.csv"))
 HEAD = "model,benchmark,value,source,date\n"
 ROW = 'GPT-4V,MME,126.5,"Cao et al., Table 2",2025\n'
 
@@ -45,7 +40,7 @@ NOT_ITS_MEAN = {("GC_FID@3", "LLaVA-7B"): 290.4}
 
 
 def board(name: str) -> Leaderboard:
-    return next(each for each in read_leaderboards([SHIPPED]) if each.name == name)
+    return next(each for each in read_leaderboards(SHIPPED) if each.name == name)
 
 
 def values(name: str) -> dict[str, dict[str, float]]:
@@ -59,11 +54,11 @@ def values(name: str) -> dict[str, dict[str, float]]:
 def write(folder: Path, text: str) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "mine.csv").write_text(text, encoding="utf-8")
-    return folder
+    return folder / "mine.csv"
 
 
 def test_table_2_has_every_value_with_its_source() -> None:
-    assert {each.name for each in read_leaderboards([SHIPPED])} == {"genception_v1", "mm_sap", "mm_vet", "mmeception"}
+    assert {each.name for each in read_leaderboards(SHIPPED)} == {"genception_v1", "mm_sap", "mm_vet", "mmeception"}
     found = values("mmeception")
     for benchmark in ("MME", "GC@3", "GC_FID@3", "GC@1", "GC@1 Imagen 2"):
         parts = (*(f"/{part}" for part in (*VISUAL, *TEXTUAL, "Visual Mean", "Textual Mean")), "")
@@ -128,16 +123,11 @@ def test_spreadsheets_may_save_it(tmp_path: Path) -> None:
 
 
 def test_a_projects_own_files_are_read_beside_those_of_the_package_and_win(tmp_path: Path) -> None:
-    shipped, own = leaderboard_folders(tmp_path)
-    assert shipped == SHIPPED
-    before = leaderboard_digests([shipped, own])
-    names = {f"{each.name}.csv" for each in read_leaderboards([shipped])}
-    assert set(before) == names
+    assert leaderboard_files(tmp_path) == SHIPPED
+    own = tmp_path / "data" / "leaderboards"
     own.mkdir(parents=True)
     write(own, HEAD + ROW)
     (own / "mm_vet.csv").write_text(HEAD + ROW, encoding="utf-8")
-    found = {each.name: each for each in read_leaderboards([shipped, own])}
+    found = {each.name: each for each in read_leaderboards(leaderboard_files(tmp_path))}
     assert [*found] == sorted({*found}) == ["genception_v1", "mine", "mm_sap", "mm_vet", "mmeception"]
     assert found["mm_vet"].models == found["mine"].models == ("GPT-4V",)
-    after = leaderboard_digests([shipped, own])
-    assert {name for name in after if after[name] != before.get(name)} == {"mine.csv", "mm_vet.csv"}

@@ -92,12 +92,12 @@ WHOLE: dict[str, tuple[str, list[SourceQuestion], str]] = {
         "row 1 has the image_id 'a.png' of row 0",
     ),
     "no image": ("mm_sap", [source(SAP), source(SAP, 1, read=missing)], "row 1 names the image 'x.png'"),
-    "empty": ("mm_vet", [source(VET, 4, read=lambda: b"")], "row 4 is an empty file"),
+    "empty": ("mm_vet", [source(VET, 4, read=lambda: b"")], "row 4 is empty or has no image"),
     "cut": ("mm_vet", [source(VET, 4, read=lambda: png()[:45])], "row 4 cannot be decoded"),
     "long": ("mm_sap", [source(SAP | {"answer": "x" * 100_000})], "has the answer 'xxx"),
     "unseen": ("mm_sap", [source(SAP | {"answer": "\x1b[31mred\x00"})], r"'\x1b[31mred\x00'"),
     **{
-        repr(name): ("mm_vet", [source(VET, id=name)], f"row 0 has the id {name!r}, which is no safe file name")
+        repr(name): ("mm_vet", [source(VET, id=name)], f"row 0 has the id {name!r}, which is not a safe file name")
         for name in ("../x", "/etc/passwd", "", "..", ".hidden", "a b", "a\0b", "é", "a" * 101)
     },
 }
@@ -282,7 +282,7 @@ CELLS: dict[str, tuple[str, Row, Row, str]] = {
         for field in ("question", "answer", "image")
     },
     **{
-        f"no image {value!r}": ("mm_vet", {"image": value}, {}, "line 2 of questions.jsonl has no image (")
+        f"no image {value!r}": ("mm_vet", {"image": value}, {}, "line 2 of questions.jsonl is empty or has no image;")
         for value in ("", " ", None)
     },
     **{

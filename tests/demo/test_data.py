@@ -10,9 +10,8 @@ from sklearn.datasets import load_digits
 
 from driftledger.benchmarks.registry import question_rules
 from driftledger.core.errors import ConfigError, DataError
+from driftledger.data.build import build, build_questions
 from driftledger.data.datasets.base import DatasetProvider
-from driftledger.data.datasets.build import build
-from driftledger.data.question_sets.build import build as build_questions
 from driftledger.data.question_sets.files import read_questions
 from driftledger_demo.datasets import photos
 from driftledger_demo.datasets.arrangements.grammar import Arrangement, Thing

@@ -19,8 +19,7 @@ from driftledger.ledger.lock import read_lock
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.published import check_published, publish
-from driftledger.ledger.verify.hashes import check_hashes
-from driftledger.ledger.verify.links import check_links
+from driftledger.ledger.verify.files import check_hashes, check_links
 from driftledger.ledger.verify.recompute import recompute
 from driftledger.project.project import Project
 from tests.conftest import DVC_CONFIG, REPOSITORY, draw

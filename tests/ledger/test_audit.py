@@ -57,7 +57,7 @@ def test_a_run_a_score_and_a_number_are_found_by_name(
     original: Ledger, text: str, folder: str | None, key: str | None
 ) -> None:
     target = resolved(original, text)
-    assert target.known == "dvc.lock"
+    assert target.source == "dvc.lock"
     assert (target.number.key if target.number else None) == key
     found = target.number.lineage if target.number else target.lineage
     assert (found.folder.path if found else None) == folder
@@ -134,7 +134,7 @@ def test_a_published_run_is_read_from_git(ledger: Ledger) -> None:
     assert number.value == 0.123
     shutil.rmtree(ledger.root / "reports")
     published = resolved(ledger, fingerprint[:12])
-    assert published.known == "git"
+    assert published.source == "git"
     assert published.evidence.fingerprint == fingerprint
     [score] = [each.score for each in published.evidence.lineages if each.folder.path == GENCEPTION]
     assert score.metrics["gc_at_2"] != 0.123

@@ -31,10 +31,10 @@ def test_bytes_come_from_the_cache_or_from_their_place(ledger: Ledger, lost: tup
     lose(ledger, *lost)
     contents = Contents(ledger.root)
     assert contents.has(folder)
-    with contents.recorded() as place_of:
-        place = place_of(folder)
-        assert {name: md5_file(place / name) for name in before} == before
-        assert place_of(folder) == place
+    place = contents.recorded(folder)
+    assert {name: md5_file(place / name) for name in before} == before
+    assert contents.recorded(folder) == place
+    del contents
     assert not place.exists()
 
 
@@ -65,8 +65,8 @@ def test_damaged_objects_are_not_handed_out(ledger: Ledger) -> None:
 def test_a_folder_that_is_nowhere_is_one_sentence(ledger: Ledger) -> None:
     folder = chains(ledger)
     lose(ledger, "data/records", ".dvc/cache")
-    with Contents(ledger.root).recorded() as place_of, pytest.raises(LedgerError, match="run 'dvc fetch'; --trust"):
-        place_of(folder)
+    with pytest.raises(LedgerError, match="run 'dvc fetch'; --trust"):
+        Contents(ledger.root).recorded(folder)
 
 
 def link(path: str) -> Callable[[Ledger], None]:

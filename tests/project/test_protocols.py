@@ -15,9 +15,9 @@ from driftledger.commands.collect import plan
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.registry import OURS, provider_class
-from driftledger.data.datasets.build import build as build_dataset
+from driftledger.data.build import build as build_dataset
+from driftledger.data.build import build_questions
 from driftledger.data.hub import HubTable
-from driftledger.data.question_sets.build import build as build_questions
 from driftledger.project.catalogue import catalogue
 from driftledger.project.presets import apply_preset, presets
 from driftledger.project.project import Project

@@ -124,8 +124,7 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
         seed: draws the calls of an earlier verification again; None draws others each time.
     """
     from driftledger.ledger.verify.components import Components
-    from driftledger.ledger.verify.hashes import check_hashes
-    from driftledger.ledger.verify.links import check_links
+    from driftledger.ledger.verify.files import check_hashes, check_links
     from driftledger.ledger.verify.recompute import recompute
 
     forget_sha256()
@@ -162,7 +161,7 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
 
 def _damaged(project: Project, chosen: list[Combination], contents: Contents, error: DriftledgerError) -> Verified:
     """Return what is wrong with the folders behind selected runs, for runs whose evidence cannot be read."""
-    from driftledger.ledger.verify.hashes import check_folders
+    from driftledger.ledger.verify.files import check_folders
 
     if not chosen:
         raise error

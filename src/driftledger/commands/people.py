@@ -21,7 +21,7 @@ def descriptions(
     """Write the sheet in which people describe images, as a row in every table; what they wrote stays."""
     from driftledger.benchmarks.genception.human import write_human_sheet  # a stage starts without it
     from driftledger.benchmarks.registry import benchmark
-    from driftledger.data.datasets.build import build
+    from driftledger.data.build import build
 
     project = context.obj
     keys = {"dataset": dataset, "model": model, "generator": generator or project.settings.run.generators[0]}

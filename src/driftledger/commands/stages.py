@@ -39,8 +39,7 @@ def run_stage(project: Project, name: str, model: str | None) -> None:
 
 def data(project: Project) -> None:
     """Read, check and store the selected datasets and question sets."""
-    from driftledger.data.datasets.build import build
-    from driftledger.data.question_sets.build import build as build_questions
+    from driftledger.data.build import build, build_questions
 
     settings, noted, folders = project.settings, project.noted().get("data", {}), list[Path]()
     for section, stage in (("datasets", DATASET), ("question_sets", QUESTION_SET)):

@@ -485,7 +485,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
             raise self.useless("an answer without an image")
         try:
             data = base64.b64decode(encoded.rpartition(",")[2], validate=True)  # some send a data URL
-            image = (await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)).image
+            image, _ = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
         except (binascii.Error, DataError) as error:
             raise self.useless(f"an answer with no image that can be used: {error}") from None
         usage = Usage(_tokens(answer, "input_tokens"), _tokens(answer, "output_tokens"), images=1)

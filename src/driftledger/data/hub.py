@@ -1,4 +1,4 @@
-"""What a name stands for here or on the Hugging Face hub; and rows of its datasets, or of a folder in such a format.
+"""Folders here and repositories of the Hugging Face hub by name; and rows of datasets in the hub's formats.
 
 The library ``datasets`` loads them. Images stay undecoded, so that :mod:`driftledger.data.datasets.decode` reads them
 like all others.
@@ -6,9 +6,9 @@ like all others.
 
 import re
 from abc import ABC
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -37,7 +37,7 @@ class Source(NamedTuple):
         return str(self.folder or self.repository)
 
     def has(self, name: str) -> bool:
-        """Whether a file of that name stands at the top; of the hub, offline, whether its local cache has it."""
+        """Whether a file of that name is at the top; of the hub, offline, whether its local cache has it."""
         if self.folder is not None:
             return (self.folder / name).is_file()
         hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
@@ -99,6 +99,19 @@ def find_source(path: str, revision: str | None, kind: Literal["model", "dataset
         ) from None
 
 
+class HubRow(NamedTuple):
+    """A row of a dataset; class labels in its cells are by name."""
+
+    number: int
+    place: str
+    """What errors call it."""
+    cells: dict[str, Any]
+    file: str | None
+    """The image's file name as it is recorded: below the local folder, or without folders."""
+    read: Callable[[], bytes]
+    """Gives the image's bytes."""
+
+
 class HubTable(Provider, ABC):
     """A split of a dataset. A branch or tag given as ``revision`` is resolved to its commit, which is recorded."""
 
@@ -132,8 +145,9 @@ class HubTable(Provider, ABC):
 
     def load(self, *splits: str) -> list[Any]:
         """Load all rows of each split, as the library has them."""
-        datasets, (folder, _, commit) = import_extra("datasets"), self._source
-        with self._errors_in_one_sentence(self.split):
+        datasets, (folder, _, commit), split = import_extra("datasets"), self._source, self.split
+        http_error, loaded = import_extra("huggingface_hub.errors").HTTPError, []
+        try:
             if folder is None:
                 builder = datasets.load_dataset_builder(self.path, self.name, revision=commit)
                 if builder.hash != commit:  # without a network the library offers any revision that it has
@@ -143,10 +157,13 @@ class HubTable(Provider, ABC):
                 builder = datasets.load_dataset_builder(str(folder.resolve()), self.name)
                 # Prepare again: the library recognises what it has stored by the files' times, not by their content.
                 builder.download_and_prepare(download_mode="reuse_cache_if_exists")
-        loaded = []
-        for split in splits:
-            with self._errors_in_one_sentence(split):
+            for split in splits:
                 loaded.append(builder.as_dataset(split=split))
+        except (datasets.exceptions.DatasetsError, http_error, OSError, ValueError, RuntimeError) as error:
+            is_wrapped = isinstance(error, datasets.exceptions.DatasetGenerationError)
+            reason = shortened(str(error.__cause__ or error if is_wrapped else error)) or type(error).__name__
+            what = f"{self.path}, split {split!r}, cannot be loaded ({reason})"
+            raise DataError(f"{what}; correct its settings or the network") from None
         return loaded
 
     def select(self, rows: Any, images: str, columns: Iterable[str], setting: str) -> Any:
@@ -160,23 +177,33 @@ class HubTable(Provider, ABC):
             raise ConfigError(f"{self.path}: column {images!r} holds no images; set {setting}")
         return rows.select_columns(needed).cast_column(images, image(decode=False))
 
-    def file_name(self, path: str | None) -> str | None:
-        """The image's file name as it is recorded: below the local folder, or without folders."""
-        if not path:
-            return None
-        file, folder = Path(path), self._source.folder
-        is_below = folder is not None and file.is_relative_to(folder.resolve())
-        return printable(file.relative_to(folder.resolve()).as_posix() if folder and is_below else file.name)
+    def rows(self, table: Any, split: str, images: str, numbers: Sequence[int]) -> Iterator[HubRow]:
+        """Read the rows of these numbers, with the image in the column ``images``."""
+        classes = {name: feature.names for name, feature in table.features.items() if hasattr(feature, "names")}
+        for number, cells in zip(numbers, table.select(numbers), strict=True):
+            cell: dict[str, Any] = cells[images] or {}
+            path, file, folder = cell.get("path"), None, self._source.folder
+            if path:
+                is_below = folder is not None and Path(path).is_relative_to(folder.resolve())
+                file = printable(
+                    Path(path).relative_to(folder.resolve()).as_posix() if folder and is_below else Path(path).name
+                )
+            place = f"row {number} of {split}" + (f" ({file})" if file else "")
+            for column, names in classes.items():
+                value = cells[column]
+                if value is not None and value >= len(names):
+                    what = f"has class {value} in {column!r}, which has only {len(names)}; correct the dataset"
+                    raise DataError(f"{place} {what}")
+                cells[column] = names[value] if value is not None and value >= 0 else value
+            yield HubRow(number, place, cells, file, partial(self._image_bytes, cell.get("bytes"), path, place))
 
-    def image_bytes(self, image: dict[str, Any], name: str) -> bytes:
-        """Read an image from its cell in the row called ``name``; refuse a file elsewhere on this disk."""
-        data: bytes | None = image.get("bytes")
-        path: str | None = image.get("path")
+    def _image_bytes(self, data: bytes | None, path: str | None, place: str) -> bytes:
+        """Return an image's bytes, or read its file; refuse a file elsewhere on this disk."""
         if data is not None or not path:
             return data or b""
         if not self._may_read(Path(path)):
-            raise DataError(f"{name} names a file outside the dataset, {path!r:.200}; remove the row")
-        return read_file(Path(path), name)
+            raise DataError(f"{place} names a file outside the dataset, {path!r:.200}; remove the row")
+        return read_file(Path(path), place)
 
     def _may_read(self, file: Path) -> bool:
         """Whether ``file`` is in the dataset's folder or in the library's; a table could name any file on this disk."""
@@ -184,28 +211,3 @@ class HubTable(Provider, ABC):
         hub = import_extra("huggingface_hub.constants").HF_HUB_CACHE
         folders = [Path(downloads), Path(hub), *([self._source.folder] if self._source.folder else [])]
         return any(not leads_out(file, folder) for folder in folders)
-
-    @contextmanager
-    def _errors_in_one_sentence(self, split: str) -> Iterator[None]:
-        errors = import_extra("datasets").exceptions
-        http_error = import_extra("huggingface_hub.errors").HTTPError
-        try:
-            yield
-        except (errors.DatasetsError, http_error, OSError, ValueError, RuntimeError) as error:
-            reason = error.__cause__ if isinstance(error, errors.DatasetGenerationError) else None
-            said = shortened(str(reason or error)) or type(error).__name__
-            what = f"{self.path}, split {split!r}, cannot be loaded ({said})"
-            raise DataError(f"{what}; correct its settings or the network") from None
-
-
-def cell_text(row: dict[str, Any], features: Any, name: str, column: str | None) -> str | None:
-    """Return a cell as text; a class label as its name."""
-    value = None if column is None else row[column]
-    if value is None:
-        return None
-    classes = getattr(features[column], "names", None)
-    if classes is None or value < 0:
-        return str(value)
-    if value >= len(classes):
-        raise DataError(f"{name} has class {value} in {column!r}, which has only {len(classes)}; correct the dataset")
-    return str(classes[value])

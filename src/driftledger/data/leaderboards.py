@@ -11,7 +11,6 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import DataError
 from driftledger.core.strict import explain
 from driftledger.data.tables import read_table
@@ -42,25 +41,22 @@ class Leaderboard(NamedTuple):
         return tuple(dict.fromkeys(each.model for each in self.values))
 
 
-def leaderboard_folders(root: Path) -> tuple[Path, Path]:
-    """The folders of a project's leaderboards: the package's, and its own, which may be missing."""
-    return Path(str(files("driftledger"))) / "catalogue" / "leaderboards", root / "data" / "leaderboards"
+def leaderboard_files(root: Path) -> list[Path]:
+    """The leaderboards of a project by name: the package's, and its own, which replace those of the same name."""
+    folders = Path(str(files("driftledger"))) / "catalogue" / "leaderboards", root / "data" / "leaderboards"
+    paths = {path.name: path for folder in folders for path in folder.glob("*.csv")}
+    return [paths[name] for name in sorted(paths)]
 
 
-def leaderboard_digests(folders: Iterable[Path]) -> dict[str, str]:
-    """Hex SHA-256 of every file that is read, by its name."""
-    return {path.name: sha256_file(path) for path in _chosen(folders)}
-
-
-def read_leaderboards(folders: Iterable[Path]) -> list[Leaderboard]:
-    """Read every ``*.csv`` of some folders, by name; of several of one name, that of the last folder.
+def read_leaderboards(paths: Iterable[Path]) -> list[Leaderboard]:
+    """Read leaderboards.
 
     Raises:
         DataError: a file is not CSV, a row lacks a value or has a wrong one, or a model has two values of one
             benchmark. Names the file and the line.
     """
     adapter, boards = TypeAdapter(OutsideValue), []
-    for path in _chosen(folders):
+    for path in paths:
         values: dict[tuple[str, str], OutsideValue] = {}
         for place, cells in read_table(path).rows:
             where, given = f"{path.parent}: {place}", {name.casefold(): cell.strip() for name, cell in cells.items()}
@@ -72,8 +68,3 @@ def read_leaderboards(folders: Iterable[Path]) -> list[Leaderboard]:
                 raise DataError(f"{where}: {value.model!r} has another value of {value.benchmark!r} above; keep one")
         boards.append(Leaderboard(path.stem, tuple(values.values())))
     return boards
-
-
-def _chosen(folders: Iterable[Path]) -> list[Path]:
-    paths = {path.name: path for folder in folders for path in folder.glob("*.csv")}
-    return [paths[name] for name in sorted(paths)]

@@ -11,7 +11,7 @@ from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, RelativePath
 from driftledger.core.types import ImageFile, Sample, Split
 
-SAMPLES = "samples.jsonl"
+SAMPLES, DATASET_CARD = "samples.jsonl", "dataset.json"
 ONE_CATEGORY = "all"
 """The one category of a dataset that has none."""
 

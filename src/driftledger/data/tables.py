@@ -27,7 +27,7 @@ class Table(NamedTuple):
 
 
 def read_table(file: Path) -> Table:
-    """Read a table of UTF-8, or an Excel sheet; its suffix says of which kind it is.
+    """Read a table of UTF-8, or an Excel sheet; its suffix says which kind it is.
 
     JSON holds a list of objects, or an object of objects or of single values: its keys become the column ``id``, and
     single values the column ``answer``. CSV begins with the names of its columns, separated by comma, semicolon or tab.
@@ -46,8 +46,8 @@ def read_table(file: Path) -> Table:
     except OSError as error:
         raise unreadable(name, error) from None
     except (ValueError, RecursionError, csv.Error) as error:
-        said = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else shortened(str(error))
-        raise DataError(f"{name} cannot be read as {kind[1:]} ({said}); correct it") from None
+        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else shortened(str(error))
+        raise DataError(f"{name} cannot be read as {kind[1:]} ({reason}); correct it") from None
     if wrong := next((place for place, cells in rows if not isinstance(cells, dict)), None):
         raise DataError(f"{wrong} is not a JSON object; write one per row")
     return Table(name, list(dict.fromkeys(column for _, cells in rows for column in cells)), rows)
@@ -112,5 +112,5 @@ def as_text(value: Any, where: str) -> str | None:
         raise DataError(f"{where} holds a {type(value).__name__} where a text belongs; correct it or the column map")
     text = str(value)
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise DataError(f"{where} holds half of a surrogate pair, which is no character; correct it")
+        raise DataError(f"{where} holds half of a surrogate pair, which is not a character; correct it")
     return text

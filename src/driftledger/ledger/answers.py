@@ -27,50 +27,58 @@ _CHECKED = {
     "git": "score.json and dvc.lock are of one commit; nothing behind them",
 }
 _PROOF = {
-    "dvc.lock": "from Git and DVC: which bytes each stage read and wrote, by MD5, and with which settings; whoever has "
-    "the cache or the remote can fetch these bytes and hash them with 'driftledger verify'",
+    "dvc.lock": "from Git and DVC: which bytes each stage read and wrote, by MD5, and with which settings; who has the "
+    "cache or the remote can fetch these bytes and hash them with 'driftledger verify'",
     "git": "from Git history: the score file and the dvc.lock that were committed together; the bytes that they name "
     "can be fetched and hashed as long as the DVC cache or remote keeps them",
 }
 
 
 def data_of(target: RunTarget | ImageTarget) -> dict[str, Any]:
-    """All that is behind what was asked, ready for JSON."""
+    """Everything about a target, ready for JSON."""
     if isinstance(target, ImageTarget):
-        found = {"image": {"sha256": target.sha256}, "converted": target.converted, "places": target.places}
-        return found | {"unknown": target.unknown}
-    evidence = target.evidence.model_dump(mode="json", by_alias=True)
-    run = {key: evidence[key] for key in ("name", "combination", "fingerprint")}
+        image = {"image": {"sha256": target.sha256}, "converted": target.converted}
+        return image | {"places": target.places, "unknown": target.unknown}
+    data = target.evidence.model_dump(mode="json", by_alias=True)
+    rest = {"run": {key: data[key] for key in ("name", "combination", "fingerprint")}, "code": data["code"]}
     if target.number is not None:
-        found = _number_data(target.number) | {"run": run, "code": evidence["code"]}
+        data = _number_data(target.number) | rest
     elif target.lineage is not None:
-        found = target.lineage.model_dump(mode="json", by_alias=True) | {"run": run, "code": evidence["code"]}
-    else:
-        found = evidence
-    return found | {"known_from": target.known, "proof": [_PROOF[target.known]]}
+        data = target.lineage.model_dump(mode="json", by_alias=True) | rest
+    return data | {"known_from": target.source, "proof": [_PROOF[target.source]]}
 
 
 def _number_data(number: Number) -> dict[str, Any]:
     lineage, metric, score = number.lineage, number.metric, number.lineage.score
-    found: dict[str, Any] = {"metric": number.name, "value": number.value, "interval": number.interval}
-    found["computed"] = None
+    computed: dict[str, Any] | None = None
     if metric is not None:
-        how = {"how": metric.formula, "function": metric.function, "published": metric.published}
-        found["computed"] = how | {"from": sorted(metric.needs)}
-    cards = {
-        role: card.model_dump(mode="json", by_alias=True)
-        for role, card in score.components.items()
-        if metric is None or metric.needs & NEEDED_FOR[role]
+        computed = {"how": metric.formula, "function": metric.function, "published": metric.published}
+        computed["from"] = sorted(metric.needs)
+    return {
+        "metric": number.name,
+        "value": number.value,
+        "interval": number.interval,
+        "computed": computed,
+        "settings": score.inputs.settings,
+        "protocol": score.inputs.protocol,
+        "components": {
+            role: card.model_dump(mode="json", by_alias=True)
+            for role, card in score.components.items()
+            if metric is None or metric.needs & NEEDED_FOR[role]
+        },
+        "served": score.served,
+        "scored": how_many(score),
+        "flags": score.flags,
+        "data_digest": score.inputs.data_digest,
+        "records": score.inputs.records,
+        "score": lineage.score_path,
+        "values": lineage.rows_path,
+        **lineage.model_dump(mode="json", by_alias=True, exclude={"score"}),
     }
-    found |= {"settings": score.inputs.settings, "protocol": score.inputs.protocol, "components": cards}
-    found |= {"served": score.served, "scored": how_many(score), "flags": score.flags}
-    found |= {"data_digest": score.inputs.data_digest, "records": score.inputs.records}
-    found |= {"score": lineage.score_path, "values": lineage.rows_path}
-    return found | lineage.model_dump(mode="json", by_alias=True, exclude={"score"})
 
 
 def as_yaml(target: RunTarget | ImageTarget) -> str:
-    """Everything that is behind what was asked."""
+    """:func:`data_of` as YAML."""
     plain = json.loads(json.dumps(data_of(target)))
     return for_terminal(yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=120))
 
@@ -117,10 +125,10 @@ def _of_run(target: RunTarget, number: Number | None) -> tuple[str, list[tuple[s
     data = ", ".join(dict.fromkeys(f"{each.on}@{each.score.inputs.data_digest[:SHORT]}" for each in lineages))
     state = "with uncommitted changes" if code.dirty else "clean"
     flags = "; ".join(dict.fromkeys(flag for each in lineages for flag in each.score.flags))
-    run = shlex.quote("/".join(evidence.combination) if target.known == "dvc.lock" else evidence.fingerprint[:12])
+    run = shlex.quote("/".join(evidence.combination) if target.source == "dvc.lock" else evidence.fingerprint[:12])
     end = [
         ("commit", f"git commit {code.commit[:12]} ({state})" if code.commit else "not under Git"),
-        ("checked", _CHECKED[target.known]),
+        ("checked", _CHECKED[target.source]),
         *([("to know", flags)] if flags else []),
         ("next", f"driftledger verify {run}; more: --full"),
     ]
@@ -154,14 +162,14 @@ def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
     return head.get(place["role"], drawn), [(k, as_many([str(text)], 2 * _WIDE)) for k, text in more.items() if text]
 
 
-def offers_table(asked: str, offers: Sequence[tuple[Number, str]], most: int = 9) -> Group:
+def offers_table(text: str, offers: Sequence[tuple[Number, str]], most: int = 9) -> Group:
     """A line for each number that could be meant, with the command to type."""
     shown = table("value", "on", "type", numbers=["value"])
     for number, target in offers[:most]:
         cells = (_value(number).partition(" ")[0], number.lineage.on, f"driftledger audit {shlex.quote(target)}")
         shown.add_row(*map(line, cells))
     more = [f"and {len(offers) - most} more"] if len(offers) > most else []
-    return Group(line(f"{asked:.40} could mean:", HEAD), shown, lines(more))
+    return Group(line(f"{text:.40} could mean:", HEAD), shown, lines(more))
 
 
 def touched_table(rows: Sequence[Mapping[str, Any]]) -> Group:

@@ -81,7 +81,7 @@ class RunTarget(NamedTuple):
     evidence: Evidence
     lineage: Lineage | None = None
     number: Number | None = None
-    known: Literal["dvc.lock", "git"] = "dvc.lock"
+    source: Literal["dvc.lock", "git"] = "dvc.lock"
     """Where it is from: the working tree or a commit."""
 
 
@@ -152,7 +152,7 @@ class Sources:
             return RunTarget(evidence)
         for run in runs.values():
             if (former := self._from_git(run)) is not None:
-                return RunTarget(former, known="git")
+                return RunTarget(former, source="git")
         return None
 
     def _from_git(self, run: Published) -> Evidence | None:
@@ -221,48 +221,43 @@ def _find_score_file(sources: Sources, text: str) -> RunTarget | None:
     return next((RunTarget(run, each) for run, each in scores if path == each.folder.path), None)
 
 
-def numbers_in(lineage: Lineage) -> list[Number]:
-    """Every number of a score file, but the values of its curves that no metric has."""
-    return [Number(key, value, lineage) for key, value in lineage.score.numbers()]
-
-
 def find_number(lineages: Sequence[Lineage], name: str) -> Number:
     """The number of that name: ``gc_at_5``, ``gc_at_5/photos`` as in MLflow, or ``genception/photos/gc_at_5``.
 
     Raises:
-        LedgerError: there is none, or several score files have one.
+        LedgerError: no score file has it, or several have.
     """
     named: dict[str, list[Number]] = {}
-    for each in lineages:
-        tracked = {number.key: number.name for number in each.spec.tracked(each.score)}
-        for number in numbers_in(each):
-            in_mlflow = f"{tracked.get(number.key, number.key)}/{each.on}"
-            for known in {number.key, in_mlflow, number.name}:
-                named.setdefault(known, []).append(number)
-    found = named.get(name, [])
-    if not found:
+    for lineage in lineages:
+        tracked = {number.key: number.name for number in lineage.spec.tracked(lineage.score)}
+        for key, value in lineage.score.numbers():
+            number = Number(key, value, lineage)
+            for alias in {key, f"{tracked.get(key, key)}/{lineage.on}", number.name}:
+                named.setdefault(alias, []).append(number)
+    numbers = named.get(name, [])
+    if not numbers:
         nearest = get_close_matches(name, named, n=3, cutoff=0.4)
         hint = f"nearest: {', '.join(nearest)}" if nearest else "'driftledger audit RUN --full' lists them"
         raise LedgerError(f"there is no metric {name!r:.100}; {hint}")
-    if len(found) > 1 and "/" not in name:
-        names = first_few([number.name for number in found])
-        raise LedgerError(f"{len(found)} score files have a {name!r:.100}; name one: {names}")
-    return found[0]
+    if len(numbers) > 1 and "/" not in name:
+        names = first_few([number.name for number in numbers])
+        raise LedgerError(f"{len(numbers)} score files have a {name!r:.100}; name one: {names}")
+    return numbers[0]
 
 
 def find_image(sources: Sources, text: str) -> ImageTarget:
     """Where the image of a SHA-256, or in a file, is used: as it is, or as the PNG that a dataset makes of it."""
     file = _file(sources, text)
     digest = text if file is None else sha256_file(file)
-    found = ImageTarget(digest, *_places(sources, digest))
-    if found.places or file is None:
-        return found
+    image = ImageTarget(digest, *_places(sources, digest))
+    if image.places or file is None:
+        return image
     try:
-        digest = sha256_bytes(png_bytes(decode(file.read_bytes(), str(file), _MOST_PIXELS).image))
+        digest = sha256_bytes(png_bytes(decode(file.read_bytes(), str(file), _MOST_PIXELS)[0]))
     except DataError:
-        return found
+        return image
     places = _places(sources, digest)
-    return ImageTarget(digest, *places, converted=True) if places[0] else found
+    return ImageTarget(digest, *places, converted=True) if places[0] else image
 
 
 def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[str]]:
@@ -284,28 +279,32 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
                 if digest.encode() not in line:
                     continue
                 entry = parse_json(line, kind, f"{folder.path}/{name}").to_dict()
-                shown = entry.get("results", [entry])
-                images = {each.get("image_sha256") or each.get("sha256"): each for each in shown}
-                if digest in images:
-                    made = sources.contents.within(folder, card)
-                    file = images[digest].get("image") or images[digest].get("file")
-                    place = {"role": role, "folder": folder.path, "file": file, "entry": entry}
-                    place["card"] = {} if made is None else read_json(made, card_kind).to_dict()
-                    parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step", 1)
-                    before = f"drawn at t = {t - 1}" if t > 1 else "the original"
-                    place["parent"] = None if parent is None else f"sha256 {parent}, {before}"
-                    places.append(place | {"scores": _scores_of(sources, folder)})
+                images = {
+                    each.get("image_sha256") or each.get("sha256"): each for each in entry.get("results", [entry])
+                }
+                if digest not in images:
+                    continue
+                card_file = sources.contents.within(folder, card)
+                parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step", 1)
+                before = f"drawn at t = {t - 1}" if t > 1 else "the original"
+                uses = [each for _, each in sources.lineages if folder in (each.data, *each.collected.values())]
+                places.append(
+                    {
+                        "role": role,
+                        "folder": folder.path,
+                        "file": images[digest].get("image") or images[digest].get("file"),
+                        "entry": entry,
+                        "card": {} if card_file is None else read_json(card_file, card_kind).to_dict(),
+                        "parent": None if parent is None else f"sha256 {parent}, {before}",
+                        "scores": [_headline(each) for each in uses],
+                    }
+                )
     return places, unknown
 
 
-def _scores_of(sources: Sources, folder: Folder) -> list[dict[str, Any]]:
-    """The scores that were made with a folder, in short."""
-    made = [each for _, each in sources.lineages if folder in (each.data, *each.collected.values())]
-    heads = [each.spec.headline(each.score) for each in made]
-    return [
-        {"path": each.score_path, "benchmark": each.score.benchmark, "headline": key, "value": value}
-        for each, (key, value) in zip(made, heads, strict=True)
-    ]
+def _headline(lineage: Lineage) -> dict[str, Any]:
+    key, value = lineage.spec.headline(lineage.score)
+    return {"path": lineage.score_path, "benchmark": lineage.score.benchmark, "headline": key, "value": value}
 
 
 def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
@@ -315,72 +314,79 @@ def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
 
     A value is meant as it is written: ``0.72`` means all that round to it, also percentages of values from 0 to 1.
     """
-    every = [(run, number) for run, each in sources.lineages for number in numbers_in(each)]
-    value, name = _VALUE.fullmatch(text), text.casefold()
-    if value and any(letter.isdigit() for letter in text):
-        digits = len(value[2] or "")
-        wanted = f"{float(value[1].replace(',', '.')):.{digits}f}"
-        found = []
-        for run, number in every:
-            percent = 100 * number.value if 0 <= number.value <= 1 else number.value
-            if wanted in (f"{number.value:.{digits}f}", f"{percent:.{digits}f}"):
-                found.append((run, number))
-        found.sort(key=lambda each: _unlikely(each[1]))
-    else:
-        found = [
-            (run, number)
-            for run, number in every
-            if name in (number.key.casefold(), number.title.casefold()) or _is_headline_of(number, text)
-        ]
+    written, digits, wanted = _VALUE.fullmatch(text), 0, ""
+    if written and any(letter.isdigit() for letter in text):
+        digits = len(written[2] or "")
+        wanted = f"{float(written[1].replace(',', '.')):.{digits}f}"
+    matches = list[tuple[Evidence, Number]]()
+    for run, lineage in sources.lineages:
+        spec = lineage.spec
+        headline = spec.headline(lineage.score)[0] if text in (spec.name, spec.title) else None
+        for key, value in lineage.score.numbers():
+            number = Number(key, value, lineage)
+            if wanted:
+                percent = 100 * value if 0 <= value <= 1 else value
+                fits = wanted in (f"{value:.{digits}f}", f"{percent:.{digits}f}")
+            else:
+                fits = text.casefold() in (key.casefold(), number.title.casefold()) or key == headline
+            if fits:
+                matches.append((run, number))
+    if wanted:
+        matches.sort(key=lambda match: _unlikely(match[1]))
     offers = []
-    for run, number in found:
+    for run, number in matches:
         alone = sum(number.key in dict(each.score.numbers()) for each in run.lineages) == 1
         offers.append((number, f"{'/'.join(run.combination)}:{number.key if alone else number.name}"))
     return offers
 
 
 def _unlikely(number: Number) -> tuple[bool, bool, bool]:
-    """Nobody puts the end of an interval on a slide, and few what is no headline, or of a group alone."""
+    """A slide seldom shows the end of an interval, a number that is not a headline, or one of a group alone."""
     is_end = base_key(number.key) != number.key
     return is_end, number.metric is None or not number.metric.headline, "/" in number.key
 
 
-def _is_headline_of(number: Number, benchmark_name: str) -> bool:
-    spec = number.lineage.spec
-    return benchmark_name in (spec.name, spec.title) and number.key == spec.headline(number.lineage.score)[0]
-
-
-def touched(sources: Sources, asked: Mapping[str, str | None]) -> list[dict[str, Any]]:
-    """Every score, here and in Git's history, that was made with all that is asked, the oldest first; ready for JSON.
+def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[dict[str, Any]]:
+    """Every score, here and in Git's history, that was made with all these parts, the oldest first; ready for JSON.
 
     Args:
-        asked: ``model``, ``generator``, ``encoder``, ``judge`` or ``dataset`` → ``NAME``, ``NAME@VERSION`` or
+        parts: ``model``, ``generator``, ``encoder``, ``judge`` or ``dataset`` → ``NAME``, ``NAME@VERSION`` or
             ``@VERSION``: the start of a fingerprint or digest, of a commit of weights, or of what a service says it is.
 
     Raises:
-        ConfigError: nothing is asked.
+        ConfigError: no part is named.
         LedgerError: no score was made with it.
     """
-    wanted = {kind: text.strip().partition("@")[::2] for kind, text in asked.items() if text is not None}
+    wanted = {kind: text.strip().partition("@")[::2] for kind, text in parts.items() if text is not None}
     if not wanted or ("", "") in wanted.values():
         raise ConfigError("nothing is asked; name a run, or give --generator, --model or --dataset NAME[@VERSION]")
-    parts = [f'"{part}' for name, version in wanted.values() for part in (name and f'{name}"', version) if part]
-    rows = {(row["path"], row["md5"]): (score, row) for score, row in _history(sources, parts)}
+    texts = [f'"{part}' for name, version in wanted.values() for part in (name and f'{name}"', version) if part]
+    rows = {(row["path"], row["md5"]): (score, row) for score, row in _history(sources, texts)}
     for run in sources.current:
         for each in run.lineages:
             key = each.score_path, sources.contents.manifest(each.folder)[SCORE]
             score, row = rows.get(key) or (each.score, _row(*key, each.score, None, None))
             row |= {"current": True, "known_from": [*(["git"] if row["first_commit"] else []), "here"]}
             rows[key] = score, row | {"runs": [*row["runs"], run.fingerprint]}
-    found = [row for score, row in rows.values() if all(_is_meant(score, kind, *some) for kind, some in wanted.items())]
-    if not found:
+    matches = [
+        row
+        for score, row in rows.values()
+        if all(
+            any(
+                name in ("", each) and (not version or f'"{version}' in texts)
+                for each, texts in _made_with(score, kind)
+            )
+            for kind, (name, version) in wanted.items()
+        )
+    ]
+    if not matches:
         kind, (name, version) = next(iter(wanted.items()))
         cards = [one for _, each in sources.lineages for one in _made_with(each.score, kind)]
-        there = sorted({f"{each}@{json.loads(texts)[0][:16]}" for each, texts in cards})
-        nearest = first_few(get_close_matches(name, there, n=5, cutoff=0.0)) or "none"
+        names = sorted({f"{each}@{json.loads(versions)[0][:16]}" for each, versions in cards})
+        nearest = first_few(get_close_matches(name, names, n=5, cutoff=0.0)) or "none"
         text = f"{kind} {name}{'@' if version else ''}{version}"
         raise LedgerError(f"no score was made with {text}; there are: {nearest}{sources.incomplete}")
-    return sorted(found, key=lambda row: (row["first_date"] or "9", row["path"], row["md5"]))
+    return sorted(matches, key=lambda row: (row["first_date"] or "9", row["path"], row["md5"]))
 
 
 def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, dict[str, Any]]]:
@@ -432,11 +438,8 @@ def _made_with(score: Score, kind: str) -> list[tuple[str, str]]:
     """Name of each component or dataset of a kind, and as JSON all that its version may be called."""
     if kind == "dataset":
         return [(score.on, canonical_json([score.inputs.data_digest]))]
-    cards = [(role, card) for role, card in score.components.items() if ROLES.get(role) == kind]
-    versions = [[card.fingerprint, card.identity, card.settings, [*score.served.get(role, ())]] for role, card in cards]
-    return [(card.name, canonical_json(each)) for (_, card), each in zip(cards, versions, strict=True)]
-
-
-def _is_meant(score: Score, kind: str, name: str, version: str) -> bool:
-    found = (texts for each, texts in _made_with(score, kind) if name in ("", each))
-    return any(not version or f'"{version}' in texts for texts in found)
+    return [
+        (card.name, canonical_json([card.fingerprint, card.identity, card.settings, [*score.served.get(role, ())]]))
+        for role, card in score.components.items()
+        if ROLES.get(role) == kind
+    ]

@@ -7,13 +7,14 @@ import io
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger.benchmarks.score import SCORE
 from driftledger.collect.features import FeatureStore, Modality, Number
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError, first_few
@@ -28,7 +29,7 @@ from driftledger_check.archive import BundleError
 
 class KeptFeatures(FeatureStore):
     """The feature store of a checkout, which remembers what encoders gave. An encoder that was fitted to a corpus asks
-    no store, and whoever checks computes its features again."""
+    no store, and who checks computes its features again."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -57,6 +58,53 @@ class KeptFeatures(FeatureStore):
         return members
 
 
+def digests_of(file: Path) -> dict[str, Any]:
+    """The hashes of a file, and its size."""
+    return bundle.digests(file.read_bytes())
+
+
+class UnpackedBundle(bundle.Bundle):
+    """What a bundle of a run holds, read where it is in a checkout, so that the checks of a bundle can read it too."""
+
+    def __init__(
+        self, evidence: Evidence, contents: Contents, digests: Callable[[Path], dict[str, Any]] | None = None
+    ) -> None:
+        """Find the files, by their MD5.
+
+        Args:
+            digests: gives those of a file; by default, it is hashed.
+
+        Raises:
+            LedgerError: some of them are not here.
+        """
+        folders = list(dict.fromkeys(each for lineage in evidence.lineages for each in lineage.folders.values()))
+        if absent := [each.path for each in folders if not contents.has(each)]:
+            raise LedgerError(f"{first_few(absent)} is not here; run 'dvc pull' first")
+        self.paths, self.listings = dict[str, Path](), dict[str, bytes]()
+        for folder in folders:
+            files = sorted(contents.output(folder.out, folder.md5).items())
+            rows = [{"md5": md5, "relpath": path} for path, md5 in files]
+            self.listings[bundle.LISTINGS + folder.md5] = json.dumps(rows, sort_keys=True).encode()
+            for name, md5 in contents.manifest(folder).items():
+                path = contents.path(md5, f"{folder.path}/{name}")
+                assert path is not None  # all of it is here
+                self.paths[f"{folder.path}/{name}"] = path
+        self.named = {name: (digests or digests_of)(path) for name, path in self.paths.items()}
+        self.files, self.archive = dict(self.named), cast(archive.Archive, self)
+        self.sizes: dict[str, int] = {}  # of features, which encoders give again
+        self.folder, self.features = cache(lambda path: bundle.Folder(self, path)), cache(self._features)
+        self.run = {"name": evidence.name, "combination": [*evidence.combination], "fingerprint": evidence.fingerprint}
+        lineages = [each.model_dump(mode="json", by_alias=True, exclude={"score"}) for each in evidence.lineages]
+        self.evidence = self.run | {"lineages": lineages, "code": evidence.code.model_dump(mode="json")}
+        self.lineages = [each | {"score": self.folder(each["folder"]["path"]).json(SCORE)} for each in lineages]
+
+    def read(self, name: str) -> bytes:
+        """A member of the bundle."""
+        return (
+            self.listings[name] if name in self.listings else self.paths[name.removeprefix(bundle.FILES)].read_bytes()
+        )
+
+
 def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: bool = True) -> list[str]:
     """Write everything behind a run into one file, which appears whole or not at all; say what is in it.
 
@@ -72,50 +120,43 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
     if out.exists() and not (out.is_file() and is_bundle(out)):
         raise LedgerError(f"{out} is not a bundle; move it away, or name another file with -o")
     contents = Contents(project.root, trust=project.own_code)
-    folders = list(dict.fromkeys(each for lineage in evidence.lineages for each in lineage.folders.values()))
-    if absent := [each.path for each in folders if not contents.has(each)]:
-        raise LedgerError(f"{first_few(absent)} is not here; run 'dvc pull' first")
-    features = KeptFeatures(project.state / "features")
-    made = recompute(project, evidence.lineages, contents, features=features)
-    if made.findings:
-        first = made.findings[0]
+    unpacked, features = UnpackedBundle(evidence, contents), KeptFeatures(project.state / "features")
+    recomputed = recompute(project, evidence.lineages, contents, features=features)
+    if recomputed.findings:
+        first = recomputed.findings[0]
         raise LedgerError(f"nothing is bundled: {first.where}: {first.what}; run 'driftledger verify' to see all of it")
     published = next((each for each in read_published(project.root) if each.fingerprint == evidence.fingerprint), None)
     if published is None:
         raise LedgerError(f"{evidence.name} is not published; run 'driftledger track' first")
-    said = {"name": evidence.name, "combination": [*evidence.combination], "fingerprint": evidence.fingerprint}
-    lineages = [each.model_dump(mode="json", by_alias=True, exclude={"score"}) for each in evidence.lineages]
-    code = evidence.code.model_dump(mode="json")
     small = {
-        bundle.EVIDENCE: canonical_json(said | {"lineages": lineages, "code": code}).encode(),
+        bundle.EVIDENCE: canonical_json(unpacked.evidence).encode(),
         f"{bundle.LEDGER}{sha256_of(published.to_dict())}.json": canonical_json(published.to_dict()).encode(),
         **features.members(),
+        **unpacked.listings,
     }
-    for folder in folders:
-        rows = [{"md5": md5, "relpath": path} for path, md5 in sorted(contents.output(folder.out, folder.md5).items())]
-        small[bundle.LISTINGS + folder.md5] = json.dumps(rows, sort_keys=True).encode()
-    held, left_out, members = dict[str, Any](), dict[str, Any](), dict[str, Callable[[], bytes]]()
-    for folder in folders:
-        for name, md5 in contents.manifest(folder).items():
-            path, file = f"{folder.path}/{name}", contents.path(md5, f"{folder.path}/{name}")
-            assert file is not None  # all of it is here
-            if images or path.endswith((".json", ".jsonl")):
-                held[path], members[bundle.FILES + path] = bundle.digests(file.read_bytes()), file.read_bytes
-            else:
-                left_out[path] = bundle.digests(file.read_bytes())
+    held = {path: each for path, each in unpacked.named.items() if images or path.endswith((".json", ".jsonl"))}
+    left_out = {path: each for path, each in unpacked.named.items() if path not in held}
     manifest = {
         "schema": bundle.SCHEMA,
         "kind": bundle.KIND,
-        "run": said,
+        "run": unpacked.run,
         "files": held,
         "left_out": left_out,
         "members": {name: sha256_bytes(data) for name, data in small.items()},
     }
-    members |= {name: partial(bytes, data) for name, data in small.items()}
-    members[bundle.MANIFEST] = lambda: canonical_json(manifest).encode()
-    _write(out, members)
+    small[bundle.MANIFEST] = canonical_json(manifest).encode()
+    members = {bundle.FILES + path: unpacked.paths[path].read_bytes for path in held}
+    partial_file = out.with_name(out.name + ".partial")
+    try:
+        with partial_file.open("wb") as file:
+            archive.write(file, members | {name: partial(bytes, data) for name, data in small.items()})
+        partial_file.replace(out)
+    except BundleError as error:
+        raise LedgerError(f"{out} {error}; try --without-images") from None
+    finally:
+        partial_file.unlink(missing_ok=True)
     left = f" and the hashes of {len(left_out):,} images" if left_out else ""
-    notes = dict.fromkeys(f"to know: {each.where}: {each.why}" for each in made.skipped)
+    notes = dict.fromkeys(f"to know: {each.where}: {each.why}" for each in recomputed.skipped)
     return [
         f"{out}: {evidence.name}, {len(held):,} files{left}, {out.stat().st_size / 1e6:.1f} MB",
         *list(notes)[:5],
@@ -131,15 +172,3 @@ def is_bundle(path: Path) -> bool:
     except (BundleError, OSError):
         return False
     return True
-
-
-def _write(out: Path, members: dict[str, Callable[[], bytes]]) -> None:
-    partial_file = out.with_name(out.name + ".partial")
-    try:
-        with partial_file.open("wb") as file:
-            archive.write(file, members)
-        partial_file.replace(out)
-    except BundleError as error:
-        raise LedgerError(f"{out} {error}; try --without-images") from None
-    finally:
-        partial_file.unlink(missing_ok=True)

@@ -35,6 +35,7 @@ from driftledger.metrics.paired import (
 
 NOT_RANKED = "not ranked: "
 _COMPARED = ("model", "generator")
+_ABSENT = (None, None)
 _OTHER_DATA = {"dataset": "other samples are harder or easier", "question_set": "other questions are harder or easier"}
 
 
@@ -136,9 +137,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        found = asdict(self)
-        del found["sides"]
-        return found
+        return {name: value for name, value in asdict(self).items() if name != "sides"}
 
 
 def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = False) -> Comparison:
@@ -185,16 +184,15 @@ def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], lis
     def on(lineage: Lineage) -> str:
         return f"{lineage.score.benchmark} on {lineage.on}"
 
-    left = list(b.lineages)
-    found: dict[str, Lineage] = {}
-    for exactly in (True, False):
+    left, others = list(b.lineages), dict[str, Lineage]()
+    for name in (lambda lineage: lineage.place, on):
         for each in a.lineages:
-            alike = (other for other in left if (other.place == each.place if exactly else on(other) == on(each)))
-            if each.place not in found and (other := next(alike, None)):
-                found[each.place] = other
+            other = next((other for other in left if name(other) == name(each)), None)
+            if each.place not in others and other is not None:
+                others[each.place] = other
                 left.remove(other)
-    pairs = [(each, found[each.place]) for each in a.lineages if each.place in found]
-    return pairs, [on(each) for each in a.lineages if each.place not in found], list(map(on, left))
+    pairs = [(each, others[each.place]) for each in a.lineages if each.place in others]
+    return pairs, [on(each) for each in a.lineages if each.place not in others], list(map(on, left))
 
 
 def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
@@ -222,47 +220,43 @@ def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
                 yield f"{side}'s {role.replace('_', ' ')} {card.name}: {card.mark}"
 
 
-def differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> list[Differing]:
+def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Differing]:
     """Everything in which two scores of one benchmark differ, other than in their values.
 
     Args:
         metrics: those by which they may be ranked.
     """
-    spec, found = a.spec, list[Differing]()
+    spec = a.spec
     rules = {rule.fact: rule for rule in (*spec.unfair, Rule(spec.data.name, _OTHER_DATA[spec.data.name]))}
 
-    def concerned(named: Collection[str], needed: Input | None) -> tuple[str, ...] | None:
-        """Return the metrics that are named, or else need an input; None if all do."""
+    def concerned(keys: Collection[str], needed: Input | None) -> tuple[str, ...] | None:
+        """Return the metrics of these keys, or else those that need an input; None if all do."""
         rows = {key: metric for key in metrics if (metric := spec.metric(key)) is not None}
-        some = [k for k, m in rows.items() if (m.key in named if named else needed is None or needed in m.needs)]
+        some = [k for k, m in rows.items() if (m.key in keys if keys else needed is None or needed in m.needs)]
         return None if len(some) == len(metrics) else tuple(some)
 
     left, right = _facts(a), _facts(b)
-    for what in dict.fromkeys((*left, *right)):
-        (one, name_one), (two, name_two) = left.get(what, (None, None)), right.get(what, (None, None))
-        if one != two:
-            rule, apart = rules.get(what), shown_apart(one, two)
-            found.append(
-                Differing(
-                    what=what.replace("_", " "),
-                    a=name_one or apart[0],
-                    b=name_two or apart[1],
-                    weight="unfair" if rule else "compared" if what in _COMPARED else "noted",
-                    why=rule.why if rule else None,
-                    concerns=concerned(rule.concerns, rule.moves) if rule else None,
-                )
-            )
-    if set(_COMPARED) <= {each.what for each in found}:
+    pairs = {what: (left.get(what, _ABSENT), right.get(what, _ABSENT)) for what in (*left, *right)}
+    pairs = {what: (one, two) for what, (one, two) in pairs.items() if one[0] != two[0]}
+    for what, ((one, name_one), (two, name_two)) in pairs.items():
+        rule, apart = rules.get(what), shown_apart(one, two)
+        yield Differing(
+            what=what.replace("_", " "),
+            a=name_one or apart[0],
+            b=name_two or apart[1],
+            weight="unfair" if rule else "compared" if what in _COMPARED else "noted",
+            why=rule.why if rule else None,
+            concerns=concerned(rule.concerns, rule.moves) if rule else None,
+        )
+    if set(_COMPARED) <= pairs.keys():
         why = "both differ, and a difference could come from either"
-        concerns = concerned((), Input.DRAWN)
-        found.append(Differing(what="model and generator", a="", b="", weight="unfair", why=why, concerns=concerns))
+        yield Differing("model and generator", "", "", "unfair", why, concerned((), Input.DRAWN))
     coverage = difference(a.score, b.score)
     if coverage is not None:
-        found.append(Differing(**coverage._asdict(), weight="unfair" if coverage.why else "noted"))
+        yield Differing(**coverage._asdict(), weight="unfair" if coverage.why else "noted")
     if a.score.coverage != b.score.coverage and (coverage is None or coverage.what != "coverage"):
         read = [f"{score.scored}/{score.total}, {score.coverage:.1%}" for score in (a.score, b.score)]
-        found.append(Differing(what="coverage", a=read[0], b=read[1], weight="noted"))
-    return found
+        yield Differing("coverage", read[0], read[1], "noted")
 
 
 def _facts(lineage: Lineage) -> dict[str, tuple[Any, str | None]]:
@@ -277,100 +271,90 @@ def _facts(lineage: Lineage) -> dict[str, tuple[Any, str | None]]:
     return facts | {name: (value, None) for name, value in spec.facts(score).items()} | {"N": (score.total, None)}
 
 
-def _component_changes(a: Score, b: Score) -> Iterator[str]:
-    """Which settings made a component another version of the same name."""
-    kept = {"provider", "version", "settings", "identity"}
-    for role, one in a.components.items():
-        two = b.components.get(role, one)
-        if one.name == two.name:
-            old, new = (each.model_dump(mode="json", include=kept) for each in (one, two))
-            yield from (f"{role} {one.name}, {change}" for change in changes(old, new))
-
-
 def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair:
-    keys = compared_keys(a.spec, a.score, b.score)
-    found = differing(a, b, keys)
+    keys = _compared_keys(a.spec, a.score, b.score)
+    differing, rows, why_not = list(_differing(a, b, keys)), list[list[Row]](), ""
     try:
-        rows, why_not = [_rows(contents, each) for each in (a, b)], ""
+        for lineage in (a, b):  # the rows of this very version of each score
+            path = contents.within(lineage.folder, ROWS)
+            if path is None:
+                raise LedgerError(
+                    f"{lineage.rows_path} of that version (md5 {lineage.folder.md5}) is not here; {FETCH}"
+                )
+            rows.append(parse_jsonl(path.read_bytes(), Row, lineage.rows_path))
     except (LedgerError, StoreError) as error:
-        rows, why_not = [], f"no rows available: {error}"
+        why_not = f"no rows available: {error}"
     metrics = []
     for key in keys:
-        barred = [] if anyway else [each.reason for each in found if each.bars(key)]
+        barred = [] if anyway else [each.reason for each in differing if each.bars(key)]
         values, metric = (a.score.metrics.get(key), b.score.metrics.get(key)), a.spec.metric(key)
-        if not rows:
+        if why_not:
             more: dict[str, Any] = {"verdict": NOT_RANKED + (barred[0] if barred else why_not)}
         elif None in values or metric is None:
             more = {"verdict": f"{NOT_RANKED}only {'B' if values[0] is None else 'A'} has it"}
         else:
             more = _measured(metric, key, rows[0], rows[1], barred, a.score.confidence)
         metrics.append(MetricComparison(metric=key, a=values[0], b=values[1], **more))
-    unfair = [each for each in found if each.weight == "unfair" and each.concerns != ()]
+    shaping, changed = {"provider", "version", "settings", "identity"}, list[str]()
+    for role, one in a.score.components.items():
+        two = b.score.components.get(role, one)
+        if one.name == two.name:
+            old, new = (each.model_dump(mode="json", include=shaping) for each in (one, two))
+            changed += [f"{role} {one.name}, {change}" for change in changes(old, new)]
+    unfair = [each for each in differing if each.weight == "unfair" and each.concerns != ()]
     return ScorePair(
         benchmark=a.score.benchmark,
         on=a.on,
         a=a.score_path,
         b=b.score_path,
-        differing=found,
-        changed=list(_component_changes(a.score, b.score)),
+        differing=differing,
+        changed=changed,
         metrics=metrics,
-        comparable=not any(each.bars(key) for each in found for key in keys),
+        comparable=not any(each.bars(key) for each in differing for key in keys),
         reasons=[f"{each.reason} [{', '.join(each.concerns)}]" if each.concerns else each.reason for each in unfair],
     )
 
 
-def compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
+def _compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
     """The metrics to rank by that rows can pair and either has, in the order of the table; of a family over t the last
     that both have."""
-    found: list[str] = []
+    keys: list[str] = []
     for metric in spec.metrics:
         if (metric.headline or metric.compared) and metric.row and metric.higher_is_better is not None:
             ours, theirs = spec.keys_of(metric, a), spec.keys_of(metric, b)
             both = [key for key in ours if key in theirs]
-            found += both[-1:] if both else [*ours[-1:], *theirs[-1:]]
-    return found
-
-
-def _rows(contents: Contents, lineage: Lineage) -> list[Row]:
-    """The rows of this very version of a score."""
-    path = contents.within(lineage.folder, ROWS)
-    if path is None:
-        raise LedgerError(f"{lineage.rows_path} of that version (md5 {lineage.folder.md5}) is not here; {FETCH}")
-    return parse_jsonl(path.read_bytes(), Row, lineage.rows_path)
+            keys += both[-1:] if both else [*ours[-1:], *theirs[-1:]]
+    return keys
 
 
 def _measured(
     metric: Metric, key: str, a: Sequence[Row], b: Sequence[Row], barred: Sequence[str], confidence: float
 ) -> dict[str, Any]:
     """What a :class:`MetricComparison` holds beyond the values of the score files."""
-
-    def values(row: Row) -> list[float]:
-        return [value for value in metric.values_in(row, key) if value is not None]
-
-    by_group = metric.pairing == "mean"
-    ours, theirs = ({row.unit: row for row in rows if values(row)} for rows in (a, b))
-    groups, others = ({u: row.group if by_group else row.cluster for u, row in rows.items()} for rows in (ours, theirs))
-    common = sorted(unit for unit in ours.keys() & theirs.keys() if groups[unit] == others[unit])
-    counts = {"common": len(common), "only_a": len(ours) - len(common), "only_b": len(theirs) - len(common)}
+    by_group, sides = metric.pairing == "mean", list[dict[tuple[str, str], float]]()
+    for rows in (a, b):  # unit and its group or cluster → its value; a ratio has one per order or grading
+        values = [(row, [value for value in metric.values_in(row, key) if value is not None]) for row in rows]
+        sides.append({(row.unit, row.group if by_group else row.cluster): exact_mean(v) for row, v in values if v})
+    common = sorted(sides[0].keys() & sides[1].keys())
+    counts = {"common": len(common), "only_a": len(sides[0]) - len(common), "only_b": len(sides[1]) - len(common)}
     if barred or not common:
         return counts | {"verdict": NOT_RANKED + (barred[0] if barred else "no sample has a value in both")}
-    # A ratio has a value per order or grading, a mean has one.
-    one, two = (np.array([exact_mean(values(rows[unit])) for unit in common]) for rows in (ours, theirs))
+    one, two = (np.array([side[unit] for unit in common]) for side in sides)
     test, scale = (paired_interval, 1.0) if by_group else (paired_clustered_interval, 100.0)
-    paired = test(one, two, [groups[unit] for unit in common], confidence=confidence)
-    found = {"difference": paired.difference, "a_common": paired.a, "b_common": paired.b}
+    paired = test(one, two, [group for _, group in common], confidence=confidence)
+    measured = {"difference": paired.difference, "a_common": paired.a, "b_common": paired.b}
     least, more = fewest(confidence), dict[str, Any]()
     verdict = NOT_RANKED + paired.reason
     if paired.interval is not None:
         (low, high), error = paired.interval, paired.standard_error
         detectable = minimum_detectable_difference(error, paired.df, confidence=confidence)
-        found |= {"detectable": detectable, "low": low, "high": high, "standard_error": error}
+        measured |= {"detectable": detectable, "low": low, "high": high, "standard_error": error}
         more = {"df": paired.df, "p_value": paired.p_value}
         verdict = "B is higher" if low > 0 else "A is higher" if high < 0 else "no difference that these samples show"
     if paired.free < least:
         few = f"{paired.free} samples can vary, and fewer than {least} show nothing with {confidence:.0%}"
         verdict = NOT_RANKED + few
-    scaled = {name: scale * value for name, value in found.items()}
+    scaled = {name: scale * value for name, value in measured.items()}
     scaled |= {end: round_significant(scaled[end], DIGITS) for end in ("low", "high") if end in scaled}
     return {**counts, **scaled, **more, "verdict": verdict}
 
@@ -403,7 +387,7 @@ def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
     beneath += [f"unfair: {each}" for each in pair.reasons] + [f"changed: {each}" for each in pair.changed]
     for each in pair.metrics:
         metric = benchmark(pair.benchmark).metric(each.metric)
-        assert metric is not None  # from whose table it was chosen
+        assert metric is not None  # chosen from its benchmark's table
         title, (better, by) = metric.named(each.metric), _better(metric, each)
         numbers = (each.a, each.b, each.detectable, each.a_common, each.b_common)
         values = ["–" if value is None else figure(value, metric.digits) for value in numbers]

@@ -38,5 +38,10 @@ class VerifyResult:
     def holds(self) -> bool:
         return not self.findings
 
+    def skip(self, where: str, why: str) -> None:
+        """Note, once, that something cannot be checked here."""
+        if (skipped := Skipped(where, why)) not in self.skipped:
+            self.skipped.append(skipped)
+
     def __add__(self, other: "VerifyResult") -> "VerifyResult":
         return VerifyResult(self.findings + other.findings, self.skipped + other.skipped, self.checked + other.checked)

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from driftledger.benchmarks.base import Benchmark, Selected, Stage
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE, Score
@@ -13,6 +11,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import load_json, parse_json
 from driftledger.core.paths import Combination
+from driftledger.core.strict import Strict
 from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, parse_lock
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.objects.git import CommitTree, Git, is_unreadable
@@ -26,10 +25,8 @@ _WRITTEN = (
 """Where the pipeline writes; a path that begins so makes no checkout dirty."""
 
 
-class Folder(BaseModel):
+class Folder(Strict):
     """A folder behind a score: an inner folder of an output of DVC."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: str
     """Relative to the project's top folder."""
@@ -39,10 +36,8 @@ class Folder(BaseModel):
     """Of that output, as ``dvc.lock`` has it."""
 
 
-class Lineage(BaseModel):
-    """What stands behind one score."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Lineage(Strict):
+    """What one score was made from."""
 
     score: Score
     folder: Folder
@@ -89,20 +84,16 @@ class Lineage(BaseModel):
         return {stage: root / folder.path for stage, folder in self.folders.items()}
 
 
-class CodeVersion(BaseModel):
+class CodeVersion(Strict):
     """The code that made a run; ``commit`` is None outside Git and before the first commit."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     commit: str | None
     dirty: bool
     """Whether a tracked file that the pipeline does not write differed from the commit, or Git could not be read."""
 
 
-class Evidence(BaseModel):
+class Evidence(Strict):
     """The evidence of one run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     combination: Combination
@@ -125,12 +116,6 @@ def place_of(spec: Benchmark, keys: Mapping[str, str]) -> str:
     return "/".join([spec.name, *own])
 
 
-def read_evidence(root: Path, selected: Selected, combination: Combination) -> Evidence:
-    """One combination's evidence; errors as in :func:`read_all_evidence`."""
-    [evidence] = read_all_evidence(root, selected, [combination])
-    return evidence
-
-
 def read_all_evidence(
     root: Path,
     selected: Selected,
@@ -150,20 +135,19 @@ def read_all_evidence(
     if data is None:
         raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
     lock, published, now = parse_lock(data), published_code(root), code_version(root)
-    known: dict[str, Lineage] = {}  # a score without a generator belongs to several runs
-    checked = set[tuple[str, str]]()
-    runs = []
+    lineages_by_path: dict[str, Lineage] = {}  # a score without a generator belongs to several runs
+    checked, runs = set[tuple[str, str]](), []
     for combination in combinations:
         lineages = []
         for spec, keys in (each for each in selected if combination.shows(each[1])):
             path = spec.scores.at(keys)
-            if path not in known:
+            if path not in lineages_by_path:
                 folder = _folder(lock, spec.scores, keys)
                 if (folder.out, folder.md5) not in checked:
                     _check_output(tree, folder)
                     checked.add((folder.out, folder.md5))
-                known[path] = read_lineage(tree, lock, spec, keys)
-            lineages.append(known[path])
+                lineages_by_path[path] = read_lineage(tree, lock, spec, keys)
+            lineages.append(lineages_by_path[path])
         fingerprint = fingerprint_of(lineages, combination)
         runs.append(
             Evidence(
@@ -198,7 +182,7 @@ def fingerprint_of(lineages: Sequence[Lineage], combination: Combination) -> str
 def read_lineage(
     tree: Workspace | CommitTree, lock: Mapping[str, LockEntry], spec: Benchmark, keys: Mapping[str, str]
 ) -> Lineage:
-    """What stands behind one score; its files are not checked.
+    """What one score was made from; its files are not checked.
 
     Raises:
         LedgerError: a stage has not run, or ``score.json`` cannot be read.

@@ -49,7 +49,7 @@ def read_lock(root: Path) -> dict[str, LockEntry]:
     """Stage name → entry.
 
     Raises:
-        LedgerError: there is no ``dvc.lock``, or a file of that name is not one.
+        LedgerError: ``dvc.lock`` is missing, or cannot be read.
     """
     try:
         data = (root / LOCK).read_bytes()
@@ -59,7 +59,7 @@ def read_lock(root: Path) -> dict[str, LockEntry]:
 
 
 def locked_now(root: Path) -> dict[str, LockEntry]:
-    """The same; nothing where there is no ``dvc.lock`` that can be read."""
+    """The same; nothing where ``dvc.lock`` is missing or cannot be read."""
     try:
         return read_lock(root)
     except LedgerError:

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, load_json, parse_json, read_bytes, write_json
 from driftledger.core.paths import Combination
-from driftledger.ledger.findings import Finding, Skipped, VerifyResult
+from driftledger.core.strict import Strict
+from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lineage import PUBLISHED, CodeVersion, Evidence
 from driftledger.ledger.objects.git import Git, why_unread
 
@@ -24,10 +25,8 @@ FOLDER = PUBLISHED
 _NAME = re.compile(r"[0-9a-f]{64}\.json")
 
 
-class PublishedScore(BaseModel):
+class PublishedScore(Strict):
     """A score of a published run, by the SHA-256 of its files."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     benchmark: str
     keys: dict[str, str]
@@ -77,9 +76,9 @@ def read_published(root: Path) -> list[Published]:
         LedgerError: a file is not as it was written.
     """
     runs = []
-    for path in _files(root):
-        if isinstance(published := _read(path), str):
-            raise LedgerError(f"{FOLDER}/{path.name} {published}; run 'git checkout {FOLDER}/{path.name}'")
+    for name, published in _files(root).items():
+        if isinstance(published, str):
+            raise LedgerError(f"{name} {published}; run 'git checkout {name}'")
         runs.append(published)
     return runs
 
@@ -93,31 +92,25 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
     Raises:
         LedgerError: Git's history is damaged.
     """
-    result, runs = VerifyResult(), dict[str, Published]()
-    for path in _files(root):
-        name, published = f"{FOLDER}/{path.name}", _read(path)
-        result.checked["published runs"] += 1
+    result, files, git = VerifyResult(), _files(root), Git.around(root)
+    result.checked.update({"published runs": len(files), "runs": len(evidence)})
+    for name, published in files.items():
         if isinstance(published, str):
             result.findings.append(Finding("bytes", name, f"it {published}; 'git checkout {name}' restores it"))
-        else:
-            runs[name] = published
+    runs = {name: published for name, published in files.items() if isinstance(published, Published)}
     for run in evidence:
-        result.checked["runs"] += 1
         result.findings += _differences(root, run, runs)
-    git = Git.around(root)
     if git is None:
-        why = f"deleted files cannot be looked for in Git's history: {why_unread(root)}"
-        result.skipped.append(Skipped(FOLDER, why))
+        result.skip(FOLDER, f"deleted files cannot be looked for in Git's history: {why_unread(root)}")
         return result
-    here = {path.name for path in _files(root)}
     for name, commit in git.ever_in(FOLDER).items():
-        if _NAME.fullmatch(name) and name not in here:
-            file = f"{FOLDER}/{name}"
+        file = f"{FOLDER}/{name}"
+        if _NAME.fullmatch(name) and file not in files:
             what = f"commit {commit[:12]} has it, and it is gone; 'git checkout {commit[:12]} -- {file}' restores it"
             result.findings.append(Finding("missing", file, what))
     if git.is_shallow:
         why = "this clone has the newest commits only; 'git fetch --unshallow' gets those that may have more files"
-        result.skipped.append(Skipped(FOLDER, why))
+        result.skip(FOLDER, why)
     return result
 
 
@@ -159,20 +152,19 @@ def _differences(root: Path, run: Evidence, runs: Mapping[str, Published]) -> It
             yield Finding("bytes", name, what)
 
 
-def _files(root: Path) -> list[Path]:
-    folder = root / FOLDER
-    return sorted(folder.glob("*.json")) if folder.is_dir() and not folder.is_symlink() else []
-
-
-def _read(path: Path) -> Published | str:
-    """A published run, or what is wrong with its file, as a phrase after its name."""
-    if path.is_symlink():
-        return "is a link"
-    try:
-        data = read_bytes(path)
-        content = sha256_of(load_json(data))
-        if f"{content}.json" != path.name:
-            return f"has the content of {content[:12]}…, not of its name"
-        return parse_json(data, Published, path.name)
-    except (StoreError, ValueError, TypeError) as error:
-        return f"cannot be read ({error})"
+def _files(root: Path) -> dict[str, Published | str]:
+    """Path of each file → its run, or what is wrong with it, as a phrase after its name."""
+    folder, files = root / FOLDER, dict[str, Published | str]()
+    for path in sorted(folder.glob("*.json")) if folder.is_dir() and not folder.is_symlink() else []:
+        name = f"{FOLDER}/{path.name}"
+        try:
+            if path.is_symlink():
+                raise ValueError("it is a link")
+            data = read_bytes(path)
+            content = sha256_of(load_json(data))
+            if f"{content}.json" != path.name:
+                raise ValueError(f"it has the content of {content[:12]}…, not of its name")
+            files[name] = parse_json(data, Published, path.name)
+        except (StoreError, ValueError, TypeError) as error:
+            files[name] = f"is not as it was written ({error})"
+    return files

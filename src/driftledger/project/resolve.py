@@ -19,7 +19,7 @@ from driftledger.core.files import files_digest, keep_only, made_from, write_jso
 from driftledger.core.registry import PROVIDED_SECTIONS, provider_place
 from driftledger.core.text import for_terminal
 from driftledger.data.datasets.base import Provider
-from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
+from driftledger.data.leaderboards import leaderboard_files
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings, marked
 
@@ -84,7 +84,7 @@ def resolved(project: Project) -> dict[str, Any]:
         "version": REPORT_VERSION,
         "cross_check": _cross_check(settings, noted),
         "correlation": settings.correlation.model_dump(mode="json"),
-        "leaderboards": leaderboard_digests(leaderboard_folders(project.root)),
+        "leaderboards": {path.name: sha256_file(path) for path in leaderboard_files(project.root)},
     }
     noted["entries"] = versions.entries
     for key, why in versions.missing.items():

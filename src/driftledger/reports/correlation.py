@@ -13,7 +13,7 @@ import numpy as np
 from driftledger.benchmarks.base import NOTHING, Table
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.text import csv_text, for_csv
-from driftledger.data.leaderboards import Leaderboard, leaderboard_folders, read_leaderboards
+from driftledger.data.leaderboards import Leaderboard, leaderboard_files, read_leaderboards
 from driftledger.metrics.correlation import FEWEST, fisher_interval, pearson
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.catalogue import CorrelationSettings
@@ -64,7 +64,7 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
         ConfigError: ``correlation`` in ``params.yaml`` names a leaderboard or model that does not exist.
         DataError: a row of a leaderboard is wrong.
     """
-    settings, boards = project.settings.correlation, read_leaderboards(leaderboard_folders(project.root))
+    settings, boards = project.settings.correlation, read_leaderboards(leaderboard_files(project.root))
     columns = [*our_columns(blocks), *outside_columns(boards, settings)]
     pairs = list(correlated(columns, settings.confidence))
     rows = [[*map(for_csv, (a.of, a.key, b.of, b.key)), n, r, *(ends or ("", ""))] for a, b, n, r, ends in pairs]

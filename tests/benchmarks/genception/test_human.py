@@ -15,7 +15,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
 from driftledger.components.human import Human
 from driftledger.core.errors import ConfigError, CoverageError, StoreError
-from driftledger.data.datasets.build import build
+from driftledger.data.build import build
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.project.asking import ask, refuse_failures
 from tests.conftest import draw

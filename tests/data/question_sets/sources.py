@@ -13,8 +13,8 @@ from PIL import Image
 from driftledger.benchmarks.mm_sap.spec import MMSAPQuestions
 from driftledger.benchmarks.mm_vet.spec import MMVetQuestions
 from driftledger.benchmarks.mme.spec import MMEQuestions
+from driftledger.data.build import build_questions
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
-from driftledger.data.question_sets.build import build
 
 RULES: dict[str, QuestionRules] = {"mm_sap": MMSAPQuestions(), "mm_vet": MMVetQuestions(), "mme": MMEQuestions()}
 
@@ -67,7 +67,7 @@ def source(row: dict[str, Any], number: int = 0, **changes: Any) -> SourceQuesti
 
 def build_set(name: str, provider: QuestionProvider, target: Path) -> None:
     """Build a set by the rules of its protocol."""
-    build(name, provider, RULES[provider.protocol], target)
+    build_questions(name, provider, RULES[provider.protocol], target)
 
 
 def check(name: str, protocol: str, questions: Iterable[SourceQuestion]) -> None:

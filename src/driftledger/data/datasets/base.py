@@ -1,6 +1,6 @@
 """Where samples come from, before anything is decoded or checked.
 
-A provider names and reads; :mod:`driftledger.data.datasets.build` decodes, checks and stores. So the rules about images
+A provider names and reads; :mod:`driftledger.data.build` decodes, checks and stores. So the rules about images
 and ids hold for every provider, and a new provider is two short methods.
 """
 
@@ -17,7 +17,6 @@ from pydantic import Field
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError
 from driftledger.core.registry import Provided
-from driftledger.core.strict import ID_RULE, is_id
 from driftledger.core.types import Split
 
 Key = TypeVar("Key", int, str)
@@ -57,7 +56,7 @@ class DatasetProvider(Provider, ABC):
     """A frozen specification of where a dataset comes from."""
 
     groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
-    """Group name → categories whose means are averaged in it, e.g. the paper's visual and textual."""
+    """Group name → categories that are averaged in it, e.g. the paper's visual and textual."""
     general_category: str | None = Field(default=None, pattern=r"\S")
     """What all classes are, e.g. bird: ``{category}`` in a prompt."""
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
@@ -102,17 +101,6 @@ def choose(seed: int, split: Split | None, rows: Iterable[tuple[Key, Hashable]],
     for key, label in rows:
         by_label.setdefault(label, []).append((sha256_of([seed, split, key]), key))
     return {key for rows_of_label in by_label.values() for _, key in sorted(rows_of_label)[:most]}
-
-
-def id_problem(id_: str, name: str, names: dict[str, str]) -> str | None:
-    """Say why the item ``name`` cannot have this id, or note it in ``names``: folded id → name of its item."""
-    if not is_id(id_):
-        return f"{name} has the id {id_!r:.200}, which is no safe file name ({ID_RULE})"
-    folded = id_.casefold()  # some disks keep one file for both
-    if folded in names:
-        return f"{name} has the id {id_!r} of {names[folded]}, capitals aside (rename one of them)"
-    names[folded] = name
-    return None
 
 
 def read_file(path: Path, name: str) -> bytes:

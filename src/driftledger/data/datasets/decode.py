@@ -6,7 +6,6 @@ behind a score; all arithmetic is on integers, so that every machine gets the sa
 
 import warnings
 from io import BytesIO
-from typing import NamedTuple
 
 import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
@@ -18,19 +17,14 @@ FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "QOI", "TIFF"
 """Formats that begin with a signature and that Pillow decodes by itself. Without one, as in TGA, any bytes might pass
 for an image; EPS would start Ghostscript on a stranger's file."""
 
-_REDUCED = "16 bits per channel reduced to 8"
 _KINDS = {"1": "black and white", "L": "grey", "P": "a palette"}
 
 
-class Decoded(NamedTuple):
-    """An RGB image, and what was done to get it."""
-
-    image: Image.Image
-    notes: tuple[str, ...]
-
-
-def decode(data: bytes, name: str, max_pixels: int) -> Decoded:
+def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[str]]:
     """Decode an image file into upright 8-bit RGB: its first frame, with transparency laid over white.
+
+    Returns:
+        The image, and what was done to get it.
 
     Args:
         name: what errors call it.
@@ -46,34 +40,31 @@ def decode(data: bytes, name: str, max_pixels: int) -> Decoded:
                 size = f"{opened.width}×{opened.height} pixels"
                 raise DataError(f"{name} is {size}, and max_pixels allows {max_pixels}; scale it down or raise that")
             notes = _notes_before_loading(opened)
-            upright = ImageOps.exif_transpose(opened)  # which loads it
-            image, more = _to_rgb(upright, opened.format, name)
+            image, more = _to_rgb(ImageOps.exif_transpose(opened), opened.format, name)  # which loads it
     except (DataError, MemoryError):
         raise
     except UnidentifiedImageError:
-        what = f"is not an image, or not one of {', '.join(FORMATS)}" if data else "is an empty file"
-        raise DataError(f"{name} {what}; convert or remove it") from None
+        what = f"is not an image, or not one of {', '.join(FORMATS)}; convert or remove it"
+        raise DataError(f"{name} {what if data else 'is empty or has no image; add one, or remove it'}") from None
     except Exception as error:  # Pillow's decoders answer broken bytes with any exception, AttributeError included
-        said = shortened(str(error)) or type(error).__name__
-        raise DataError(f"{name} cannot be decoded ({said}); replace or remove it") from None
-    return Decoded(image, (*notes, *more))
+        reason = shortened(str(error)) or type(error).__name__
+        raise DataError(f"{name} cannot be decoded ({reason}); replace or remove it") from None
+    return image, notes + more
 
 
 def _notes_before_loading(image: Image.Image) -> list[str]:
     """Note what can only be seen before the pixels are loaded: loading turns a TIFF, and raw modes are gone then."""
-    notes = []
     frames: int = getattr(image, "n_frames", 1)
-    if frames > 1:
-        notes.append(f"first of {frames} frames")
+    notes = [f"first of {frames} frames"] if frames > 1 else []
     raw_modes = [str(tile[3]) for tile in getattr(image, "tile", ())]
     if image.mode.startswith("I") or any(kind in raw for raw in raw_modes for kind in (";16B", ";16L", ";16N")):
-        notes.append(_REDUCED)
+        notes.append("16 bits per channel reduced to 8")
     if image.getexif().get(ExifTags.Base.Orientation, 1) in range(2, 9):
         notes.append("rotated upright as its EXIF tag says")
     return notes
 
 
-def _to_rgb(image: Image.Image, file_format: str | None, name: str) -> Decoded:
+def _to_rgb(image: Image.Image, file_format: str | None, name: str) -> tuple[Image.Image, list[str]]:
     if image.mode.startswith("I;16") or (image.mode == "I" and file_format == "PPM"):
         # Pillow's own conversion would cut everything above 255 off.
         values, clear = np.asarray(image), image.info.get("transparency")
@@ -85,7 +76,7 @@ def _to_rgb(image: Image.Image, file_format: str | None, name: str) -> Decoded:
     if image.has_transparency_data:
         coloured, white = image.convert("RGBA"), Image.new("RGB", image.size, "white")
         white.paste(coloured, mask=coloured)  # integer arithmetic, rounded to nearest
-        return Decoded(white, ("transparency laid over white",))
+        return white, ["transparency laid over white"]
     if image.mode == "RGB":
-        return Decoded(image, ())
-    return Decoded(image.convert("RGB"), (f"converted from {_KINDS.get(image.mode, image.mode)}",))
+        return image, []
+    return image.convert("RGB"), [f"converted from {_KINDS.get(image.mode, image.mode)}"]

@@ -1,7 +1,6 @@
 """An image dataset of the Hugging Face hub, or a local folder in one of its formats, as a dataset."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
@@ -9,7 +8,8 @@ from pydantic import Field, model_validator
 from driftledger.core.canonical import canonical_json
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import DatasetProvider, SourceItem, choose
-from driftledger.data.hub import HubTable, cell_text
+from driftledger.data.hub import HubTable
+from driftledger.data.tables import as_text
 
 
 class HuggingFace(HubTable, DatasetProvider):
@@ -53,28 +53,23 @@ class HuggingFace(HubTable, DatasetProvider):
             sets = {self.support_split: "support", self.split: "test"}
         named = (self.id_column, self.category_column, self.label_column, self.unique_column)
         columns = [column for column in named if column is not None]
-        for loaded, (of, split) in zip(self.load(*sets), sets.items(), strict=True):
-            rows = self.select(loaded, self.image_column, columns, "image_column")
-            digits = len(str(max(len(rows) - 1, 0)))  # of all rows, so that another limit does not rename samples
-            taken = self._taken(rows, split)
-            for number, row in zip(taken, rows.select(taken), strict=True):
-                yield self._item(row, rows.features, f"{number:0{digits}}", of, split)
-
-    def _item(self, row: dict[str, Any], features: Any, number: str, of: str, split: Split | None) -> SourceItem:
-        place, image = f"row {int(number)} of {of}", row[self.image_column] or {}
-        file = self.file_name(image.get("path"))
-        name = f"{place} ({file})" if file else place
-        text = partial(cell_text, row, features, name)
-        own_id = number if self.id_column is None else text(self.id_column) or ""
-        return SourceItem(
-            id=f"{split}-{own_id}" if split else own_id,
-            name=name,
-            read=partial(self.image_bytes, image, name),
-            category=text(self.category_column) or None,
-            label=text(self.label_column),
-            split=split,
-            source={"row": str(int(number))} | ({"split": of} if split else {}) | ({"file": file} if file else {}),
-        )
+        for loaded, (name, split) in zip(self.load(*sets), sets.items(), strict=True):
+            table = self.select(loaded, self.image_column, columns, "image_column")
+            digits = len(str(max(len(table) - 1, 0)))  # of all rows, so that another limit does not rename samples
+            for row in self.rows(table, name, self.image_column, self._taken(table, split)):
+                text = {column: as_text(row.cells[column], row.place) for column in columns}
+                own_id = text[self.id_column] or "" if self.id_column else f"{row.number:0{digits}}"
+                yield SourceItem(
+                    id=f"{split}-{own_id}" if split else own_id,
+                    name=row.place,
+                    read=row.read,
+                    category=text[self.category_column] or None if self.category_column else None,
+                    label=text[self.label_column] if self.label_column else None,
+                    split=split,
+                    source={"row": str(row.number)}
+                    | ({"split": name} if split else {})
+                    | ({"file": row.file} if row.file else {}),
+                )
 
     def _taken(self, rows: Any, split: Split | None) -> list[int]:
         """Choose the rows that become samples by their columns of text and numbers alone; no image is read."""

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -51,10 +51,15 @@ class ImageFolder(DatasetProvider):
         files = self._files()
         has_categories = any("/" in file for file in files)
         for file, path in files.items():
-            category, label, split = self._place(file, has_categories=has_categories)
-            yield SourceItem(
-                safe_id(file), file, partial(read_file, path, file), category, label, split, {"file": file}
-            )
+            (top, *below), read = file.split("/"), partial(read_file, path, file)
+            if not self.labelled:
+                category = (top if below else UNCATEGORISED) if has_categories else None
+                yield SourceItem(safe_id(file), file, read, category=category, source={"file": file})
+            elif top in _SETS and len(below) > 1:
+                yield SourceItem(safe_id(file), file, read, label=below[0], split=_SETS[top], source={"file": file})
+            else:
+                place = f"train/<label>/ or test/<label>/ of {str(self.path)!r}"
+                raise DataError(f"{file} is not in the folder of a class; move it into {place}, or remove it")
 
     def source_digest(self) -> str:
         return digest_files(self._files().items())
@@ -69,47 +74,34 @@ class ImageFolder(DatasetProvider):
         )
 
     def _files(self) -> dict[str, Path]:
-        """The images by their names below the folder."""
-        files = dict(sorted(_files(self._folder)))
-        if not files:
+        """The images by their names below the folder, which are the same on every machine.
+
+        Links inside the folder are followed. The folder may come from somebody else, so a link out of it is refused.
+        """
+
+        def fail(error: OSError) -> None:
+            raise unreadable(str(error.filename), error)
+
+        suffixes = {suffix for suffix, kind in Image.registered_extensions().items() if kind in FORMATS}
+        folder, seen, paths = self._folder, set[Path](), dict[str, Path]()
+        for top, folders, files in os.walk(folder, onerror=fail, followlinks=True):
+            real = Path(top).resolve()
+            if real in seen:
+                raise DataError(f"{top} is a link to a folder that is read already; remove it")
+            seen.add(real)
+            folders[:] = [each for each in folders if not each.startswith(".")]
+            images = [each for each in files if not each.startswith(".") and Path(each).suffix.lower() in suffixes]
+            for path in (Path(top, each) for each in (*folders, *images)):
+                if path.is_symlink() and path.exists() and leads_out(path, folder):
+                    what = "put its target into the folder, or remove the link"
+                    raise DataError(f"{path} is a link out of {folder}; {what}")
+            for path in (Path(top, each) for each in images):
+                if not path.is_file():
+                    raise DataError(f"{path} is a broken link or not a file; correct or remove it")
+                paths[printable(path.relative_to(folder).as_posix())] = path
+        if not paths:
             raise DataError(f"the folder {str(self.path)!r} holds no images ({', '.join(FORMATS)}); put some there")
-        return files
-
-    def _place(self, file: str, *, has_categories: bool) -> tuple[str | None, str | None, Split | None]:
-        """The category, the label and the set that the folders say of an image."""
-        top, *below = file.split("/")
-        if not self.labelled:
-            return (top if below else UNCATEGORISED) if has_categories else None, None, None
-        if top not in _SETS or len(below) < 2:
-            place = f"train/<label>/ or test/<label>/ of {str(self.path)!r}"
-            raise DataError(f"{file} is not in the folder of a class; move it into {place}, or remove it")
-        return None, below[0], _SETS[top]
-
-
-def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Find the images below a folder: the name of each, the same on every machine, and its path.
-
-    Links inside the folder are followed. The folder may come from somebody else, so a link out of it is refused.
-    """
-    seen = set[Path]()
-
-    def fail(error: OSError) -> None:
-        raise unreadable(str(error.filename), error)
-
-    for top, folders, files in os.walk(folder, onerror=fail, followlinks=True):
-        real = Path(top).resolve()
-        if real in seen:
-            raise DataError(f"{top} is a link to a folder that is read already; remove it")
-        seen.add(real)
-        folders[:] = [each for each in folders if not each.startswith(".")]
-        images = [each for each in files if not each.startswith(".") and Path(each).suffix.lower() in _suffixes()]
-        for path in (Path(top, each) for each in (*folders, *images)):
-            if path.is_symlink() and path.exists() and leads_out(path, folder):
-                raise DataError(f"{path} is a link out of {folder}; put its target into the folder, or remove the link")
-        for path in (Path(top, each) for each in images):
-            if not path.is_file():
-                raise DataError(f"{path} is a broken link or not a file; correct or remove it")
-            yield printable(path.relative_to(folder).as_posix()), path
+        return dict(sorted(paths.items()))
 
 
 def safe_id(name: str) -> str:
@@ -122,8 +114,3 @@ def safe_id(name: str) -> str:
     if stem.isascii() and len(safe) <= _LONGEST_ID:
         return safe
     return f"{safe[: _LONGEST_ID - 9]}-{sha256_bytes(stem.encode())[:8]}"
-
-
-@cache
-def _suffixes() -> frozenset[str]:
-    return frozenset(suffix for suffix, known in Image.registered_extensions().items() if known in FORMATS)

@@ -59,7 +59,7 @@ class QuestionSetCard(Record):
     capabilities: dict[str, int] = Field(default_factory=dict)
     categories: dict[str, int] = Field(default_factory=dict)
     groups: dict[str, list[str]] = Field(default_factory=dict, exclude_if=lambda groups: not groups)
-    """Group name → its categories, whose means are averaged in it."""
+    """Group name → its categories, which are averaged in it."""
     digest: str
     """SHA-256 over every question's content and its image's hash, in order."""
 

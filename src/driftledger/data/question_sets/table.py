@@ -10,8 +10,9 @@ from abc import ABC
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -27,7 +28,7 @@ from driftledger.data.datasets.base import (
     reached,
     read_file,
 )
-from driftledger.data.hub import HubTable, cell_text
+from driftledger.data.hub import HubTable
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
 from driftledger.data.tables import as_text, read_table
 
@@ -71,7 +72,7 @@ class ColumnQuestions(QuestionProvider, ABC):
     refusal: str | None = Field(default=None, pattern=r"\S")
     """The option that refuses, where it reads the same in all rows and stands in no column of its own."""
     groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
-    """Group name → categories whose means are averaged in it."""
+    """Group name → categories that are averaged in it."""
     expect: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     """How many ``questions``, ``images``, questions of a subset or of a category there must be, by their names."""
     limit: int | None = Field(default=None, ge=1)
@@ -80,27 +81,12 @@ class ColumnQuestions(QuestionProvider, ABC):
     """An image of more pixels is refused by its header, as a decompression bomb."""
 
     def check(self, rules: QuestionRules) -> None:
-        known = {*rules.needed, *rules.optional}
-        unknown = [f"columns.{field}" for field in sorted(self.columns.model_fields_set - known - {*rules.forms})]
-        if self.refusal is not None and "refusal" not in known:
+        fields = {*rules.needed, *rules.optional}
+        unknown = [f"columns.{field}" for field in sorted(self.columns.model_fields_set - fields - {*rules.forms})]
+        if self.refusal is not None and "refusal" not in fields:
             unknown.append("refusal")
         if unknown:
             raise ConfigError(f"{unknown[0]} has no meaning for {self.protocol}; remove it")
-
-
-class Picture(NamedTuple):
-    """What tells a row's image apart, its bytes, and its name as it is recorded."""
-
-    id: str
-    read: Callable[[], bytes]
-    file: str | None = None
-
-
-def required(data: bytes, place: str) -> bytes:
-    """An image's bytes; a DataError where a row has none."""
-    if not data:
-        raise DataError(f"{place} has no image (add one, or remove the question)")
-    return data
 
 
 class RowReader:
@@ -126,7 +112,8 @@ class RowReader:
         """
         self._provider, self._map, self._subset = provider, provider.columns, subset
         self._digits = len(str(max(total - 1, 0)))
-        self._columns: dict[str, tuple[str, ...]] = {}
+        self.columns: dict[str, tuple[str, ...]] = {}
+        """Field → the columns that are read for it."""
         constant = {"subset" if subset else None, "refusal" if provider.refusal is not None else None}
         for field in (each for each in (*rules.needed, *rules.optional) if each not in constant):
             named = getattr(self._map, field)
@@ -135,30 +122,31 @@ class RowReader:
             if missing and (field in rules.needed or field in self._map.model_fields_set):
                 raise ConfigError(f"{unknown_name(f'{table}: columns.{field}: column', missing[0], available):.1000}")
             if names and not missing:
-                self._columns[field] = names
+                self.columns[field] = names
 
-    @property
-    def columns(self) -> list[str]:
-        """The columns that are read."""
-        return list(dict.fromkeys(name for names in self._columns.values() for name in names))
-
-    def question(self, number: int, place: str, cells: Mapping[str, Any], picture: Picture) -> SourceQuestion:
+    def question(
+        self, number: int, place: str, cells: Mapping[str, Any], image: str, read: Callable[[], bytes], file: str | None
+    ) -> SourceQuestion:
         """Read the question in row ``number``, counted from 0; errors call it ``place``.
+
+        Args:
+            image: what tells its image apart, where no column does.
+            read: gives the image's bytes.
+            file: the image's name as it is recorded.
 
         Raises:
             DataError: a cell holds something of another kind than it should.
         """
-        subset, options = self._subset, self._options(cells, place)
-        text = partial(self._text, cells, place)
-        image_id = text("image_id") if "image_id" in self._columns else picture.id
+        subset, options, text = self._subset, self._options(cells, place), partial(self._text, cells, place)
+        image_id = text("image_id") if "image_id" in self.columns else image
         if image_id is None:
             raise DataError(f"{place} has no image_id; write one, or set columns.image_id to null")
-        own_id = text("id") or "" if "id" in self._columns else f"{number:0{self._digits}}"
+        own_id = text("id") or "" if "id" in self.columns else f"{number:0{self._digits}}"
         return SourceQuestion(
             id=f"{subset}-{own_id}" if subset else own_id,
             name=place,
             image_id=f"{subset}/{image_id}" if subset else image_id,
-            read=picture.read,
+            read=read,
             question=text("question", strip=False) or "",
             options=options,
             answer=self._option(cells, place, "answer", self._map.answer_is, options),
@@ -167,17 +155,17 @@ class RowReader:
             subtask=text("subtask"),
             capabilities=self._capabilities(cells, place),
             category=text("category"),
-            source={"row": str(number)} | ({"file": picture.file} if picture.file else {}),
+            source={"row": str(number)} | ({"file": file} if file else {}),
         )
 
     def _text(self, cells: Mapping[str, Any], place: str, field: str, *, strip: bool = True) -> str | None:
         """Return the cell as text; None where it is missing or blank."""
-        cell = cells.get(self._columns[field][0]) if field in self._columns else None
+        cell = cells.get(self.columns[field][0]) if field in self.columns else None
         text = as_text(cell, f"{place} in {field}") or ""
         return (text.strip() if strip else text) if text.strip() else None
 
     def _options(self, cells: Mapping[str, Any], place: str) -> tuple[str, ...]:
-        names, where = self._columns.get("options", ()), f"{place} in options"
+        names, where = self.columns.get("options", ()), f"{place} in options"
         options = cells.get(names[0]) if len(names) == 1 else [cells.get(name) for name in names]
         if isinstance(options, str):
             with suppress(ValueError, RecursionError):
@@ -197,10 +185,10 @@ class RowReader:
         if len(name := text.strip().upper()) == 1 and name in letters:
             return options[letters.index(name)]
         what = f"letter of its {len(options)} options; correct it, or set columns.{field}_is"
-        raise DataError(f"{place} has the {field} {text!r:.80}, which is no {what}")
+        raise DataError(f"{place} has the {field} {text!r:.80}, which is not a {what}")
 
     def _capabilities(self, cells: Mapping[str, Any], place: str) -> tuple[str, ...]:
-        cell = cells.get(self._columns["capabilities"][0]) if "capabilities" in self._columns else None
+        cell = cells.get(self.columns["capabilities"][0]) if "capabilities" in self.columns else None
         if not isinstance(cell, list | tuple):
             text = self._text(cells, place, "capabilities")
             cell = text.split(self._map.capability_separator) if text else ()
@@ -238,8 +226,10 @@ class QuestionTable(ColumnQuestions):
             if table.rows:
                 reader = RowReader(self, rules, table.name, table.columns, len(table.rows), subset)
                 for number, (place, cells) in enumerate(table.rows[: self.limit]):
-                    picture = _picture(cells.get(self.columns.image), folder, place)
-                    yield reader.question(number, place, cells, picture)
+                    path = as_text(cells.get(self.columns.image), f"{place} in image") or ""
+                    name = printable(PurePosixPath(path).as_posix()) if path.strip() else ""
+                    read = partial(_image_bytes, folder, path, place)
+                    yield reader.question(number, place, cells, name, read, name)
 
     def source_digest(self) -> str:
         files: list[tuple[str, Path]] = []
@@ -260,18 +250,14 @@ class QuestionTable(ColumnQuestions):
     def _parts(self) -> Iterator[tuple[str | None, Path, Path]]:
         """Subset, file and folder of images; one without a subset where there is one file."""
         for subset, path in self.path.items() if isinstance(self.path, dict) else ((None, self.path),):
-            file = reached(path, Path.is_file, "is no file", "path to the file of questions")
+            file = reached(path, Path.is_file, "is not a file", "path to the file of questions")
             images = self.images.get(subset or "") if isinstance(self.images, dict) else self.images
             setting = "images to the folder that the images are in"
-            yield subset, file, reached(images, Path.is_dir, "is no folder", setting) if images else file.parent
+            yield subset, file, reached(images, Path.is_dir, "is not a folder", setting) if images else file.parent
 
 
-def _picture(cell: Any, folder: Path, place: str) -> Picture:
-    path = as_text(cell, f"{place} in image") or ""
-    if not path.strip():
-        return Picture("", partial(required, b"", place))
-    name = printable(PurePosixPath(path).as_posix())
-    return Picture(name, lambda: read_file(inside(folder, path, place), f"{place}: {path!r:.200}"), name)
+def _image_bytes(folder: Path, path: str, place: str) -> bytes:
+    return read_file(inside(folder, path, place), f"{place}: {path!r:.200}") if path.strip() else b""
 
 
 class HuggingFaceQuestions(HubTable, ColumnQuestions):
@@ -283,12 +269,10 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
         [loaded] = self.load(self.split)
         total, image = len(loaded), self.columns.image
         reader = RowReader(self, rules, self.path, loaded.features, total)
-        rows = self.select(loaded, image, reader.columns, "columns.image")
-        classes = [name for name, feature in rows.features.items() if getattr(feature, "names", None) is not None]
-        for number, cells in enumerate(rows.select(range(min(total, self.limit or total)))):
-            place, held = f"row {number} of {self.split}", cells[image] or {}
-            # Images are told apart by their bytes, because a path of the hub's is one on this machine.
-            data = self.image_bytes(held, place)
-            picture = Picture(sha256_bytes(data), partial(required, data, place), self.file_name(held.get("path")))
-            names = {name: cell_text(cells, rows.features, place, name) for name in classes}
-            yield reader.question(number, place, cells | names, picture)
+        table = self.select(loaded, image, chain(*reader.columns.values()), "columns.image")
+        for row in self.rows(table, self.split, image, range(min(total, self.limit or total))):
+            data = (
+                row.read()
+            )  # images are told apart by their bytes, because a path of the hub's is one on this machine
+            read, id_ = partial(bytes, data), sha256_bytes(data)
+            yield reader.question(row.number, row.place, row.cells, id_, read, row.file)

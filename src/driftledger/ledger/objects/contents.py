@@ -8,11 +8,10 @@ or opened because the checkout names it.
 import re
 import shutil
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from functools import cache, cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import mkdtemp
 
 from driftledger.core.canonical import md5_bytes, md5_file
 from driftledger.core.errors import LedgerError
@@ -39,6 +38,7 @@ class Contents:
         self.listing_here = cache(self.here.listing)
         self._listings: dict[str, dict[str, str]] = {}
         self._paths: dict[tuple[str, str], Path] = {}
+        self._recorded: dict[Folder, Path] = {}
 
     def manifest(self, folder: Folder) -> dict[str, str]:
         """Path relative to the folder → MD5 of every file below it.
@@ -91,32 +91,28 @@ class Contents:
             return False
         return bool(files) and all(self.path(md5, f"{folder.path}/{name}") for name, md5 in files.items())
 
-    @contextmanager
-    def recorded(self) -> Iterator[Callable[[Folder], Path]]:
-        """Set up folders of exactly the recorded bytes, for code that reads folders, as long as the context lasts.
+    def recorded(self, folder: Folder) -> Path:
+        """A folder of exactly the recorded bytes, for code that reads folders: to be read, and not written to.
 
-        Returns:
-            Folder → where its bytes are, to be read and not written to: links, or copies where the disk has none. It
-            raises LedgerError where they are not here.
+        It holds links, or copies where the disk has none, and lasts as long as this object.
+
+        Raises:
+            LedgerError: bytes are not here.
         """
-        with TemporaryDirectory(prefix="driftledger-") as top:
-
-            @cache
-            def place_of(folder: Folder) -> Path:
-                files = {name: self.path(md5, f"{folder.path}/{name}") for name, md5 in self.manifest(folder).items()}
-                place = Path(mkdtemp(dir=top))
-                for name, path in files.items():
-                    if path is None:
-                        raise LedgerError(f"{folder.path}/{name} of md5 {folder.md5} is not here; {FETCH}")
-                    link = place / name
-                    link.parent.mkdir(parents=True, exist_ok=True)
-                    try:
-                        link.symlink_to(path.resolve())
-                    except OSError:
-                        shutil.copyfile(path, link)
-                return place
-
-            yield place_of
+        if folder not in self._recorded:
+            files = {name: self.path(md5, f"{folder.path}/{name}") for name, md5 in self.manifest(folder).items()}
+            place = Path(mkdtemp(dir=self._temporary))
+            for name, path in files.items():
+                if path is None:
+                    raise LedgerError(f"{folder.path}/{name} of md5 {folder.md5} is not here; {FETCH}")
+                link = place / name
+                link.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    link.symlink_to(path.resolve())
+                except OSError:
+                    shutil.copyfile(path, link)
+            self._recorded[folder] = place
+        return self._recorded[folder]
 
     def _known_listings(self, out: str, md5: str) -> Iterator[dict[str, str]]:
         for cached in self.cached(md5):
@@ -137,12 +133,12 @@ class Contents:
             yield here
         if self._git is not None:
             for blob, _ in self._git.ever_at(near):
-                (path := self._from_git / blob).write_bytes(self._git.read(blob) or b"")
+                (path := self._temporary / blob).write_bytes(self._git.read(blob) or b"")
                 yield path
 
     @cached_property
-    def _from_git(self) -> Path:
-        """A folder for files of Git's history, as long as this object is used."""
+    def _temporary(self) -> Path:
+        """A folder for recorded folders and files of Git's history, as long as this object is used."""
         folder = Path(mkdtemp(prefix="driftledger-"))
         weakref.finalize(self, shutil.rmtree, folder)
         return folder

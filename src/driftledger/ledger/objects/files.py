@@ -27,12 +27,12 @@ class Workspace:
         self.root, self._trust = root, trust
 
     def here(self, path: str) -> Path | None:
-        """The file at a path; None where there is none."""
+        """The file at a path, or None."""
         file = self.root / path
         return file if self.is_here(file) else None
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a file; None where there is no such file."""
+        """The bytes of a file; None where it is missing."""
         file = self.here(path)
         return None if file is None else file.read_bytes()
 
@@ -70,7 +70,7 @@ def listing_md5(files: dict[str, str]) -> str:
 
 
 def parse_listing(data: bytes) -> dict[str, str] | None:
-    """Relative path → MD5; None where ``data`` is no listing of DVC's, or names files outside of the folder."""
+    """Relative path → MD5; None where ``data`` is not a listing of DVC's, or names files outside of the folder."""
     try:
         rows = load_json(data, LARGEST_TEXT)
         files = _LISTING.validate_python({row["relpath"]: row["md5"] for row in rows})

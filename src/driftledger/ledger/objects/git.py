@@ -60,8 +60,11 @@ class Git:
 
     def commits(self) -> list[Commit]:
         """Those of HEAD and of every branch and tag, here and of remotes, parents first."""
-        order = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE
-        return [_dated(commit) for commit in self._walk(self._tips(), order)]
+        order, commits = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE, list[Commit]()
+        for commit in self._walk(self._tips(), order):
+            date = datetime.fromtimestamp(min(max(commit.commit_time, 0), _LAST_SECOND), UTC)
+            commits.append(Commit(str(commit.id), date.isoformat().replace("+00:00", "Z")))
+        return commits
 
     def heads(self) -> list[str]:
         """The ids of HEAD and of what is being merged into it."""
@@ -94,26 +97,26 @@ class Git:
         """Path below a tree → MD5 of the file's content."""
         return {path: self._md5(blob) for path, blob in self.files(tree).items()}
 
-    def ever_at(self, path: str) -> Iterator[tuple[str, str]]:
-        """Every object that a commit of any reference has at a path, each once, the newest first: its id and the
-        commit's."""
-        return self._ever(path, self._tips())
+    def ever_at(self, path: str, tips: Iterable[pygit2.Oid | str] = ()) -> Iterator[tuple[str, str]]:
+        """Every object that a commit has at a path, each once, the newest first: its id and the commit's.
 
-    def ever_in(self, folder: str) -> dict[str, str]:
-        """Name of each file that a commit of HEAD's history has in a folder → the newest such commit."""
-        named: dict[str, str] = {}
-        for tree, commit in self._ever(folder, self.heads()):
-            for name in self.files(tree):
-                named.setdefault(name, commit)
-        return named
-
-    def _ever(self, path: str, tips: Iterable[pygit2.Oid | str]) -> Iterator[tuple[str, str]]:
+        Args:
+            tips: the commits with their history; by default, those of every reference.
+        """
         seen = set[str]()
-        for commit in self._walk(tips, SortMode.TIME):
+        for commit in self._walk(tips or self._tips(), SortMode.TIME):
             entry = self._entry(str(commit.id), path)
             if entry is not None and str(entry.id) not in seen:
                 seen.add(str(entry.id))
                 yield str(entry.id), str(commit.id)
+
+    def ever_in(self, folder: str) -> dict[str, str]:
+        """Name of each file that a commit of HEAD's history has in a folder → the newest such commit."""
+        named: dict[str, str] = {}
+        for tree, commit in self.ever_at(folder, self.heads()):
+            for name in self.files(tree):
+                named.setdefault(name, commit)
+        return named
 
     def _files(self, tree: str) -> dict[str, str]:
         folder, files = self._object(tree), dict[str, str]()
@@ -201,8 +204,3 @@ def _main(checkout: pygit2.Repository) -> pygit2.Repository:
     """The repository of a linked worktree: libgit2 knows of it alone that it is shallow, and where it ends."""
     common = Path(checkout.path, "commondir")
     return pygit2.Repository(str(common.parent / common.read_text().strip())) if common.is_file() else checkout
-
-
-def _dated(commit: pygit2.Commit) -> Commit:
-    made = datetime.fromtimestamp(min(max(commit.commit_time, 0), _LAST_SECOND), UTC)
-    return Commit(str(commit.id), made.isoformat().replace("+00:00", "Z"))

@@ -30,12 +30,12 @@ class Components:
 
     They have the recorded settings. Those that are in no fingerprint, such as where weights are, come from an entry of
     ``params.yaml``: from the one of the recorded name, else from any of the same provider. A branch of the hub is not
-    resolved: the recorded commit is taken. A service is never available, since nobody else has the version behind it.
+    resolved: the recorded commit is taken. A service is never available, since no one else has the version behind it.
     """
 
     def __init__(self, project: Project) -> None:
         """Look in the entries of a project, if its ``params.yaml`` can be read."""
-        self._trust, self._found = project.own_code, dict[tuple[str, str], Component | str]()
+        self._trust, self._components = project.own_code, dict[tuple[str, str], Component | str]()
         try:
             self._settings: Settings | None = project.settings
         except ConfigError:
@@ -45,14 +45,14 @@ class Components:
         """The component of the recorded fingerprint that played a role, or a sentence why it cannot be had."""
         kind = ROLES[role]
         key = kind, sha256_of(card.to_dict())
-        if key not in self._found:
-            found = self._get(card, SECTIONS[kind])
-            self._found[key] = f"{kind} {card.name}: {found}" if isinstance(found, str) else found
-        return self._found[key]
+        if key not in self._components:
+            component = self._get(card, SECTIONS[kind])
+            self._components[key] = f"{kind} {card.name}: {component}" if isinstance(component, str) else component
+        return self._components[key]
 
     def _get(self, card: ComponentCard, section: str) -> Component | str:
-        if not self._trust and (asked := [each for each in _DANGEROUS if card.settings.get(each)]):
-            return f"its checkpoint may run code ({asked[0]}); --trust allows it"
+        if not self._trust and (allowed := [each for each in _DANGEROUS if card.settings.get(each)]):
+            return f"its checkpoint may run code ({allowed[0]}); --trust allows it"
         provider = class_of_record(section, card.provider, self._settings)
         if isinstance(provider, str):
             return provider
@@ -81,12 +81,12 @@ class Components:
 
     def _candidates(self, card: ComponentCard, cls: type[Component], section: str) -> Iterator[dict[str, Any]]:
         """Settings that may give the recorded fingerprint, the likeliest first."""
-        known = self._settings.entries(section) if self._settings else {}
+        entries = self._settings.entries(section) if self._settings else {}
         own = getattr(self._settings, section) if self._settings else {}
         recorded = {key: value for key, value in card.settings.items() if key not in cls.operational()}
         weights, places = card.identity.get("weights"), providers(section)
         repository = weights.get("repository") if isinstance(weights, dict) else None
-        for _, each in sorted(known.items(), key=lambda item: (item[0] != card.name, item[0] not in own)):
+        for _, each in sorted(entries.items(), key=lambda item: (item[0] != card.name, item[0] not in own)):
             if places.get(each.provider, each.provider) != places.get(card.provider, card.provider):
                 continue
             entry = each.model_extra or {}

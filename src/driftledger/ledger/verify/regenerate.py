@@ -7,7 +7,7 @@ money, and does not answer twice the same.
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from itertools import groupby, takewhile
 from pathlib import Path
@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from driftledger.benchmarks.collecting import Collecting, Replay
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, RecordedResult
+from driftledger.benchmarks.records import RECORDS, RecordedResult
 from driftledger.collect.batches import ask_batch, finished
 from driftledger.collect.call import Ask, Call
 from driftledger.components.base import Component
@@ -26,14 +25,13 @@ from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
-from driftledger.core.files import read_json
 from driftledger.core.text import shortened
 from driftledger.core.types import Outcome
-from driftledger.ledger.findings import Finding, Skipped, VerifyResult
-from driftledger.ledger.lineage import Evidence, Folder, Lineage
+from driftledger.ledger.findings import Finding, VerifyResult
+from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components
-from driftledger.ledger.verify.recompute import UNFIT
+from driftledger.ledger.verify.recompute import UNFIT, follow, reading
 from driftledger.project.project import Project
 
 GREY_LEVELS = 2
@@ -53,7 +51,7 @@ class CallKind(NamedTuple):
 
 
 class Again(NamedTuple):
-    """A recorded call whose component is here."""
+    """A recorded call with its component, which is here."""
 
     where: str
     """The file, and the record in it."""
@@ -86,12 +84,12 @@ def regenerate(
 ) -> Regenerated:
     """Make some of the calls behind runs again and compare texts, and images byte by byte.
 
-    They are drawn by lot among those whose component is here in the recorded version and gives equal bytes for equal
-    calls, equally many of each kind as far as there are; the calls of other components are ``skipped``.
+    They are drawn by lot among those with a component that is here in the recorded version and gives equal bytes for
+    equal calls, equally many of each kind as far as there are; the calls of other components are ``skipped``.
 
     Args:
         count: how many of each run; all, where there are fewer.
-        seed: draws the calls of an earlier verification again; by default, one that nobody foresees.
+        seed: draws the calls of an earlier verification again; by default, one that cannot be foreseen.
     """
     seed = secrets.randbits(63) if seed is None else seed
     components = components or Components(project)
@@ -99,28 +97,47 @@ def regenerate(
     # One score of each set of records: several encoders look at the same ones.
     lineages = {(each.data, *each.collected.values()): each for run in runs for each in run.lineages}
     pools: dict[str, list[Again]] = {}
-    with contents.recorded() as folders:
-        for lineage in lineages.values():
-            for call in _calls(lineage, folders, components, result):
+    for lineage in lineages.values():
+        with reading(lineage, f"calls of {lineage.spec.collects.name}", result):
+            for call in _calls(lineage, contents, components, result):
                 kind = call.call.role if isinstance(call.call, Ask) else "draw"
                 pools.setdefault(f"{lineage.spec.name}: {kind}", []).append(call)
-        # Component by component, so that no two of them need the memory at once.
-        drawn = sorted(draw_lots(pools, count * len(runs), seed), key=lambda pair: pair[1].call.component.fingerprint)
-        for _, some in groupby(drawn, key=lambda pair: pair[1].call.component.fingerprint):
-            for kind, call in some:
-                try:
-                    what = _difference(call)
-                except (DriftledgerError, Image.DecompressionBombError) as error:
-                    result.skipped.append(Skipped(call.where, str(error)))
-                    continue
-                except UNFIT as error:
-                    what = shortened(f"it cannot be made again from the records: {type(error).__name__}: {error}")
-                compared[kind] += 1
-                result.findings += [Finding("bytes", call.where, what)] if what else []
-            call.call.component.release()
+    # Component by component, so that no two of them need the memory at once.
+    drawn = sorted(draw_lots(pools, count * len(runs), seed), key=lambda pair: pair[1].call.component.fingerprint)
+    for _, some in groupby(drawn, key=lambda pair: pair[1].call.component.fingerprint):
+        for kind, call in some:
+            try:
+                what = _difference(call)
+            except (DriftledgerError, Image.DecompressionBombError) as error:
+                result.skip(call.where, str(error))
+                continue
+            except UNFIT as error:
+                what = shortened(f"it cannot be made again from the records: {type(error).__name__}: {error}")
+            compared[kind] += 1
+            result.findings += [Finding("bytes", call.where, what)] if what else []
+        call.call.component.release()
     result.checked["calls"] = compared.total()
     kinds = [CallKind(kind, len(calls), compared[kind]) for kind, calls in sorted(pools.items())]
     return Regenerated(seed, kinds, result)
+
+
+def _calls(lineage: Lineage, contents: Contents, components: Components, result: VerifyResult) -> list[Again]:
+    """The calls behind records that can be made again; components that cannot are noted in ``result``."""
+    replay, _, played = follow(lineage, contents, components)
+    path, here = lineage.collected[lineage.spec.collects.name].path, list[Component]()
+    for role, component in played.items():
+        if isinstance(component, str):
+            served = lineage.score.served.get(role, {})
+            result.skip(path, component + (f"; it called itself {', '.join(served)}" if served else ""))
+        elif component.unrepeatable is not None:
+            result.skip(path, f"{component.kind} {lineage.score.components[role].name}: {component.unrepeatable}")
+        else:
+            here.append(component)
+    return [
+        Again(f"{path}/{each.gave.image or f'{RECORDS}: {each.place}'}", each.call, each.gave, replay.folder)
+        for each in replay.calls.values()
+        if each.call.component in here and each.gave.outcome is not Outcome.FAILED
+    ]
 
 
 def draw_lots(pools: Mapping[str, Sequence[Again]], count: int, seed: int) -> list[tuple[str, Again]]:
@@ -129,41 +146,6 @@ def draw_lots(pools: Mapping[str, Sequence[Again]], count: int, seed: int) -> li
     shuffled = [(kind, random.sample(calls, len(calls))) for kind, calls in sorted(pools.items())]
     lots = [(place, kind, call) for kind, calls in shuffled for place, call in enumerate(calls)]
     return [(kind, call) for _, kind, call in sorted(lots, key=lambda lot: lot[0])[:count]]
-
-
-def _calls(
-    lineage: Lineage, folders: Callable[[Folder], Path], components: Components, result: VerifyResult
-) -> list[Again]:
-    """The calls behind a score that can be made again; what cannot be is noted in ``result``."""
-    calls = list[Again]()
-    recorded = lineage.collected[lineage.spec.collects.name]
-    try:
-        folder = folders(recorded)
-        card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
-        known = dict[str, Component]()
-        for role, each in card.components.items():
-            component = components.get(each, role)
-            if not isinstance(component, str) and component.unrepeatable is not None:
-                component = f"{component.kind} {each.name}: {component.unrepeatable}"
-            if isinstance(component, str):
-                served = lineage.score.served.get(role, {})
-                named = f"; it called itself {', '.join(served)}" if served else ""
-                result.skipped.append(Skipped(recorded.path, component + named))
-            else:
-                known[role] = component
-        Collecting.recorded(lineage.spec, card, folders(lineage.data), known).run(replay)
-    except (LedgerError, Image.DecompressionBombError) as error:
-        result.skipped.append(Skipped(lineage.score_path, str(error)))
-    except UNFIT as error:
-        what = f"the records do not say what was called: {type(error).__name__}: {error}"
-        result.findings.append(Finding("bytes", lineage.score_path, shortened(what)))
-    else:
-        calls += [
-            Again(f"{recorded.path}/{each.gave.image or f'{RECORDS}: {each.place}'}", each.call, each.gave, folder)
-            for each in replay.calls.values()
-            if each.call.component in known.values() and each.gave.outcome is not Outcome.FAILED
-        ]
-    return calls
 
 
 def _difference(recorded: Again) -> str:
@@ -178,22 +160,22 @@ def _difference(recorded: Again) -> str:
     component = recorded.call.component
     if isinstance(component, RemoteComponent):
         raise TypeError(f"{component.provider} is a service, which verifying never calls")
-    made = finished(recorded.call, *ask_batch([recorded.call]))
-    if made.result.outcome is Outcome.FAILED:
-        raise LedgerError(f"it failed when it was made again: {made.result.error or 'no reason given'}")
+    again = finished(recorded.call, *ask_batch([recorded.call]))
+    if again.result.outcome is Outcome.FAILED:
+        raise LedgerError(f"it failed when it was made again: {again.result.error or 'no reason given'}")
     image = recorded.gave.image_file(recorded.folder)
     if image is None:
-        before, now = recorded.gave.text or "", made.result.text or ""
+        before, now = recorded.gave.text or "", again.result.text or ""
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
         around = slice(max(0, same - _BEFORE), same + _AFTER)
         differs = f"{before[around]!r} is stored, {component.provider} now says {now[around]!r}"
         return "" if before == now else differs
-    stored, png = image.path.read_bytes(), made.png
+    stored, png = image.path.read_bytes(), again.png
     digest = sha256_bytes(stored)
     if digest != image.sha256:
         return f"its sha256 is {digest[:12]}…, its record has {image.sha256[:12]}…"
     if png is None:
-        return f"{component.provider} now gives no image ({made.result.outcome})"
+        return f"{component.provider} now gives no image ({again.result.outcome})"
     if png == stored:
         return ""
     if isinstance(component, CheckpointComponent) and _look_alike(stored, png):

@@ -37,7 +37,7 @@ def thumbnail(file: Path, side: int = SIDE) -> bytes:
         DataError: it is no image, is broken, or has more pixels than Pillow decodes.
         StoreError: it is missing.
     """
-    image = decode(read_bytes(file), str(file), PILLOW_LIMIT).image
+    image, _ = decode(read_bytes(file), str(file), PILLOW_LIMIT)
     image.thumbnail((side, side))
     written = BytesIO()
     image.save(written, "WEBP", quality=70, method=0, exif=b"", icc_profile=b"")
