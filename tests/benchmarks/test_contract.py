@@ -41,7 +41,7 @@ def test_its_stages_depend_on_what_shapes_them(spec: Benchmark) -> None:
         assert set(stage.settings) <= fields.keys()
         assert set(stage.keys) <= {*spec.scores.keys}
         assert set(re.findall(r"\{(\w+)\}", stage.path)) == {*stage.keys}
-    depends = {*spec.scoring.model_fields, "min_coverage", *spec.beside} - {"seed"}
+    depends = {*spec.scoring.model_fields, "min_coverage", *spec.scores.beside} - {"seed"}
     assert depends <= {*spec.scores.settings}
     assert issubclass(spec.settings, Section)
     assert issubclass(spec.scoring, Scoring)

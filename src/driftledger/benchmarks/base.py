@@ -186,6 +186,8 @@ class Stage:
     """Keys of the benchmark's section that shape what it writes."""
     judged: bool = False
     """Whether ``run.judge`` is asked."""
+    beside: tuple[str, ...] = ()
+    """Further settings of the section, of files of the user's which go into a score: ``ratings``."""
 
     def at(self, keys: Mapping[str, str]) -> str:
         """The folder of these keys, relative to the top folder."""
@@ -217,16 +219,12 @@ QUESTION_SET = Stage("question_set", ("question_set",), "data/questions/{questio
 
 
 def score_stage(
-    name: str, keys: tuple[str, ...], scoring: type[Scoring] = Scoring, *beside: str, version: int = 1
+    name: str, keys: tuple[str, ...], scoring: type[Scoring] = Scoring, beside: tuple[str, ...] = (), version: int = 1
 ) -> Stage:
-    """The stage that scores; it depends on the settings of the same names as those of scoring.
-
-    Args:
-        beside: further settings of its section, which name files.
-    """
+    """The stage that scores; it depends on the settings of the same names as those of scoring."""
     path = "/".join([SCORES, "{model}", name, *(f"{{{key}}}" for key in keys if key != "model")])
     settings = [setting for setting in scoring.model_fields if setting != "seed"]
-    return Stage(name, keys, path, version, settings=("min_coverage", *settings, *beside))
+    return Stage(name, keys, path, version, settings=("min_coverage", *settings, *beside), beside=beside)
 
 
 class Rule(NamedTuple):
@@ -407,8 +405,6 @@ class Benchmark(ABC):
     """What ``inputs.settings`` holds: all that the scoring depends on, but coverage, which may only refuse."""
     unfair: ClassVar[tuple[Rule, ...]] = ()
     layout: ClassVar[Layout] = Layout()
-    beside: ClassVar[tuple[str, ...]] = ()
-    """Settings that name files of the user's which go into the score beside the records: ``ratings``."""
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -422,9 +418,9 @@ class Benchmark(ABC):
         Raises:
             StoreError: the data's stage has not run.
         """
-        made = {"model": given.model, "generator": given.generator}
+        makers = {"model": given.model, "generator": given.generator}
         components: dict[str, Any] = {
-            role: (given.keys[role], make(given.keys[role])) for role, make in made.items() if role in given.keys
+            role: (given.keys[role], make(given.keys[role])) for role, make in makers.items() if role in given.keys
         }
         if self.collects.judged:
             components["judge"] = (given.judge, given.model(given.judge or ""))
@@ -499,10 +495,9 @@ class Benchmark(ABC):
             over_t = "{t}" in metric.key
             if name and ("{t}" in name or not over_t):
                 members = self.keys_of(metric, score)
-                for place, key in enumerate(members):
-                    earlier = len(members) - 1 - place if over_t else 0
+                for earlier, key in zip(range(len(members) - 1, -1, -1), members, strict=True):
                     shown = name.format(**(metric.match(key) or {}))
-                    yield Tracked(shown, key, score.metrics[key], 0, 1 + earlier if earlier else 0)
+                    yield Tracked(shown, key, score.metrics[key], 0, 1 + earlier if earlier and over_t else 0)
             if name and over_t:
                 curve = metric.key.removesuffix("_at_{t}")
                 for point in score.curves.get(curve, ()):
@@ -522,7 +517,7 @@ class Benchmark(ABC):
         return facts
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
-        """The rows behind the numbers of one group; none where they cannot be told. By default those that name the
+        """The rows behind the numbers of one group; none where they are unknown. By default those that name the
         group in their ``extra``, or that are averaged in it."""
         return [row for row in rows if row.extra.get(kind) == name] or [row for row in rows if row.group == name]
 

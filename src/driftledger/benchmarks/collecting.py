@@ -109,8 +109,8 @@ class Collecting:
                 valid.validate_python(card.protocol[name])
         named: dict[str, tuple[str, Component]] = {}
         for role, each in card.components.items():
-            known = SimpleNamespace(fingerprint=each.fingerprint, spec={}, model_dump=partial(dict, each.settings))
-            named[role] = each.name, components.get(role, cast(Component, known))
+            absent = SimpleNamespace(fingerprint=each.fingerprint, spec={}, model_dump=partial(dict, each.settings))
+            named[role] = each.name, components.get(role, cast(Component, absent))
         return cls(spec, card.keys, data, named, card.protocol)
 
     def model(self, role: str = "model") -> Model:
@@ -143,7 +143,7 @@ class Collecting:
 
     @property
     def title(self) -> str:
-        """For whoever watches: ``photos · blind · painter``."""
+        """For a bar of progress: ``photos · blind · painter``."""
         return " · ".join(self.keys.values())
 
     @property

@@ -119,7 +119,7 @@ class Project:
         section = self.settings.section(spec.name)
         scoring = spec.scoring_of(section, self.settings.run.seed)
         named = {role: keys.get(role) or getattr(scoring, role, None) for role in ("encoder", "text_encoder")}
-        files = {setting: self.file_beside(spec, setting) for setting in spec.beside}
+        files = {setting: self.file_beside(spec, setting) for setting in spec.scores.beside}
         return ToScore(
             keys=keys,
             folders=self._folders(spec, keys),

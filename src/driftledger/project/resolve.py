@@ -64,10 +64,10 @@ def resolved(project: Project) -> dict[str, Any]:
     noted["beside"] = {
         spec.name: {
             setting: sha256_file(file) if (file := project.file_beside(spec, setting)) else NOTHING
-            for setting in spec.beside
+            for setting in spec.scores.beside
         }
         for spec in settings.benchmarks
-        if spec.beside
+        if spec.scores.beside
     }
     noted["data"] = {"version": DATA_VERSION} | {
         section: {name: _source(section, name, each, versions) for name, each in some.items()}

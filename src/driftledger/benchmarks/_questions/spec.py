@@ -27,7 +27,7 @@ from driftledger.benchmarks.records import (
 from driftledger.benchmarks.score import Inputs, Row, Score
 from driftledger.benchmarks.scoring import PERCENT, ToScore, check_coverage, outcome_counts
 from driftledger.benchmarks.settings import Scoring, Section, has_once
-from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, question_ids, values_of
+from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import Ask, Context, Planned, Steps
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.files import read_json
@@ -124,7 +124,7 @@ class QuestionBenchmark(Benchmark):
         by_question = grouped(records, lambda record: record.unit)
         values = values_of(self, score)
         for row in rows:
-            about = [questions[name] for name in question_ids(row)]
+            about = [questions[name] for name in row.extra.get("questions", [row.unit])]
             answers = [
                 (entry, repeats)
                 for entry in about

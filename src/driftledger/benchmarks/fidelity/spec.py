@@ -83,7 +83,7 @@ class Fidelity(ChainBenchmark):
         version=2,
         settings=("description", "repeats", "generate_prompt"),
     )
-    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), FidelityScoring, "ratings", version=2)
+    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), FidelityScoring, ("ratings",), version=2)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _per_sample(
             "ssim",
@@ -141,7 +141,6 @@ class Fidelity(ChainBenchmark):
         },
         bars=(*("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}", "human"),),
     )
-    beside: ClassVar[tuple[str, ...]] = ("ratings",)
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
         BEGUN,
