@@ -61,4 +61,4 @@ class Words(Benchmark):
         check_coverage(len(counts), len(rows), "samples were described", "words", given.min_coverage, lost)
         how_many = dict.fromkeys(("scored", "counted"), len(counts)) | {"total": len(rows)}
         coverage, means = len(counts) / len(rows), {"words": exact_mean(counts)}
-        return Scored(Score(**data.origin(), **how_many, coverage=coverage, metrics=means), rows)
+        return Scored(Score(**data.origin(data.dataset.digest), **how_many, coverage=coverage, metrics=means), rows)

@@ -67,13 +67,11 @@ def write_score(target: Path, spec: "Benchmark", scored: Scored) -> None:
         write_jsonl(folder / ROWS, scored.rows)
 
 
-class FromDataset:
-    """The records of a benchmark over a dataset, and what a score of them says of its origin."""
+class FromRecords:
+    """The records of a benchmark, and what a score of them says of its origin."""
 
     def __init__(self, given: ToScore, spec: "Benchmark") -> None:
-        dataset, self.folder = given.folders["dataset"], given.folders[spec.collects.name]
-        self.dataset, self.samples = read_json(dataset / "dataset.json", DatasetCard), read_samples(dataset)
-        self.categories = [sample.category or ONE_CATEGORY for sample in self.samples]
+        self.data, self.folder = given.folders[spec.data.name], given.folders[spec.collects.name]
         self.card = read_json(self.folder / CARD, CollectedCard)
         self.records, self.scoring = read_records(self.folder), given.scoring
         self._given, self._stage = given, spec.collects.name
@@ -82,8 +80,12 @@ class FromDataset:
         """Return how the model was asked."""
         return kind.model_validate(self.card.protocol)
 
-    def origin(self) -> dict[str, Any]:
-        """Return the fields of a score that name it, and what it was computed from."""
+    def origin(self, data_digest: str, **parser: str) -> dict[str, Any]:
+        """Return the fields of a score that name it, and what it was computed from.
+
+        Args:
+            parser: what the protocol says beside the card, of what reads the answers.
+        """
         given = self._given
         names = {role: given.keys.get(role) or getattr(given.scoring, role, None) or "" for role in given.encoders}
         encoders = {role: ComponentCard.of(names[role], encoder) for role, encoder in given.encoders.items()}
@@ -92,13 +94,22 @@ class FromDataset:
             "keys": dict(given.keys),
             "components": self.card.components | encoders,
             "inputs": Inputs(
-                data_digest=self.dataset.digest,
+                data_digest=data_digest,
                 records={self._stage: sha256_file(self.folder / RECORDS)},
-                protocol=self.card.protocol,
+                protocol=self.card.protocol | parser,
                 settings=given.scoring.model_dump(mode="json"),
                 beside={setting: sha256_file(file) for setting, file in given.beside.items()},
             ),
         }
+
+
+class FromDataset(FromRecords):
+    """The records of a benchmark over a dataset, with the dataset."""
+
+    def __init__(self, given: ToScore, spec: "Benchmark") -> None:
+        super().__init__(given, spec)
+        self.dataset, self.samples = read_json(self.data / "dataset.json", DatasetCard), read_samples(self.data)
+        self.categories = [sample.category or ONE_CATEGORY for sample in self.samples]
 
 
 def check_coverage(

@@ -122,7 +122,7 @@ def common_fields(
     total = len(alone) * len(strata)
     served = served_versions(data.records)
     return {
-        **data.origin(),
+        **data.origin(data.dataset.digest),
         "metrics": metrics | intervals.metrics | spreads,
         "groups": {REPEAT: {str(repeat): each for repeat, each in enumerate(by_repeat)}} if by_repeat else {},
         **dict.fromkeys(("scored", "counted"), total - lost),

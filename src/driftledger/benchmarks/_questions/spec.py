@@ -15,21 +15,18 @@ from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks.base import QUESTION_SET, RECORDS_OF, Benchmark, Input, Rule, Stage, score_stage
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import (
-    CARD,
-    RECORDS,
-    CollectedCard,
     CollectedRecord,
     RecordedResult,
     changed_versions,
     read_records,
     served_versions,
 )
-from driftledger.benchmarks.score import Inputs, Row, Score
-from driftledger.benchmarks.scoring import PERCENT, ToScore, check_coverage, outcome_counts
+from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, check_coverage, outcome_counts
 from driftledger.benchmarks.settings import Scoring, Section, has_once
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import Ask, Context, Planned, Steps
-from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.canonical import sha256_of
 from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Outcome, Subject
@@ -168,7 +165,7 @@ class QuestionBenchmark(Benchmark):
             )
 
 
-class GradedAnswers:
+class GradedAnswers(FromRecords):
     """What a score over questions is computed from: the answers, each read or graded.
 
     Raises:
@@ -177,10 +174,8 @@ class GradedAnswers:
     """
 
     def __init__(self, given: ToScore, spec: QuestionBenchmark) -> None:
-        self._given, self._spec = given, spec
-        self._stage = spec.collects
-        self.records = read_records(given.folders[self._stage.name])
-        self.questions = read_questions(given.folders["question_set"])
+        super().__init__(given, spec)
+        self._parser, self.questions = spec.parser, read_questions(self.data)
         by_id = {question.id: question for question in self.questions}
         answers = sorted((each for each in self.records if each.step), key=lambda each: (each.step, each.repeat))
         self.grades = [spec.read(by_id[record.unit], record) for record in answers]
@@ -190,8 +185,8 @@ class GradedAnswers:
         unread_is_wrong = cast(QuestionScoring, given.scoring).unread == "wrong"
         counts = read or (unread_is_wrong and any(grade.outcome is not Outcome.FAILED for grade in unread))
         check_coverage(read, total, "answers could be read", spec.name, given.min_coverage, lost, nothing=not counts)
-        self._card = read_json(given.folders["question_set"] / QUESTION_SET_CARD, QuestionSetCard)
-        self.groups = self._card.groups
+        self._set = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
+        self.groups = self._set.groups
         """Group name → its categories."""
         self.by_question = grouped(self.grades, lambda grade: grade.record.unit)
         """Each question's grades, by variant and grading."""
@@ -218,13 +213,9 @@ class GradedAnswers:
         Args:
             read: which answers could be read.
         """
-        folder = self._given.folders[self._stage.name]
-        card = read_json(folder / CARD, CollectedCard)
         versions = served_versions(record for record in self.records if record.step)
         return Score(
-            benchmark=self._spec.name,
-            keys=dict(self._given.keys),
-            components=card.components,
+            **self.origin(self._set.digest, parser=self._parser),
             metrics=metrics,
             groups=groups,
             outcomes=outcome_counts(grade.outcome for grade in self.grades),
@@ -236,12 +227,6 @@ class GradedAnswers:
             served=versions,
             flags=[*changed_versions(versions), *flags],
             details=dict(details or {}),
-            inputs=Inputs(
-                data_digest=self._card.digest,
-                records={self._stage.name: sha256_file(folder / RECORDS)},
-                protocol=card.protocol | {"parser": self._spec.parser},
-                settings=self._given.scoring.model_dump(mode="json"),
-            ),
         )
 
 

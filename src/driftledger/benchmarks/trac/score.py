@@ -102,7 +102,7 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         "by_shots/top1": {shots: each["top1"] for (length, shots), each in metrics.items() if length == headline[0]},
     }
     score = Score(
-        **data.origin(),
+        **data.origin(data.dataset.digest),
         metrics=metrics[headline],
         groups={"class": _by_class(retrieved), "condition": groups},
         curves={
