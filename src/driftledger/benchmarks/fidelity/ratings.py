@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks.opinions import Opinion, Place, SheetKind, compared, read_opinions, shown
+from driftledger.benchmarks.opinions import Opinion, Place, SheetKind, compared, shown
 from driftledger.benchmarks.records import read_records
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_bytes
@@ -74,11 +74,6 @@ def to_rate(dataset: str, folders: Mapping[str, Path], seed: int, samples: int) 
     return rows
 
 
-def read_ratings(path: Path) -> list[Opinion]:
-    """Read a sheet of ratings; errors are those of :func:`driftledger.benchmarks.opinions.read_opinions`."""
-    return read_opinions(path, RATINGS)
-
-
 def mean_ratings(ratings: Iterable[Opinion], dataset: str, model: str, descriptions: Mapping[str, str | None]) -> Rated:
     """Average what people think of these descriptions, sample → text.
 
@@ -109,23 +104,23 @@ def write_sheet(path: Path, rows: Sequence[ToRate], rater: str | None) -> tuple[
         ConfigError: the sheet that is there cannot be read; it stays as it is.
     """
     columns = RATINGS.columns
-    known = path.exists()
-    table = read_table(path, columns, RATINGS.name, RATINGS.command) if known else SheetTable([*columns], [], [])
+    exists = path.exists()
+    table = read_table(path, columns, RATINGS.name, RATINGS.command) if exists else SheetTable([*columns], [], [])
     by = None if rater is None else _name(rater)
     rated: dict[tuple[str, ...], bool] = {}
     for _, cells in table.entries():
         if by in (None, cells["rater"]):
             text = (*(cells[column] for column in columns[:3]), compared(cells["description"]))
             rated[text] = bool(cells["rating"]) or rated.get(text, False)
-    asked = {(*map(_name, row[:3]), compared(shown(row.description))): row for row in rows}
-    missing = [row for text, row in asked.items() if text not in rated]
+    wanted = {(*map(_name, row[:3]), compared(shown(row.description))): row for row in rows}
+    missing = [row for text, row in wanted.items() if text not in rated]
     for row in missing:
         cells = dict(zip(columns, (*map(_name, row[:3]), shown(row.description), by or "", ""), strict=True))
         table.rows.append([cells.get(column, "") for column in column_names(table.head)])
-    if missing or not known:
+    if missing or not exists:
         write_bytes(path, table_text(table.head, table.rows, table.separator).encode("utf-8", "replace"))
-    done = sum(rated.get(text, False) for text in asked)
-    return len(asked) - done, done
+    done = sum(rated.get(text, False) for text in wanted)
+    return len(wanted) - done, done
 
 
 def _name(text: str) -> str:
