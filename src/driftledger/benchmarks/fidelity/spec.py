@@ -4,7 +4,7 @@
 3.2.2.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -22,7 +22,6 @@ from driftledger.benchmarks._chains.spec import (
     WORDS,
     ChainBenchmark,
 )
-from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
     RECORDS_OF,
     Input,
@@ -35,10 +34,9 @@ from driftledger.benchmarks.base import (
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import filled
 from driftledger.benchmarks.fidelity.score import FidelityScoring, score_redrawings
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
-from driftledger.benchmarks.traces import Trace
 from driftledger.core.strict import Name
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard
@@ -76,6 +74,8 @@ class Fidelity(ChainBenchmark):
 
     name: ClassVar[str] = "fidelity"
     title: ClassVar[str] = "fidelity"
+    named: ClassVar[str] = "redrawing"
+    drawing: ClassVar[str] = "redraw"
     collects: ClassVar[Stage] = Stage(
         "redraw",
         KEYS,
@@ -184,6 +184,3 @@ class Fidelity(ChainBenchmark):
         if ratings:
             counts = ", ".join(f"{model} {of['used']} by {of['raters']}" for model, of in ratings.items())
             yield f"Human ratings and raters: {counts}."
-
-    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(self, folders, score, rows, "redrawing", "redraw")

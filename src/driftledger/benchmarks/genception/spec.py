@@ -4,16 +4,14 @@ Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Alg
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEYS, LONGER, SEEN, WORDS, ChainBenchmark
-from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
     NOTHING,
     RECORDS_OF,
@@ -35,7 +33,6 @@ from driftledger.benchmarks.genception.score import GenCeptionScoring, score_cha
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
-from driftledger.benchmarks.traces import Trace
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.strict import Name
 from driftledger.data.records import DatasetCard
@@ -74,6 +71,8 @@ class GenCeption(ChainBenchmark):
 
     name: ClassVar[str] = "genception"
     title: ClassVar[str] = "GenCeption"
+    named: ClassVar[str] = "chain"
+    drawing: ClassVar[str] = "generate"
     collects: ClassVar[Stage] = Stage(
         "chain",
         KEYS,
@@ -216,9 +215,6 @@ class GenCeption(ChainBenchmark):
         """A group's are those of its categories."""
         members = score.details["groups"].get(name, ()) if kind == "group" else (name,)
         return [row for row in rows if row.group in members]
-
-    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(self, folders, score, rows, "chain", "generate")
 
 
 PEOPLE = "human"
