@@ -7,7 +7,7 @@ All that reads scores reads these two; what a metric means is in its benchmark's
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
@@ -71,8 +71,8 @@ class Score(Record):
     """Outcome → how many units, answers or gradings it ended."""
     scored: int
     """Units, answers or gradings that could be scored by what they hold."""
-    counted: int
-    """Those in the denominators: ``scored``, the default, and what could not be read where that counts as wrong."""
+    counted: int = Field(default_factory=lambda fields: fields["scored"])
+    """Those in the denominators: ``scored``, and what could not be read where that counts as wrong."""
     total: int
     coverage: FiniteFloat
     """``scored / total``."""
@@ -91,11 +91,6 @@ class Score(Record):
     @classmethod
     def _with_marks(cls, flags: list[str], info: ValidationInfo) -> list[str]:
         return list(dict.fromkeys([*marks_of(info.data.get("components", {})), *flags]))
-
-    @model_validator(mode="before")
-    @classmethod
-    def _counts_what_is_scored(cls, given: Any) -> Any:
-        return {"counted": given["scored"], **given} if isinstance(given, dict) and "scored" in given else given
 
     @property
     def on(self) -> str:

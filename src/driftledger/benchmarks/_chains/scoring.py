@@ -125,7 +125,7 @@ def common_fields(
         **data.origin(data.dataset.digest),
         "metrics": metrics | intervals.metrics | spreads,
         "groups": {REPEAT: {str(repeat): each for repeat, each in enumerate(by_repeat)}} if by_repeat else {},
-        **dict.fromkeys(("scored", "counted"), total - lost),
+        "scored": total - lost,
         "total": total,
         "coverage": (total - lost) / total,
         "absent": intervals.absent,

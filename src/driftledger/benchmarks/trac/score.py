@@ -112,7 +112,6 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         },
         outcomes=outcome_counts(record.outcome for record in tested),
         scored=len(retrieved.queries),
-        counted=len(retrieved.queries),
         total=len(tested),
         coverage=len(retrieved.queries) / len(tested),
         absent={
