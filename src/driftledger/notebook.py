@@ -527,7 +527,7 @@ def _build_images(images: GivenImages, folder: Path) -> None:
             names.append(f"image_{number:03}.png")
             image.save(given / names[-1])
         elif isinstance(image, str | Path):
-            file = reached(Path(image), Path.is_file, "is no file", "images to files that are here", "the image ")
+            file = reached(Path(image), "file", "images to files that are here", "the image ")
             twice = file.stem.casefold() in {Path(each).stem.casefold() for each in names}
             names.append(f"{file.stem}_{number:03}{file.suffix}" if twice else file.name)
             shutil.copyfile(file, given / names[-1])

@@ -49,6 +49,6 @@ def project_of(root: Path, models: Sequence[str], generators: Sequence[str]) -> 
 
 def test_both_entries_are_one_component_with_one_fingerprint(tmp_path: Path) -> None:
     project = project_of(tmp_path, ["mirror", "blind"], ["mirror", "painter"])
-    model, generator = project.model("mirror"), project.generator("mirror")
+    model, generator = project.component("models", "mirror"), project.component("generators", "mirror")
     assert model is generator
-    assert project.generator("painter") is not generator
+    assert project.component("generators", "painter") is not generator

@@ -20,7 +20,7 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.published import check_published, publish
 from driftledger.ledger.verify.files import check_hashes, check_links
-from driftledger.ledger.verify.recompute import recompute
+from driftledger.ledger.verify.replay import recompute
 from driftledger.project.project import Project
 from tests.conftest import DVC_CONFIG, REPOSITORY, draw
 from tests.support.params import default_params

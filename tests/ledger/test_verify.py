@@ -15,7 +15,7 @@ from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published, read_published
 from driftledger.ledger.verify.files import check_hashes
-from driftledger.ledger.verify.regenerate import draw_lots, regenerate
+from driftledger.ledger.verify.replay import draw_lots, regenerate
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS, Ledger
 from tests.support.params import default_params
 
@@ -221,7 +221,7 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(ledger: Ledge
     place, last = next((place, row) for place, row in enumerate(rows) if row["step"] == 2)
     text = last["results"][0]["text"] + " And more."
     prompt = default_params()["genception"]["generate_prompt"].replace("{description}", text)
-    drawing = Draw(ledger.project.generator("painter"), prompt, last["extra"]["seed"], Context("", "", 2))
+    drawing = Draw(ledger.project.component("generators", "painter"), prompt, last["extra"]["seed"], Context("", "", 2))
 
     def forge(row: dict[str, Any]) -> None:
         row["results"][0]["text"] = text
@@ -234,7 +234,7 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(ledger: Ledge
     again = regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root), 10_000, seed=1)
     assert len(again.result.findings) > 0
     assert {each.where for each in again.result.findings} == {f"{RECORDS}: {last['unit']}, step 2"}
-    assert {kind.name: kind.compared for kind in again.kinds}["genception: describe"] == 8
+    assert {kind["name"]: kind["compared"] for kind in again.kinds}["genception: describe"] == 8
 
 
 def test_a_changed_byte_is_found(ledger: Ledger) -> None:

@@ -5,7 +5,7 @@ A specification is imported when its benchmark is asked for: the command line st
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.registry import entry_points
@@ -44,9 +44,8 @@ def benchmark(name: str) -> "Benchmark":
     table = _table()
     if name not in table:
         raise ConfigError(unknown_name("benchmark", name, table))
-    module, _, attribute = table[name].partition(":")
-    specification: type[Benchmark] = getattr(import_module(module), attribute)
-    return specification()
+    module, _, spec = table[name].partition(":")
+    return cast("type[Benchmark]", getattr(import_module(module), spec))()
 
 
 def benchmarks() -> tuple["Benchmark", ...]:
@@ -69,8 +68,8 @@ def question_rules(provider: "QuestionProvider") -> "QuestionRules":
 
 
 def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
-    """The benchmark and the keys of the score with its folder, or a file of it, at ``path`` below the top folder; None
-    elsewhere."""
+    """The benchmark and the keys of the score with the folder ``path``, or with a file at it, relative to the top
+    folder; None where no score is."""
     for spec in benchmarks():
         parts, wanted = path.split("/"), spec.scores.path.split("/")
         if len(parts) in (len(wanted), len(wanted) + 1):
@@ -87,4 +86,4 @@ def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
 
 @cache
 def _table() -> dict[str, str]:
-    return BENCHMARKS | {entry.name: entry.value for entry in entry_points(ENTRY_POINTS)}
+    return BENCHMARKS | {point.name: point.value for point in entry_points(ENTRY_POINTS)}

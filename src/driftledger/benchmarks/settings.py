@@ -51,21 +51,17 @@ class Scoring(BaseModel):
     seed: int
 
 
-def has_once(prompt: str, name: str | None, *places: str) -> str:
-    """``prompt``, in which each placeholder must stand exactly once.
+def holding(*places: str) -> AfterValidator:
+    """Require a prompt to hold each of these placeholders exactly once."""
 
-    Raises:
-        ValueError: one does not.
-    """
-    for place in places:
-        if prompt.count(place) != 1:
-            raise ValueError(f"{name} must hold the placeholder {place} exactly once")
-    return prompt
+    def check(prompt: str, info: ValidationInfo) -> str:
+        for place in places:
+            if prompt.count(place) != 1:
+                raise ValueError(f"{info.field_name or 'prompt'} must hold the placeholder {place} exactly once")
+        return prompt
 
-
-def _has_description(prompt: str, info: ValidationInfo) -> str:
-    return has_once(prompt, info.field_name, "{description}")
+    return AfterValidator(check)
 
 
-DrawingPrompt = Annotated[str, AfterValidator(_has_description)]
+DrawingPrompt = Annotated[str, holding("{description}")]
 """What a generator is asked, with the description in its place."""

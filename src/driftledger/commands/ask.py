@@ -24,7 +24,7 @@ from driftledger.ledger.published import FOLDER, check_published
 from driftledger.project.project import Project
 
 if TYPE_CHECKING:
-    from driftledger.ledger.verify.regenerate import Regenerated
+    from driftledger.ledger.verify.replay import Regenerated
 
 _REMEDY: dict[Kind, str] = {
     "bytes": "bytes: 'dvc checkout' or 'git checkout' restores what was recorded; 'dvc repro' makes it again",
@@ -87,7 +87,7 @@ class Verified(NamedTuple):
         result, shown = self.result, list[str]()
         if self.again is not None:
             shown.append(f"calls are drawn by lot, with seed {self.again.seed}; --seed draws the same ones again")
-            shown += [f"{kind.name}: {kind.compared:,} of {kind.calls:,} made again" for kind in self.again.kinds]
+            shown += ["{name}: {compared:,} of {calls:,} made again".format(**kind) for kind in self.again.kinds]
         for name, each in self.checks.items():
             parts = [f"{count:,} {what}" for what, count in sorted(each.checked.items())]
             parts += [f"{len(each.findings)} wrong"] * bool(each.findings)
@@ -112,7 +112,7 @@ class Verified(NamedTuple):
             "findings": [finding._asdict() for finding in self.result.findings],
             "skipped": [each._asdict() for each in self.result.skipped],
             "told": [_UNSIGNED],
-            **({} if self.again is None else {"regenerated": self.again.to_dict()}),
+            **({} if self.again is None else {"regenerated": {"seed": self.again.seed, "kinds": self.again.kinds}}),
         }
 
 
@@ -125,7 +125,7 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
     """
     from driftledger.ledger.verify.components import Components
     from driftledger.ledger.verify.files import check_hashes, check_links
-    from driftledger.ledger.verify.recompute import recompute
+    from driftledger.ledger.verify.replay import recompute, regenerate
 
     forget_sha256()
     if not project.own_code:  # else the checkout names repositories that are asked with the reader's token
@@ -151,8 +151,6 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
     }
     again: Regenerated | None = None
     if regenerated:
-        from driftledger.ledger.verify.regenerate import regenerate
-
         again = regenerate(project, evidence, contents, regenerated, seed, components)
         checks["calls made again"] = again.result
     checks[FOLDER] = check_published(project.root, evidence)

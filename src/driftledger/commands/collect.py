@@ -210,13 +210,13 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
                 continue
             with suppress(NotStoredError):  # what follows calls that are still to be made is counted at most
                 collecting.run(plan.run)
-        models = {name: plan.of(project.model(name)) for name in settings.named("models")}
+        models = {name: plan.of(project.component("models", name)) for name in settings.named("models")}
         counted = {
             f"models.{name}": calls
             for name, calls in models.items()  # some are only named, as the model to compare with
             if name in run.models or (name != run.judge and (calls.stored or calls.to_make))
         }
-        counted |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
+        counted |= {f"generators.{name}": plan.of(project.component("generators", name)) for name in run.generators}
         return counted | ({f"judge {run.judge}": models[settings.judge]} if settings.needs_judge else {})
 
 
@@ -270,7 +270,7 @@ def collect_shard(
                 except NotStoredError:
                     left_out += 1
             for role, name in task.asks - {each for later in tasks[number + 1 :] for each in later.asks}:
-                collector.release(getattr(project, role)(name))
+                collector.release(project.component(f"{role}s", name))
         new = store.count() - before
     made = f"{new} calls were made, and are in {folder}" if new else "there was nothing to make"
     rest = f"; {left_out} stages need what other shards make" if left_out else ""

@@ -119,9 +119,14 @@ class Diffusers(CheckpointComponent, Generator):
     """Keep weights in the host's memory, and move each model, or each layer, to the device when it is used."""
 
     def identity(self) -> dict[str, Any]:
-        return super().identity() | {
+        identity, (name, config) = super().identity(), self._scheduler_config
+        if self.scheduler is not None:
+            scheduler = self._other_scheduler()
+            name, config = type(scheduler).__name__, dict(scheduler.config)
+        text = json.dumps({key: value for key, value in config.items() if not key.startswith("_")}, default=list)
+        return identity | {
             "encoding": ENCODING,
-            "scheduler": self._scheduler_identity(),
+            "scheduler": {"class": name, "config": json.loads(text, parse_constant=str)},  # some hold -Infinity
             "safety_checker": "safety_checker" in self._index and "safety_checker" not in self._without,
         }
 
@@ -265,14 +270,6 @@ class Diffusers(CheckpointComponent, Generator):
     @property
     def _without(self) -> dict[str, None]:
         return {name: None for name, part in self._index.items() if part[0] is None}
-
-    def _scheduler_identity(self) -> dict[str, Any]:
-        name, config = self._scheduler_config
-        if self.scheduler is not None:
-            scheduler = self._other_scheduler()
-            name, config = type(scheduler).__name__, dict(scheduler.config)
-        text = json.dumps({key: value for key, value in config.items() if not key.startswith("_")}, default=list)
-        return {"class": name, "config": json.loads(text, parse_constant=str)}  # some hold -Infinity
 
     @cached_property
     def _scheduler_config(self) -> tuple[str, dict[str, Any]]:

@@ -124,24 +124,24 @@ class Human(Model):
         return {"texts": len(rows), "sha256": sha256_of(rows)}
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [self._reply(conversation) for conversation in conversations]
-
-    def _reply(self, conversation: Conversation) -> Reply:
-        subject = conversation.subject
-        if subject is None:
-            raise ValueError("a conversation without a subject cannot be looked up in a sheet")
-        entries = self._written.get(subject, [])
-        image = conversation.last_image
-        picture = picture_of(image) if image is not None and any(entry.picture for entry in entries) else ""
-        for entry in entries:
-            if entry.picture in ("", picture):
-                return Reply(entry.text)
-        by = f" by {self.annotator!r}" if self.annotator else ""
-        sought = f"for sample {subject.sample!r:.200}, t={subject.t}{by} in {self.sheet.name}"
-        error = f"nothing is written {sought}; fill it in (driftledger people descriptions)"
-        if entries:
-            error = f"what is written {sought} is about another image; run driftledger people descriptions for a row"
-        return Reply("", Outcome.FAILED, error=error)
+        replies = []
+        for conversation in conversations:
+            subject, image = conversation.subject, conversation.last_image
+            if subject is None:
+                raise ValueError("a conversation without a subject cannot be looked up in a sheet")
+            entries = self._written.get(subject, [])
+            picture = picture_of(image) if image is not None and any(entry.picture for entry in entries) else ""
+            by = f" by {self.annotator!r}" if self.annotator else ""
+            sought = f"for sample {subject.sample!r:.200}, t={subject.t}{by} in {self.sheet.name}"
+            error = f"nothing is written {sought}; fill it in (driftledger people descriptions)"
+            if entries:
+                error = (
+                    f"what is written {sought} is about another image; run driftledger people descriptions for a row"
+                )
+            texts = (entry.text for entry in entries if entry.picture in ("", picture))
+            text = next(texts, None)
+            replies.append(Reply("", Outcome.FAILED, error=error) if text is None else Reply(text))
+        return replies
 
     @cached_property
     def _written(self) -> dict[Subject, list[SheetEntry]]:

@@ -147,7 +147,7 @@ class Predictions(Model):
     @cached_property
     def _content(self) -> tuple[str, dict[str, PredictionRow]]:
         """The file's SHA-256, and its rows by their ids. Read once: the answers are those of the fingerprint."""
-        file = reached(self.path, Path.is_file, "is not a file", "path to the file", "predictions: ")
+        file = reached(self.path, "file", "path to the file", "predictions: ")
         try:
             digest, table = sha256_file(file), read_table(file)
         except (DataError, OSError) as error:

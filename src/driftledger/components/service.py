@@ -216,7 +216,12 @@ class ServiceClient:
         await self._budget.admit(most)
         cost: float | None = None  # until the attempt has begun
         try:
-            started = await self._start((expected.input_tokens or 0) + (expected.output_tokens or 0))
+            tokens = (expected.input_tokens or 0) + (expected.output_tokens or 0)
+            async with self._turn:
+                while (seconds := self._until_room(tokens)) > 0 and self._refused is None:
+                    await self._sleep(seconds)
+                started = [time.monotonic(), tokens]
+                self._minute.append(started)
             self._go_on()
             cost = 0.0
             answered.attempts += 1
@@ -236,7 +241,7 @@ class ServiceClient:
             tokens_out = expected.output_tokens if used.output_tokens is None else used.output_tokens
             cost = self._prices.cost(Usage(tokens_in, tokens_out, used.images))
             if (used.input_tokens, used.output_tokens) != (None, None):
-                started[1] = (used.input_tokens or 0) + (used.output_tokens or 0)
+                started[1] = (used.input_tokens or 0) + (used.output_tokens or 0)  # in place of the estimate
             return answer
         except TransientError as error:
             cost = most if error.billed else 0.0
@@ -252,14 +257,6 @@ class ServiceClient:
     def _go_on(self) -> None:
         if self._refused is not None:
             raise self._refused
-
-    async def _start(self, tokens: int) -> list[float]:
-        """Wait until a request of about ``tokens`` tokens may start; its tokens can be corrected in what returns."""
-        async with self._turn:
-            while (seconds := self._until_room(tokens)) > 0 and self._refused is None:
-                await self._sleep(seconds)
-            self._minute.append([time.monotonic(), tokens])
-            return self._minute[-1]
 
     def _until_room(self, tokens: int) -> float:
         """Seconds until the limits per minute have room; a request above the limit of tokens goes alone."""

@@ -179,15 +179,15 @@ class HubTable(Provider, ABC):
 
     def rows(self, table: Any, split: str, images: str, numbers: Sequence[int]) -> Iterator[HubRow]:
         """Read the rows of these numbers, with the image in the column ``images``."""
-        classes = {name: feature.names for name, feature in table.features.items() if hasattr(feature, "names")}
+        named = {column: getattr(feature, "names", None) for column, feature in table.features.items()}
+        classes = {column: names for column, names in named.items() if names is not None}
+        folder = self._source.folder and self._source.folder.resolve()
         for number, cells in zip(numbers, table.select(numbers), strict=True):
             cell: dict[str, Any] = cells[images] or {}
-            path, file, folder = cell.get("path"), None, self._source.folder
+            path, file = cell.get("path"), None
             if path:
-                is_below = folder is not None and Path(path).is_relative_to(folder.resolve())
-                file = printable(
-                    Path(path).relative_to(folder.resolve()).as_posix() if folder and is_below else Path(path).name
-                )
+                is_below = folder and Path(path).is_relative_to(folder)
+                file = printable(Path(path).relative_to(folder).as_posix() if folder and is_below else Path(path).name)
             place = f"row {number} of {split}" + (f" ({file})" if file else "")
             for column, names in classes.items():
                 value = cells[column]

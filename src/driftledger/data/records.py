@@ -13,7 +13,7 @@ from driftledger.core.types import ImageFile, Sample, Split
 
 SAMPLES, DATASET_CARD = "samples.jsonl", "dataset.json"
 ONE_CATEGORY = "all"
-"""The one category of a dataset that has none."""
+"""The category of all samples in a dataset without categories."""
 
 
 class SampleEntry(Record):

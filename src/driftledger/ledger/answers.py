@@ -93,7 +93,7 @@ def as_answer(target: RunTarget | ImageTarget) -> Group:
 
 
 def headline_of(lineage: Lineage) -> Number:
-    """The first headline of a score; its coverage, where it has none."""
+    """The first headline of a score, or else its coverage."""
     key, value = lineage.spec.headline(lineage.score)
     return Number("coverage", lineage.score.coverage, lineage) if value is None else Number(key, value, lineage)
 
@@ -117,10 +117,10 @@ def _of_run(target: RunTarget, number: Number | None) -> tuple[str, list[tuple[s
     by_role: dict[str, dict[str, None]] = {}
     for each in lineages:
         for role, card in each.score.components.items():
-            base, served = role, ", ".join(each.score.served.get(role, ()))
-            if role in _OF_RUNS if number is None else not number.metric or NEEDED_FOR[base] & number.metric.needs:
+            served = ", ".join(each.score.served.get(role, ()))
+            if role in _OF_RUNS if number is None else not number.metric or NEEDED_FOR[role] & number.metric.needs:
                 version = f"{card.name}@{card.fingerprint[:SHORT]}" + (f" (served as {served})" if served else "")
-                by_role.setdefault(ROLES[base] if number is None else base, {})[version] = None
+                by_role.setdefault(ROLES[role] if number is None else role, {})[version] = None
     roles = [(role.replace("_", " "), ", ".join(by_role[role])) for role in ROLES if role in by_role]
     data = ", ".join(dict.fromkeys(f"{each.on}@{each.score.inputs.data_digest[:SHORT]}" for each in lineages))
     state = "with uncommitted changes" if code.dirty else "clean"
@@ -173,7 +173,7 @@ def offers_table(text: str, offers: Sequence[tuple[Number, str]], most: int = 9)
 
 
 def touched_table(rows: Sequence[Mapping[str, Any]]) -> Group:
-    """The scores by what made them, the oldest first: since when each stood and until when, and which run shows it."""
+    """The scores by what made them, the oldest first, with their dates and the runs that show them."""
     groups: dict[str, Table] = {}
     for row in rows:
         spec, key, value = benchmark(row["benchmark"]), row["headline"], row["value"]

@@ -262,43 +262,32 @@ def find_image(sources: Sources, text: str) -> ImageTarget:
 
 def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[str]]:
     """Search every list of images in the folders of ``dvc.lock``."""
-    places, unknown = list[dict[str, Any]](), list[str]()
+    places, unknown, lists = list[dict[str, Any]](), list[str](), list[tuple[Folder, str]]()
     outs = {out.path: out.md5 for entry in locked_now(sources.root).values() for out in entry.outs}
     for out, md5 in outs.items():
-        if not out.startswith("data/"):
-            continue
-        files = sources.contents.output(out, md5) if md5.endswith(".dir") else {"": ""}
-        unknown += [] if files else [f"{out} (md5 {md5}) is not here; run 'dvc pull'"]
-        for inside, name in (each.rsplit("/", 1) for each in files if each.rpartition("/")[2] in _LISTS):
-            role, kind, card, card_kind = _LISTS[name]
-            folder = Folder(path=f"{out}/{inside}", out=out, md5=md5)
-            path = sources.contents.within(folder, name)
-            if path is None:
-                unknown.append(f"{folder.path}/{name} is not here; run 'dvc pull'")
-            for line in [] if path is None else path.read_bytes().split(b"\n"):
-                if digest.encode() not in line:
-                    continue
-                entry = parse_json(line, kind, f"{folder.path}/{name}").to_dict()
-                images = {
-                    each.get("image_sha256") or each.get("sha256"): each for each in entry.get("results", [entry])
-                }
-                if digest not in images:
-                    continue
-                card_file = sources.contents.within(folder, card)
-                parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step", 1)
-                before = f"drawn at t = {t - 1}" if t > 1 else "the original"
-                uses = [each for _, each in sources.lineages if folder in (each.data, *each.collected.values())]
-                places.append(
-                    {
-                        "role": role,
-                        "folder": folder.path,
-                        "file": images[digest].get("image") or images[digest].get("file"),
-                        "entry": entry,
-                        "card": {} if card_file is None else read_json(card_file, card_kind).to_dict(),
-                        "parent": None if parent is None else f"sha256 {parent}, {before}",
-                        "scores": [_headline(each) for each in uses],
-                    }
-                )
+        if out.startswith("data/") and md5.endswith(".dir"):
+            files = sources.contents.output(out, md5)
+            unknown += [] if files else [f"{out} (md5 {md5}) is not here; run 'dvc pull'"]
+            for inner, _, name in (each.rpartition("/") for each in files):
+                lists += [(Folder(path=f"{out}/{inner}", out=out, md5=md5), name)] if name in _LISTS else []
+    for folder, name in lists:
+        role, kind, card, card_kind = _LISTS[name]
+        path, card_file = (sources.contents.within(folder, each) for each in (name, card))
+        unknown += [f"{folder.path}/{name} is not here; run 'dvc pull'"] if path is None else []
+        lines = [] if path is None else path.read_bytes().split(b"\n")
+        for line in (each for each in lines if digest.encode() in each):
+            entry = parse_json(line, kind, f"{folder.path}/{name}").to_dict()
+            images = {each.get("image_sha256") or each.get("sha256"): each for each in entry.get("results", [entry])}
+            if digest not in images:
+                continue
+            parent, t = entry.get("extra", {}).get("parent_sha256"), entry.get("step", 1)
+            before = f"drawn at t = {t - 1}" if t > 1 else "the original"
+            uses = [each for _, each in sources.lineages if folder in (each.data, *each.collected.values())]
+            place: dict[str, Any] = {"role": role, "folder": folder.path}
+            place["file"] = images[digest].get("image") or images[digest].get("file")
+            place |= {"entry": entry, "card": {} if card_file is None else read_json(card_file, card_kind).to_dict()}
+            place["parent"] = None if parent is None else f"sha256 {parent}, {before}"
+            places.append(place | {"scores": [_headline(each) for each in uses]})
     return places, unknown
 
 
@@ -402,7 +391,7 @@ def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, di
     for (name, blob), (first, last) in stood.items():
         path, data = f"{SCORES}/{name}", git.read(blob) or b""
         if find_score(path) and all(part.encode() in data for part in parts):
-            with suppress(DriftledgerError, ValueError):  # a file of another version, or none of ours
+            with suppress(DriftledgerError, ValueError):  # a file of another version, or not ours
                 score = parse_json(data, Score, path)
                 yield score, _row(path, md5_bytes(data), score, first, last)
 

@@ -14,14 +14,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.benchmarks.score import SCORE
 from driftledger.collect.features import FeatureStore, Modality, Number
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import read_published
-from driftledger.ledger.verify.recompute import recompute
+from driftledger.ledger.verify.replay import recompute
 from driftledger.project.project import Project
 from driftledger_check import archive, bundle
 from driftledger_check.archive import BundleError
@@ -46,7 +45,7 @@ class KeptFeatures(FeatureStore):
         return features
 
     def members(self) -> dict[str, bytes]:
-        """The members of a bundle that hold the features of each encoder; none of one with several widths."""
+        """The members of a bundle that hold the features of each encoder, except one with several widths."""
         members = {}
         for encoder, of_encoder in self._rows.items():
             rows, table = sorted(of_encoder.items()), io.BytesIO()
@@ -67,12 +66,12 @@ class UnpackedBundle(bundle.Bundle):
     """What a bundle of a run holds, read where it is in a checkout, so that the checks of a bundle can read it too."""
 
     def __init__(
-        self, evidence: Evidence, contents: Contents, digests: Callable[[Path], dict[str, Any]] | None = None
+        self, evidence: Evidence, contents: Contents, digests: Callable[[Path], dict[str, Any]] = digests_of
     ) -> None:
         """Find the files, by their MD5.
 
         Args:
-            digests: gives those of a file; by default, it is hashed.
+            digests: hashes a file.
 
         Raises:
             LedgerError: some of them are not here.
@@ -89,20 +88,20 @@ class UnpackedBundle(bundle.Bundle):
                 path = contents.path(md5, f"{folder.path}/{name}")
                 assert path is not None  # all of it is here
                 self.paths[f"{folder.path}/{name}"] = path
-        self.named = {name: (digests or digests_of)(path) for name, path in self.paths.items()}
+        self.named = {name: digests(path) for name, path in self.paths.items()}
         self.files, self.archive = dict(self.named), cast(archive.Archive, self)
         self.sizes: dict[str, int] = {}  # of features, which encoders give again
         self.folder, self.features = cache(lambda path: bundle.Folder(self, path)), cache(self._features)
         self.run = {"name": evidence.name, "combination": [*evidence.combination], "fingerprint": evidence.fingerprint}
         lineages = [each.model_dump(mode="json", by_alias=True, exclude={"score"}) for each in evidence.lineages]
         self.evidence = self.run | {"lineages": lineages, "code": evidence.code.model_dump(mode="json")}
-        self.lineages = [each | {"score": self.folder(each["folder"]["path"]).json(SCORE)} for each in lineages]
+        scores = [each.score.to_dict() for each in evidence.lineages]
+        self.lineages = [each | {"score": score} for each, score in zip(lineages, scores, strict=True)]
 
     def read(self, name: str) -> bytes:
         """A member of the bundle."""
-        return (
-            self.listings[name] if name in self.listings else self.paths[name.removeprefix(bundle.FILES)].read_bytes()
-        )
+        listing = self.listings.get(name)
+        return self.paths[name.removeprefix(bundle.FILES)].read_bytes() if listing is None else listing
 
 
 def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: bool = True) -> list[str]:

@@ -260,7 +260,7 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
 
 
 def _facts(lineage: Lineage) -> dict[str, tuple[Any, str | None]]:
-    """Fact → what is equal where A and B do not differ, and how people read it, if not as it stands."""
+    """Fact → the value to compare, and how people read it, if not as it is."""
     score, spec = lineage.score, lineage.spec
     facts: dict[str, tuple[Any, str | None]] = {
         role: (card.fingerprint, f"{card.name} {card.fingerprint[:12]}") for role, card in score.components.items()

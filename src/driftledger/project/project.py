@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
-from driftledger.components.base import Component, Encoder, Generator, Model
+from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError, MissingExtraError, MissingSourceError, StoreError
 from driftledger.core.files import load_json
 from driftledger.core.paths import Combination, Paths, main_checkout
@@ -55,29 +55,16 @@ class Project:
         """Every score that ``params.yaml`` selects."""
         return [(spec, keys) for spec in benchmarks() for keys in self.settings.keys_of(spec)]
 
-    def model(self, name: str) -> Model:
-        """Return the model of that name, as ``resolve`` noted it.
+    def component(self, section: str, name: str) -> Any:
+        """Return the model, generator or encoder of that name, as ``resolve`` noted it.
+
+        Each is made once, so that a checkpoint is loaded once: also where two entries say the same, as of a unified
+        model that describes and draws.
 
         Raises:
             StoreError: it has changed since.
             MissingSourceError, MissingExtraError: it is not on this machine, unless its calls are only counted.
         """
-        model: Model = self._as_resolved("models", name)
-        return model
-
-    def generator(self, name: str) -> Generator:
-        """Return the generator of that name; errors as in :meth:`model`."""
-        generator: Generator = self._as_resolved("generators", name)
-        return generator
-
-    def encoder(self, name: str) -> Encoder:
-        """Return the encoder of that name; errors as in :meth:`model`."""
-        encoder: Encoder = self._as_resolved("encoders", name)
-        return encoder
-
-    def _as_resolved(self, section: str, name: str) -> Any:
-        """Return a component, each made once so that a checkpoint is loaded once: also where two entries say the same,
-        as of a unified model that describes and draws."""
         if (section, name) not in self.components:
             component: Component = self.settings.build(section, name)
             noted = self.noted().get(section, {}).get(name)
@@ -107,15 +94,15 @@ class Project:
             section=self.settings.section(spec.name),
             seed=self.settings.run.seed,
             folders=self._folders(spec, keys),
-            model=self.model,
-            generator=self.generator,
-            encoder=self.encoder,
+            model=partial(self.component, "models"),
+            generator=partial(self.component, "generators"),
+            encoder=partial(self.component, "encoders"),
             description=self.settings.description,
             judge=self.settings.judge if spec.collects.judged else None,
         )
 
     def to_score(self, spec: Benchmark, keys: Mapping[str, str]) -> ToScore:
-        """Return what a score is computed from; errors as of :meth:`encoder`."""
+        """Return what a score is computed from; errors as of :meth:`component`."""
         section = self.settings.section(spec.name)
         scoring = spec.scoring_of(section, self.settings.run.seed)
         named = {role: keys.get(role) or getattr(scoring, role, None) for role in ("encoder", "text_encoder")}
@@ -125,7 +112,7 @@ class Project:
             folders=self._folders(spec, keys),
             scoring=scoring,
             min_coverage=section.min_coverage,
-            encoders={role: self.encoder(name) for role, name in named.items() if name is not None},
+            encoders={role: self.component("encoders", name) for role, name in named.items() if name is not None},
             beside={setting: file for setting, file in files.items() if file is not None},
             features=self.features(),
         )

@@ -61,7 +61,7 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[dict[str, An
     spec, settings = benchmark("genception"), cast(GenCeptionSettings, project.settings.section("genception"))
     if settings.text_encoder is None:
         return []
-    encoder, first = project.encoder(settings.text_encoder), dict[tuple[str, str, str], Descriptions]()
+    encoder, first = project.component("encoders", settings.text_encoder), dict[tuple[str, str, str], Descriptions]()
     for place, score in chains.items():
         texts: dict[int, dict[str, str]] = {}
         for record in read_records(project.root / spec.collects.at(score.keys)):

@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, ClassVar, Literal, NamedTuple, cast
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import field_validator
 
 from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks.base import QUESTION_SET, RECORDS_OF, Benchmark, Input, Rule, Stage, score_stage
@@ -23,7 +22,7 @@ from driftledger.benchmarks.records import (
 )
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, check_coverage, outcome_counts
-from driftledger.benchmarks.settings import Scoring, Section, has_once
+from driftledger.benchmarks.settings import Scoring, Section, holding
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import Ask, Context, Planned, Steps
 from driftledger.core.canonical import sha256_of
@@ -50,17 +49,9 @@ Flags = NDArray[np.bool_]
 class QuestionSection(Section):
     """How questions are put, and what their denominators are."""
 
-    places: ClassVar[tuple[str, ...]] = ("{question}",)
-    """What the prompt must hold."""
-
-    prompt: str
+    prompt: Annotated[str, holding("{question}")]
     unread: Unread
     """What every figure of the score follows."""
-
-    @field_validator("prompt")
-    @classmethod
-    def _has_places(cls, prompt: str) -> str:
-        return has_once(prompt, "prompt", *cls.places)
 
 
 class QuestionScoring(Scoring):

@@ -7,7 +7,7 @@ Perception".
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, cast
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
 from pydantic import Field
@@ -29,6 +29,7 @@ from driftledger.benchmarks.base import Layout, Metric, Rule, Scatter
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import STD, Row, Score
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
+from driftledger.benchmarks.settings import holding
 from driftledger.core.errors import CoverageError, unknown_name
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
@@ -45,8 +46,7 @@ SIZES = "subsets"
 class MMSAPSettings(QuestionSection):
     """How questions with five options, one of them a refusal, are put and scored."""
 
-    places: ClassVar[tuple[str, ...]] = ("{question}", "{options}")
-
+    prompt: Annotated[str, holding("{question}", "{options}")]
     permutations: int = Field(ge=1, le=120)
     """Of the options of each question, the same for every model; section 4.2 of the paper."""
     count_free_refusals: bool
@@ -297,15 +297,14 @@ class MMSAP(QuestionBenchmark):
     def figures(self, scores: Sequence[Score]) -> Iterator[Scatter]:
         """The paper's Figure 5."""
         sizes: Mapping[str, int] = scores[0].details.get(SIZES, {})
-        basic, know, beyond = (sizes.get(subset, 0) for subset in ("basic", "know", "beyond"))
+        basic, know, beyond = (sizes.get(subset, 0) for subset in SUBSETS)
         knowable, unknowable = basic + know, know + beyond
         alike: dict[str, list[tuple[float, float]]] = {}
         for score in range(10, 101, 10) if knowable and unknowable else ():
             total = score * (basic + know + beyond)
-            ends = {(x, (total - x * knowable) / unknowable) for x in (0.0, 100.0)}
-            ends |= {((total - y * unknowable) / knowable, y) for y in (0.0, 100.0)}
-            inside = sorted({(round(x, 6), round(y, 6)) for x, y in ends if 0 <= x <= 100 and 0 <= y <= 100})
-            if len(inside) > 1:
-                alike[str(score)] = [inside[0], inside[-1]]
+            ends = max(0.0, (total - 100 * unknowable) / knowable), min(100.0, total / knowable)
+            low, high = ((round(x, 6), round((total - x * knowable) / unknowable, 6)) for x in ends)
+            if low < high:
+                alike[str(score)] = [low, high]
         note = "on a dotted line the self-awareness score is the same" if alike else ""
         yield Scatter("quadrants", "known_knowns", "known_unknowns", alike, note)

@@ -6,10 +6,10 @@ Yu et al., "MM-Vet: Evaluating Large Multimodal Models for Integrated Capabiliti
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from driftledger.benchmarks._questions.parsing import grade
 from driftledger.benchmarks._questions.parsing.reply import Parsed
@@ -29,7 +29,7 @@ from driftledger.benchmarks.mm_vet.judging import calibrations, graded, judge_fl
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
-from driftledger.benchmarks.settings import has_once
+from driftledger.benchmarks.settings import holding
 from driftledger.collect.call import Planned
 from driftledger.core.errors import unknown_name
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
@@ -45,16 +45,11 @@ STEPS = 10**6
 class MMVetSettings(QuestionSection):
     """How open questions are put, and how a judge grades the answers."""
 
-    grade_prompt: str
+    grade_prompt: Annotated[str, holding("{question}", "{truth}", "{prediction}")]
     grade_again: str = Field(min_length=1)
     """What follows the same prompt where the judge is asked once more, since no grade could be read."""
     gradings: int = Field(ge=1, le=100)
     """Of each answer, for their deviation."""
-
-    @field_validator("grade_prompt")
-    @classmethod
-    def _has_grading_places(cls, prompt: str) -> str:
-        return has_once(prompt, "grade_prompt", "{question}", "{truth}", "{prediction}")
 
 
 class MMVetQuestions(QuestionRules):

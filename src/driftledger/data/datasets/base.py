@@ -10,12 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError
+from driftledger.core.paths import leads_out
 from driftledger.core.registry import Provided
 from driftledger.core.types import Split
 
@@ -126,27 +127,27 @@ def digest_files(files: Iterable[tuple[str, Path]]) -> str:
     return sha256_of(rows)
 
 
-def reached(path: Path, fits: Callable[[Path], bool], otherwise: str, setting: str, what: str = "") -> Path:
-    """Return the absolute path that a setting names, ``~`` included.
+def reached(path: Path, kind: Literal["file", "folder"], setting: str, what: str = "") -> Path:
+    """Return the absolute path of the file or folder that a setting names, ``~`` included.
 
     Args:
-        fits: whether it is of the right kind; ``otherwise`` says that it is not.
         setting: what to set, and to what.
 
     Raises:
-        MissingSourceError: nothing is there.
-        ConfigError: it does not fit.
+        MissingSourceError: it is missing.
+        ConfigError: it is of the other kind, or cannot be reached.
     """
+    shown = f"{what}{str(path)!r:.200}"
     try:
         absolute = path.expanduser().absolute()
-        if fits(absolute):
+        if absolute.is_file() if kind == "file" else absolute.is_dir():
             return absolute
-        trouble = otherwise if absolute.exists() else None
+        is_missing = not absolute.exists()
     except (OSError, RuntimeError, ValueError) as error:
-        trouble = f"cannot be reached ({error!s:.200})"
-    if trouble is None:
-        raise MissingSourceError(f"{what}{str(path)!r:.200} is missing; set {setting}", str(path))
-    raise ConfigError(f"{what}{str(path)!r:.200} {trouble}; set {setting}")
+        raise ConfigError(f"{shown} cannot be reached ({error!s:.200}); set {setting}") from None
+    if is_missing:
+        raise MissingSourceError(f"{shown} is missing; set {setting}", str(path))
+    raise ConfigError(f"{shown} is not a {kind}; set {setting}")
 
 
 def inside(folder: Path, name: str, place: str) -> Path:
@@ -155,14 +156,16 @@ def inside(folder: Path, name: str, place: str) -> Path:
     A table may come from somebody else: it can name no file outside of its folder, not even by a link.
     """
     try:
-        path, parts = (folder / name).resolve(), PurePosixPath(name).parts
-        is_out = {"/", ".."} & {*parts} or not path.is_relative_to(folder.resolve())
-        trouble = "lies outside of its folder" if is_out else None if path.is_file() else "is missing there"
+        path = (folder / name).resolve()
+        if {"/", ".."} & {*PurePosixPath(name).parts} or leads_out(path, folder):
+            trouble = "lies outside of its folder"
+        elif path.is_file():
+            return path
+        else:
+            trouble = "is missing there"
     except (OSError, RuntimeError, ValueError):
-        trouble = "can be no file"
-    if trouble is not None:
-        raise DataError(f"{place} names {name!r:.200}, which {trouble}; correct it")
-    return path
+        trouble = "cannot be a file"
+    raise DataError(f"{place} names {name!r:.200}, which {trouble}; correct it")
 
 
 def printable(name: str) -> str:

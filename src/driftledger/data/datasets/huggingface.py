@@ -51,20 +51,21 @@ class HuggingFace(HubTable, DatasetProvider):
         sets: dict[str, Split | None] = {self.split: None}
         if self.support_split is not None:
             sets = {self.support_split: "support", self.split: "test"}
-        named = (self.id_column, self.category_column, self.label_column, self.unique_column)
-        columns = [column for column in named if column is not None]
+        texts = [column for column in (self.id_column, self.category_column, self.label_column) if column is not None]
+        columns = [*texts, self.unique_column] if self.unique_column is not None else texts
         for loaded, (name, split) in zip(self.load(*sets), sets.items(), strict=True):
             table = self.select(loaded, self.image_column, columns, "image_column")
             digits = len(str(max(len(table) - 1, 0)))  # of all rows, so that another limit does not rename samples
             for row in self.rows(table, name, self.image_column, self._taken(table, split)):
-                text = {column: as_text(row.cells[column], row.place) for column in columns}
-                own_id = text[self.id_column] or "" if self.id_column else f"{row.number:0{digits}}"
+                text: dict[str | None, str | None] = {None: None}
+                text |= {column: as_text(row.cells[column], f"{row.place} in {column}") for column in texts}
+                own_id = f"{row.number:0{digits}}" if self.id_column is None else text[self.id_column] or ""
                 yield SourceItem(
                     id=f"{split}-{own_id}" if split else own_id,
                     name=row.place,
                     read=row.read,
-                    category=text[self.category_column] or None if self.category_column else None,
-                    label=text[self.label_column] if self.label_column else None,
+                    category=text[self.category_column] or None,
+                    label=text[self.label_column],
                     split=split,
                     source={"row": str(row.number)}
                     | ({"split": name} if split else {})

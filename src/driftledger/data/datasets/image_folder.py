@@ -69,9 +69,7 @@ class ImageFolder(DatasetProvider):
 
     @property
     def _folder(self) -> Path:
-        return reached(
-            self.path, Path.is_dir, "is not a folder", "path to the folder of the images", "the image folder "
-        )
+        return reached(self.path, "folder", "path to the folder of the images", "the image folder ")
 
     def _files(self) -> dict[str, Path]:
         """The images by their names below the folder, which are the same on every machine.

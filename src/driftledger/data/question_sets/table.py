@@ -70,7 +70,7 @@ class ColumnQuestions(QuestionProvider, ABC):
 
     columns: ColumnMap = ColumnMap()
     refusal: str | None = Field(default=None, pattern=r"\S")
-    """The option that refuses, where it reads the same in all rows and stands in no column of its own."""
+    """The option that refuses, where it is the same in all rows and has no column."""
     groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
     """Group name → categories that are averaged in it."""
     expect: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
@@ -130,7 +130,7 @@ class RowReader:
         """Read the question in row ``number``, counted from 0; errors call it ``place``.
 
         Args:
-            image: what tells its image apart, where no column does.
+            image: what identifies its image, if no column does.
             read: gives the image's bytes.
             file: the image's name as it is recorded.
 
@@ -250,10 +250,10 @@ class QuestionTable(ColumnQuestions):
     def _parts(self) -> Iterator[tuple[str | None, Path, Path]]:
         """Subset, file and folder of images; one without a subset where there is one file."""
         for subset, path in self.path.items() if isinstance(self.path, dict) else ((None, self.path),):
-            file = reached(path, Path.is_file, "is not a file", "path to the file of questions")
+            file = reached(path, "file", "path to the file of questions")
             images = self.images.get(subset or "") if isinstance(self.images, dict) else self.images
             setting = "images to the folder that the images are in"
-            yield subset, file, reached(images, Path.is_dir, "is not a folder", setting) if images else file.parent
+            yield subset, file, reached(images, "folder", setting) if images else file.parent
 
 
 def _image_bytes(folder: Path, path: str, place: str) -> bytes:
@@ -271,8 +271,7 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
         reader = RowReader(self, rules, self.path, loaded.features, total)
         table = self.select(loaded, image, chain(*reader.columns.values()), "columns.image")
         for row in self.rows(table, self.split, image, range(min(total, self.limit or total))):
-            data = (
-                row.read()
-            )  # images are told apart by their bytes, because a path of the hub's is one on this machine
-            read, id_ = partial(bytes, data), sha256_bytes(data)
-            yield reader.question(row.number, row.place, row.cells, id_, read, row.file)
+            # Images are told apart by their bytes, because a path of the hub's is one on this machine.
+            data = row.read()
+            read, image_id = partial(bytes, data), sha256_bytes(data)
+            yield reader.question(row.number, row.place, row.cells, image_id, read, row.file)

@@ -148,15 +148,6 @@ def test_no_text_and_no_options_make_a_reader_raise(text, texts, data):
     assert len(folded(text)) == len(text)
 
 
-def test_options_and_the_refusal_are_checked() -> None:
-    for count in (0, 1, 27):
-        with pytest.raises(ValueError, match=f"2 to 26 options, but there are {count}"):
-            parse_choice("A", ["x"] * count, 0)
-    for refusal in (-1, 5):
-        with pytest.raises(ValueError, match=f"one of the 5 options, but is {refusal}"):
-            parse_choice("A", TRUCK, refusal)
-
-
 @pytest.mark.parametrize("word", [*YES, *NO])
 def test_every_yes_and_no_is_read_alone_and_emphasised(word):
     for form in ("{}", "{}.", "**{}**", " {}\n", "Answer: {}", "<think>perhaps not</think>{}", "\\boxed{{{}}}"):

@@ -5,9 +5,9 @@ not, nothing was chosen: a later rule never settles what an earlier one read as 
 the midst of a text.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from driftledger.benchmarks._questions.parsing.refusal import refused_at
 from driftledger.benchmarks._questions.parsing.reply import (
@@ -25,9 +25,7 @@ from driftledger.core.types import Outcome
 
 VERSION = "4"
 
-_MOST, _MOST_JOINED = 26, 32
-"""Options, as many as there are letters; and answers that are joined to another."""
-_NEAR = 14
+_MOST_JOINED = 32  # answers to one
 _AROUND = " .,;:!?\"'"
 
 
@@ -42,9 +40,6 @@ def parse_choice(text: str, options: Sequence[str], refusal: int, *, cut: bool =
     Args:
         cut: whether the reply met its length limit: then only an answer is read that is marked as finished.
 
-    Raises:
-        ValueError: there are fewer than 2 or more than 26 options, or ``refusal`` is not one of them.
-
     >>> options = ["a red car", "a blue truck", "It cannot be determined"]
     >>> parse_choice("The correct answer is **B**. The image …", options, refusal=2)
     Parsed(outcome=<Outcome.OK: 'ok'>, value=1, how='answer_phrase')
@@ -56,8 +51,6 @@ def parse_choice(text: str, options: Sequence[str], refusal: int, *, cut: bool =
     Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='several')
     """
     shown = Options(options)
-    if not 0 <= refusal < len(options):
-        raise ValueError(f"refusal must be one of the {len(options)} options, but is {refusal}")
     spoken, finished = without_thinking(text)
     exact, answer = shown.exact(spoken), plain(spoken)
     if exact is None and is_error(text):
@@ -73,24 +66,10 @@ def parse_choice(text: str, options: Sequence[str], refusal: int, *, cut: bool =
     return parsed._replace(how="refusal_text") if parsed[1:] == (refusal, "option_text") else parsed
 
 
-class Mention(NamedTuple):
-    """Option ``option``'s text, from ``start`` up to ``end``."""
-
-    option: int
-    start: int
-    end: int
-
-
 class Options:
-    """2–26 option texts, in the order in which they were shown as A, B, C, …
-
-    Raises:
-        ValueError: there are fewer or more.
-    """
+    """The texts of the options, in the order in which they were shown as A, B, C, …"""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        if not 2 <= len(texts) <= _MOST:
-            raise ValueError(f"there must be 2 to {_MOST} options, but there are {len(texts)}")
         self.texts = [text.strip() for text in texts]
         self._plain = [plain(text).strip(_AROUND) for text in texts]
         self._needles = [_without_article(folded(text)) for text in self._plain]
@@ -118,41 +97,36 @@ class Options:
         named = self._letters.get(letter, self._letters.get(letter.upper()))
         return named if shown is None else shown if named in (None, shown) else None
 
-    def letter_at(self, text: str, position: int) -> Mention | None:
+    def letter_at(self, text: str, position: int) -> Reading[int] | None:
         """The option that has as its text the single letter with which a line ends at ``position``."""
         letter = find("last_letter").match(text, position)
         index = self._letters.get(letter[0]) if letter else None
-        return None if index is None else Mention(index, position, position + 1)
+        return None if index is None else Reading(index, "option_text", position, position + 1)
 
-    def at(self, low: str, position: int) -> Mention | None:
+    def at(self, low: str, position: int) -> Reading[int] | None:
         """The longest option text that begins at ``position``, with or without an article before it."""
         article = find("article").match(low, position)
         for start in (position, article.end()) if article else (position,):
             for index in self._longest_first:
                 end = start + len(self._needles[index])
                 if low.startswith(self._needles[index], start) and _ends(low, start, end):
-                    return Mention(index, position, end)
+                    return Reading(index, "option_text", position, end)
         return None
 
-    def mentions(self, low: str) -> list[Mention]:
+    def mentions(self, low: str) -> list[Reading[int]]:
         """All places where an option's text is, in order, but for those inside another's."""
-        outer: list[Mention] = []
-        every = [mention for index in self._longest_first for mention in self._of(index, low)]
+        every, outer = list[Reading[int]](), list[Reading[int]]()
+        for index in self._longest_first:
+            for match in re.finditer(re.escape(self._needles[index]), low):
+                start, end = match.span()
+                article = not self._articles[index] or find("article_before").search(low, max(0, start - 5), start)
+                begins = not find("runs_in").search(low, max(0, start - 2), start + 1)
+                if article and begins and _ends(low, start, end):
+                    every.append(Reading(index, "option_text", start, end))
         for mention in sorted(every, key=lambda mention: (mention.start, -mention.end)):
             if not outer or mention.end > outer[-1].end:
                 outer.append(mention)
         return outer
-
-    def _of(self, index: int, low: str) -> Iterator[Mention]:
-        needle = self._needles[index]
-        start = low.find(needle)
-        while start >= 0:
-            end = start + len(needle)
-            article = not self._articles[index] or find("article_before").search(low, max(0, start - 5), start)
-            begins = not find("runs_in").search(low, max(0, start - 2), start + 1)
-            if article and begins and _ends(low, start, end):
-                yield Mention(index, start, end)
-            start = low.find(needle, end)
 
 
 def index_of(letter: str) -> int:
@@ -190,7 +164,7 @@ class _ChoiceReply(Reply[int]):
         """What the reply chooses, without a repetition of all options; after ``turns`` refusals no *but* counts."""
         if echo := self._echo():
             return self._of(f"{self.text[: echo[0]]}\n{self.text[echo[1] :]}".strip()).choice(turns)
-        ends = [*self.refused, *(mention.end for mention in self.mentions if mention.option == self.refusal)]
+        ends = [*self.refused, *(mention.end for mention in self.mentions if mention.value == self.refusal)]
         if turns and ends and (however := find("however").search(self.low, min(ends))):
             rest = self._of(self.text[however.end() :].lstrip(" ,:")).choice(turns - 1)
             if rest.value not in (None, self.refusal):
@@ -208,7 +182,7 @@ class _ChoiceReply(Reply[int]):
             return self._weighed(readings)
         if self.refused:
             return Parsed(Outcome.REFUSED, None, "free_refusal")
-        return unparsed(SEVERAL if len({mention.option for mention in self.mentions}) > 1 else "nothing")
+        return unparsed(SEVERAL if len({mention.value for mention in self.mentions}) > 1 else "nothing")
 
     def _of(self, text: str) -> "_ChoiceReply":
         return _ChoiceReply(text, self.options, self.refusal)
@@ -229,11 +203,10 @@ class _ChoiceReply(Reply[int]):
         """Where all options are repeated in order, each with its letter: from where to where."""
         start = following = 0
         for mention in self.mentions:
-            back = max(0, mention.start - _NEAR)
-            label = find("label_before").search(self.text[back : mention.start])
-            if label and index_of(label["letter"]) == mention.option:
-                start = start if mention.option else back + label.start("letter")
-                following = 1 if mention.option == 0 else following + 1 if mention.option == following else 0
+            label = find("label_before").search(self.text, max(0, mention.start - 14), mention.start)
+            if label and index_of(label["letter"]) == mention.value:
+                start = start if mention.value else label.start("letter")
+                following = 1 if mention.value == 0 else following + 1 if mention.value == following else 0
                 if following == len(self.options.texts):
                     return start, mention.end
         return None
@@ -270,16 +243,19 @@ class _ChoiceReply(Reply[int]):
 
     def _at(self, position: int, bare: bool, strictly: bool) -> Reading[int] | None:
         if text := self.options.at(self.low, position):
-            closed = self.at("text_closed", text.end) or (self.at("closed", text.end) if bare else self._is_whole(text))
-            return Reading(text.option, "option_text", position, text.end) if closed else None
+            return (
+                text
+                if any(self.at(name, text.end) for name in ("text_closed", "closed" if bare else "whole"))
+                else None
+            )
         letter = find("letter").match(self.text, position)
         if letter is None and not find("tight_letter").match(self.text, position):
             return None
         start, end = self.skip("separator", position + 1), position + 1
         text = self.options.at(self.low, start) or self.options.letter_at(self.text, start)
-        agrees = text is not None and text.option == index_of(self.text[position])
+        agrees = text is not None and text.value == index_of(self.text[position])
         if text and (agrees or self.at("text_closed", text.end)):
-            return Reading(text.option if agrees else None, "letter" if agrees else "contradiction", position, text.end)
+            return Reading(text.value if agrees else None, "letter" if agrees else "contradiction", position, text.end)
         if letter is None or (strictly and not find("strictly_closed").match(self.text, end)):
             return None
         certain = letter[0].isupper() and letter[0] not in "AI" and not bare
@@ -288,10 +264,6 @@ class _ChoiceReply(Reply[int]):
         if not closed or (index is None and letter[0] == "I"):
             return None
         return Reading(index, "no_such_letter" if index is None else "letter", position, end)
-
-    def _is_whole(self, mention: Mention) -> bool:
-        """Whether no noun follows, which would make another thing of it: *an umbrella stand*."""
-        return self.low[mention.end - 1].isdigit() or bool(self.at("whole", mention.end))
 
     def denied(self, reading: Reading[int], start: int) -> bool:
         """Whether the words around deny, ask, correct or only imagine it; ``start``: where the statement begins."""
@@ -366,30 +338,24 @@ class _ChoiceReply(Reply[int]):
         leads = {self.skip("before_text", match.end()) for match in find("statement").finditer(self.low)}
         readings, placed = list[Reading[int]](), False
         for mention in self.mentions:
-            reading = Reading(mention.option, "option_text", mention.start, mention.end)
-            if self.denied(reading, mention.start) or self.at("question", mention.end):
+            if self.denied(mention, mention.start) or self.at("question", mention.end):
                 continue
             label = find("label_after").match(self.text, mention.end)
-            if label and self.options.letter(label["letter"]) != mention.option:
-                yield reading._replace(value=None, how="contradiction")
+            if label and self.options.letter(label["letter"]) != mention.value:
+                yield mention._replace(value=None, how="contradiction")
                 return
-            if self.refused and mention.option != self.refusal:
+            if self.refused and mention.value != self.refusal:
                 continue
-            leading = mention.start in leads and self._is_whole(mention)
-            anywhere = mention.option == self.refusal and " " in self.low[mention.start : mention.end]
-            placed = placed or bool(anywhere or label or leading or self._is_placed(mention))
-            readings.append(reading)
+            leading = mention.start in leads and self.at("whole", mention.end)
+            anywhere = mention.value == self.refusal and " " in self.low[mention.start : mention.end]
+            begins = self.before("sentence_before", mention.start, 28) and self.at("verb_after", mention.end)
+            edge = (begins or self.at("sentence_after", mention.end)) and not self.before(
+                "elsewhere", mention.start, 28
+            )
+            placed = placed or bool(anywhere or label or leading or edge)
+            readings.append(mention)
         if placed:
             yield from readings
-
-    def _is_placed(self, mention: Mention) -> bool:
-        """Whether it begins a sentence, ends one, or is what a clause says of its subject."""
-        back = max(0, mention.start - 2 * _NEAR)
-        before = f"{' ' if back else ''}{self.low[back : mention.start]}"
-        if find("elsewhere").search(before):
-            return False
-        begins = find("sentence_before").search(before) and self.at("verb_after", mention.end)
-        return bool(begins or self.at("sentence_after", mention.end))
 
     def _concluded(self) -> Iterator[Reading[int]]:
         """A letter with which the reply ends, behind a colon and some words."""

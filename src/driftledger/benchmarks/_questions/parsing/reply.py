@@ -93,10 +93,8 @@ class Reply(ABC, Generic[V]):
 
     def unfinished(self, thinking: bool) -> Parsed[V]:
         """The answer of a reply that was cut, if it is a final one, or in a sentence that another one follows."""
-        readings = list(self.final())
-        for reading in () if thinking else self.announced("answer", "answer_phrase"):
-            if self.at("another_sentence", reading.end):
-                readings.append(reading)
+        announced = () if thinking else self.announced("answer", "answer_phrase")
+        readings = [*self.final(), *(each for each in announced if self.at("another_sentence", each.end))]
         return agreed(readings) if readings else unparsed("unfinished")
 
 

@@ -48,11 +48,6 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
 class _YesNoReply(Reply[bool]):
     """A plain reply to a question that yes or no answers."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.opened = self.skip("opener", 0)
-        """Behind words such as *based on the image*."""
-
     def read(self, position: int, how: str = "", *, first: bool = False) -> Reading[bool] | None:
         word = self.at("says", position)
         if not word or not (self.at("says_closed", word.end()) or (first and self.at("goes_on", word.end()))):
@@ -83,7 +78,7 @@ class _YesNoReply(Reply[bool]):
 
     def phrased(self) -> Iterator[Reading[bool]]:
         """In other words, at the start or behind words such as *based on the image*: *of course*, *it isn't*."""
-        for start in {0, self.opened}:
+        for start in {0, self.skip("opener", 0)}:
             if start and (reading := self.read(start, "phrase", first=True)):
                 yield reading
             elif phrase := self.at("phrase", start):
@@ -93,8 +88,8 @@ class _YesNoReply(Reply[bool]):
                 yield Reading(bool(call["true"] or call["yes"]) != bool(call["not"]), "phrase", *call.span())
 
     def begins_with_denial(self) -> Iterator[Reading[bool]]:
-        """A denial with which the reply begins, *there is no dog*, unless the answer is said to be unknown."""
-        denied = self.at("denial", self.opened)
+        """A denial with which the reply begins, *there is no dog*, unless it calls the answer unknown."""
+        denied = self.at("denial", self.skip("opener", 0))
         affirmed = denied and find("affirms").search(self.low, 0, denied.end() + 30)
         if denied and not affirmed and not refused_at(self.low, denials=False):
             yield Reading(False, "denial", *denied.span())

@@ -1,38 +1,58 @@
-"""Every score, computed once more from its records: are these the numbers that the records give?"""
+"""What follows from records, done once more: do they give these scores, and do the components still give these records?
+
+The verifier's dice choose the calls that are made again, and nothing in the checkout does: a forger who foresees the
+sample forges other calls. The call store is not looked at, since it would answer with what was stored. No service is
+ever called: it costs money, and does not answer twice the same.
+"""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
+from itertools import groupby, takewhile
 from pathlib import Path
-from typing import Any, TypeVar
+from random import Random
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 from PIL import Image
 
 from driftledger.benchmarks.base import ROLES
 from driftledger.benchmarks.collecting import Collecting, Replay
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.scoring import ToScore
+from driftledger.collect.batches import ask_batch, finished
+from driftledger.collect.call import Ask, Call
 from driftledger.collect.features import FeatureStore
 from driftledger.components.base import Component, Encoder
 from driftledger.components.checkpoints import CheckpointComponent
-from driftledger.core.canonical import canonical_json, sha256_file
+from driftledger.components.service import RemoteComponent
+from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError, first_few
 from driftledger.core.files import Record, read_json, read_jsonl
 from driftledger.core.text import shortened
+from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, VerifyResult
-from driftledger.ledger.lineage import Lineage
+from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components
 from driftledger.project.project import Project
 
-UNFIT = (DriftledgerError, ValueError, LookupError, OSError, SyntaxError, NotImplementedError)
+_UNFIT = (DriftledgerError, ValueError, LookupError, OSError, SyntaxError, NotImplementedError)
 """What is raised over files that this code did not write, or not as they are now. The last two are Pillow's, for a PNG
 with something else between its chunks, and for a pixel format that it does not read."""
 
-RELATIVE, ABSOLUTE = 1e-4, 1e-6
+_RELATIVE, _ABSOLUTE = 1e-4, 1e-6
 """How far a number may be off that was seen through weights: torch gives other last bits on another processor, and in
 sums of many terms these reach the fifth digit. Embedded encoders give the same bits everywhere."""
+
+_GREY_LEVELS = 2
+"""How far a pixel may be off, of 255, where weights drew it: a processor with other last bits rounds some otherwise."""
+_BEFORE, _AFTER = 20, 40
+"""How much of a text is shown around the place where it differs."""
 
 R = TypeVar("R", bound=Record)
 
@@ -57,30 +77,30 @@ def recompute(
     result, components = VerifyResult(), components or Components(project)
     for lineage in {each.folder: each for each in lineages}.values():
         stage = lineage.spec.collects.name
-        with reading(lineage, f"records of {stage}", result):
-            replay, again, _ = follow(lineage, contents, components)
+        with _reading(lineage, f"records of {stage}", result):
+            replay, again, _ = _follow(lineage, contents, components)
             result.checked["records followed"] += len(replay.records)
             path = f"{lineage.collected[stage].path}/{RECORDS}"
             _compare_rows(result, path, replay.records, again, lambda record: record.place, exact=True)
-        with reading(lineage, "score", result):
+        with _reading(lineage, "score", result):
             _compare_score(result, lineage, _to_score(project, lineage, contents, components, features), contents)
     return result
 
 
 @contextmanager
-def reading(lineage: Lineage, what: str, result: VerifyResult) -> Iterator[None]:
+def _reading(lineage: Lineage, what: str, result: VerifyResult) -> Iterator[None]:
     """Note why something cannot be read: it is not here, or it is not what it should be."""
     try:
         yield
     except (LedgerError, ConfigError, OutOfMemoryError, Image.DecompressionBombError) as error:
         result.skip(lineage.score_path, str(error))
-    except UNFIT as error:
+    except _UNFIT as error:
         kind = "" if isinstance(error, DriftledgerError) else f"{type(error).__name__}: "
         why = f"no {what} can be had from what is stored: {kind}{shortened(str(error))}"
         result.findings.append(Finding("numbers", lineage.score_path, why))
 
 
-def follow(
+def _follow(
     lineage: Lineage, contents: Contents, components: Components
 ) -> tuple[Replay, list[CollectedRecord], dict[str, Component | str]]:
     """Drive the protocols behind a folder of records once more, with the results that the records hold.
@@ -175,7 +195,7 @@ def _differences(result: VerifyResult, stored: Record, again: Record, *, exact: 
         one, other = before.get(place), after.get(place)
         result.checked["numbers"] += isinstance(one, int | float) and not isinstance(one, bool)
         if not exact and isinstance(one, float) and isinstance(other, float):
-            equal = math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+            equal = math.isclose(one, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
         else:
             equal = place in before and place in after and type(one) is type(other) and one == other
         if not equal:
@@ -191,3 +211,139 @@ def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
             yield from _leaves(each, f"{place}.{name}" if place else str(name))
     else:
         yield place, value
+
+
+class Again(NamedTuple):
+    """A recorded call with its component, which is here."""
+
+    where: str
+    """The file, and the record in it."""
+    call: Call
+    gave: RecordedResult
+    folder: Path
+    """Of the record."""
+
+
+class Regenerated(NamedTuple):
+    """The calls that were made again."""
+
+    seed: int
+    """That draws the same calls once more."""
+    kinds: list[dict[str, Any]]
+    """``name``: the benchmark, and what the calls were for; ``calls`` that could have been drawn; ``compared`` ones."""
+    result: VerifyResult
+
+
+def regenerate(
+    project: Project,
+    runs: Sequence[Evidence],
+    contents: Contents,
+    count: int,
+    seed: int | None = None,
+    components: Components | None = None,
+) -> Regenerated:
+    """Make some of the calls behind runs again and compare texts, and images byte by byte.
+
+    They are drawn by lot among those with a component that is here in the recorded version and gives equal bytes for
+    equal calls, equally many of each kind as far as there are; the calls of other components are ``skipped``.
+
+    Args:
+        count: how many of each run; all, where there are fewer.
+        seed: draws the calls of an earlier verification again; by default, one that cannot be foreseen.
+    """
+    seed = secrets.randbits(63) if seed is None else seed
+    components = components or Components(project)
+    result, compared = VerifyResult(), Counter[str]()
+    # One score of each set of records: several encoders look at the same ones.
+    lineages = {(each.data, *each.collected.values()): each for run in runs for each in run.lineages}
+    pools: dict[str, list[Again]] = {}
+    for lineage in lineages.values():
+        with _reading(lineage, f"calls of {lineage.spec.collects.name}", result):
+            for call in _calls(lineage, contents, components, result):
+                kind = call.call.role if isinstance(call.call, Ask) else "draw"
+                pools.setdefault(f"{lineage.spec.name}: {kind}", []).append(call)
+    # Component by component, so that no two of them need the memory at once.
+    drawn = sorted(draw_lots(pools, count * len(runs), seed), key=lambda pair: pair[1].call.component.fingerprint)
+    for _, some in groupby(drawn, key=lambda pair: pair[1].call.component.fingerprint):
+        for kind, call in some:
+            try:
+                what = _difference(call)
+            except (DriftledgerError, Image.DecompressionBombError) as error:
+                result.skip(call.where, str(error))
+                continue
+            except _UNFIT as error:
+                what = shortened(f"it cannot be made again from the records: {type(error).__name__}: {error}")
+            compared[kind] += 1
+            result.findings += [Finding("bytes", call.where, what)] if what else []
+        call.call.component.release()
+    result.checked["calls"] = compared.total()
+    kinds = [{"name": kind, "calls": len(calls), "compared": compared[kind]} for kind, calls in sorted(pools.items())]
+    return Regenerated(seed, kinds, result)
+
+
+def _calls(lineage: Lineage, contents: Contents, components: Components, result: VerifyResult) -> list[Again]:
+    """The calls behind records that can be made again; components that cannot are noted in ``result``."""
+    replay, _, played = _follow(lineage, contents, components)
+    path, here = lineage.collected[lineage.spec.collects.name].path, list[Component]()
+    for role, component in played.items():
+        if isinstance(component, str):
+            served = lineage.score.served.get(role, {})
+            result.skip(path, component + (f"; it called itself {', '.join(served)}" if served else ""))
+        elif component.unrepeatable is not None:
+            result.skip(path, f"{component.kind} {lineage.score.components[role].name}: {component.unrepeatable}")
+        else:
+            here.append(component)
+    return [
+        Again(f"{path}/{each.gave.image or f'{RECORDS}: {each.place}'}", each.call, each.gave, replay.folder)
+        for each in replay.calls.values()
+        if each.call.component in here and each.gave.outcome is not Outcome.FAILED
+    ]
+
+
+def draw_lots(pools: Mapping[str, Sequence[Again]], count: int, seed: int) -> list[tuple[str, Again]]:
+    """``count`` calls, each with its kind: kinds take turns, and within a kind each call is equally likely."""
+    random = Random(seed)
+    shuffled = [(kind, random.sample(calls, len(calls))) for kind, calls in sorted(pools.items())]
+    lots = [(place, kind, call) for kind, calls in shuffled for place, call in enumerate(calls)]
+    return [(kind, call) for _, kind, call in sorted(lots, key=lambda lot: lot[0])[:count]]
+
+
+def _difference(recorded: Again) -> str:
+    """Make a call of a component on this machine, and compare: a text as it is, an image by its file's bytes.
+
+    Returns:
+        What differs; nothing where the same came of it.
+
+    Raises:
+        LedgerError: they cannot be compared.
+    """
+    component = recorded.call.component
+    if isinstance(component, RemoteComponent):
+        raise TypeError(f"{component.provider} is a service, which verifying never calls")
+    again = finished(recorded.call, *ask_batch([recorded.call]))
+    if again.result.outcome is Outcome.FAILED:
+        raise LedgerError(f"it failed when it was made again: {again.result.error or 'no reason given'}")
+    image = recorded.gave.image_file(recorded.folder)
+    if image is None:
+        before, now = recorded.gave.text or "", again.result.text or ""
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
+        around = slice(max(0, same - _BEFORE), same + _AFTER)
+        differs = f"{before[around]!r} is stored, {component.provider} now says {now[around]!r}"
+        return "" if before == now else differs
+    stored, png = image.path.read_bytes(), again.png
+    digest = sha256_bytes(stored)
+    if digest != image.sha256:
+        return f"its sha256 is {digest[:12]}…, its record has {image.sha256[:12]}…"
+    if png is None:
+        return f"{component.provider} now gives no image ({again.result.outcome})"
+    if png == stored:
+        return ""
+    if isinstance(component, CheckpointComponent) and _look_alike(stored, png):
+        raise LedgerError(f"drawn again it differs by at most {_GREY_LEVELS} of 255, as by another processor")
+    return f"sha256 {digest[:12]}… is stored, {component.provider} now draws {sha256_bytes(png)[:12]}…"
+
+
+def _look_alike(one: bytes, other: bytes) -> bool:
+    """Whether two images are equal but for roundings."""
+    first, second = (np.asarray(Image.open(BytesIO(png)).convert("RGB"), dtype=np.int16) for png in (one, other))
+    return first.shape == second.shape and int(np.abs(first - second).max()) <= _GREY_LEVELS
