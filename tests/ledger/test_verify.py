@@ -72,11 +72,11 @@ PLAIN: dict[str, tuple[Change, str]] = {
     ),
     "the seed of a stage": (
         replaced("dvc.lock", r"(?s)(score@.*?seed: )1", r"\g<1>2"),
-        f"bytes {SCORES}",
+        f"bytes dvc.lock: score@{MODEL}",
     ),
     "a version of a stage": (
         replaced("dvc.lock", r"(?s)(score@.*?version: )\d+", r"\g<1>99"),
-        f"bytes {SCORES}",
+        f"bytes dvc.lock: score@{MODEL}",
     ),
     "a published run": (
         lambda ledger: replaced(read_published(ledger.root)[0].file, '"dirty": false', '"dirty": true')(ledger),
@@ -130,7 +130,7 @@ RELOCKED: dict[str, tuple[Change, str, str]] = {
     "a fingerprint": (
         edited(f"{CHAINS}/components.json", lambda card: card["components"]["model"].update(version="9")),
         "",
-        f"bytes {GENCEPTION}/score.json: components.model",
+        f"bytes {CHAINS}/components.json: components.model",
     ),
     "a prompt": (
         edited(f"{GENCEPTION}/score.json", lambda score: score["inputs"]["protocol"].update(describe_prompt="x")),
@@ -168,7 +168,7 @@ RELOCKED: dict[str, tuple[Change, str, str]] = {
     "records that cannot be read": (
         lambda ledger: (ledger.root / RECORDS).write_text("[]\n"),
         GENCEPTION,
-        f"bytes {CHAINS}",
+        f"bytes {RECORDS}",
     ),
 }
 """Changes whose hashes were all repaired → the score to compute again, and a finding."""
@@ -257,7 +257,7 @@ def test_another_version_of_the_scoring_is_said(ledger: Ledger) -> None:
     ledger.relock()
     result = ledger.check(GENCEPTION)
     assert any("version 9" in each.why for each in result.skipped)
-    assert f"bytes {GENCEPTION}/score.json: inputs.version" in places(result)
+    assert f"bytes dvc.lock: score@{MODEL}" in places(result)  # which has the version with which the stage ran
 
 
 def test_files_that_only_the_cache_has_are_read_there(ledger: Ledger) -> None:

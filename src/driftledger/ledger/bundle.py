@@ -7,9 +7,9 @@ import io
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ class KeptFeatures(FeatureStore):
         return features
 
     def members(self) -> dict[str, bytes]:
-        """The members of a bundle that hold the features of each encoder, except one with several widths."""
+        """The members of a bundle that hold the features of each encoder; none of one with several widths."""
         members = {}
         for encoder, of_encoder in self._rows.items():
             rows, table = sorted(of_encoder.items()), io.BytesIO()
@@ -55,53 +55,6 @@ class KeptFeatures(FeatureStore):
                 members[f"{bundle.FEATURES}{encoder}.npy"] = table.getvalue()
                 members[f"{bundle.FEATURES}{encoder}.txt"] = digests.encode()
         return members
-
-
-def digests_of(file: Path) -> dict[str, Any]:
-    """The hashes of a file, and its size."""
-    return bundle.digests(file.read_bytes())
-
-
-class UnpackedBundle(bundle.Bundle):
-    """What a bundle of a run holds, read where it is in a checkout, so that the checks of a bundle can read it too."""
-
-    def __init__(
-        self, evidence: Evidence, contents: Contents, digests: Callable[[Path], dict[str, Any]] = digests_of
-    ) -> None:
-        """Find the files, by their MD5.
-
-        Args:
-            digests: hashes a file.
-
-        Raises:
-            LedgerError: some of them are not here.
-        """
-        folders = list(dict.fromkeys(each for lineage in evidence.lineages for each in lineage.folders.values()))
-        if absent := [each.path for each in folders if not contents.has(each)]:
-            raise LedgerError(f"{first_few(absent)} is not here; run 'dvc pull' first")
-        self.paths, self.listings = dict[str, Path](), dict[str, bytes]()
-        for folder in folders:
-            files = sorted(contents.output(folder.out, folder.md5).items())
-            rows = [{"md5": md5, "relpath": path} for path, md5 in files]
-            self.listings[bundle.LISTINGS + folder.md5] = json.dumps(rows, sort_keys=True).encode()
-            for name, md5 in contents.manifest(folder).items():
-                path = contents.path(md5, f"{folder.path}/{name}")
-                assert path is not None  # all of it is here
-                self.paths[f"{folder.path}/{name}"] = path
-        self.named = {name: digests(path) for name, path in self.paths.items()}
-        self.files, self.archive = dict(self.named), cast(archive.Archive, self)
-        self.sizes: dict[str, int] = {}  # of features, which encoders give again
-        self.folder, self.features = cache(lambda path: bundle.Folder(self, path)), cache(self._features)
-        self.run = {"name": evidence.name, "combination": [*evidence.combination], "fingerprint": evidence.fingerprint}
-        lineages = [each.model_dump(mode="json", by_alias=True, exclude={"score"}) for each in evidence.lineages]
-        self.evidence = self.run | {"lineages": lineages, "code": evidence.code.model_dump(mode="json")}
-        scores = [each.score.to_dict() for each in evidence.lineages]
-        self.lineages = [each | {"score": score} for each, score in zip(lineages, scores, strict=True)]
-
-    def read(self, name: str) -> bytes:
-        """A member of the bundle."""
-        listing = self.listings.get(name)
-        return self.paths[name.removeprefix(bundle.FILES)].read_bytes() if listing is None else listing
 
 
 def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: bool = True) -> list[str]:
@@ -119,7 +72,10 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
     if out.exists() and not (out.is_file() and is_bundle(out)):
         raise LedgerError(f"{out} is not a bundle; move it away, or name another file with -o")
     contents = Contents(project.root, trust=project.own_code)
-    unpacked, features = UnpackedBundle(evidence, contents), KeptFeatures(project.state / "features")
+    folders = list(dict.fromkeys(each for lineage in evidence.lineages for each in lineage.folders.values()))
+    if absent := [each.path for each in folders if not contents.has(each)]:
+        raise LedgerError(f"{first_few(absent)} is not here; run 'dvc pull' first")
+    features = KeptFeatures(project.state / "features")
     recomputed = recompute(project, evidence.lineages, contents, features=features)
     if recomputed.findings:
         first = recomputed.findings[0]
@@ -127,33 +83,37 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
     published = next((each for each in read_published(project.root) if each.fingerprint == evidence.fingerprint), None)
     if published is None:
         raise LedgerError(f"{evidence.name} is not published; run 'driftledger track' first")
+    run = {"name": evidence.name, "combination": [*evidence.combination], "fingerprint": evidence.fingerprint}
+    lineages = [each.model_dump(mode="json", by_alias=True, exclude={"score"}) for each in evidence.lineages]
+    code = evidence.code.model_dump(mode="json")
     small = {
-        bundle.EVIDENCE: canonical_json(unpacked.evidence).encode(),
+        bundle.EVIDENCE: canonical_json(run | {"lineages": lineages, "code": code}).encode(),
         f"{bundle.LEDGER}{sha256_of(published.to_dict())}.json": canonical_json(published.to_dict()).encode(),
         **features.members(),
-        **unpacked.listings,
     }
-    held = {path: each for path, each in unpacked.named.items() if images or path.endswith((".json", ".jsonl"))}
-    left_out = {path: each for path, each in unpacked.named.items() if path not in held}
+    for folder in folders:
+        rows = [{"md5": md5, "relpath": path} for path, md5 in sorted(contents.output(folder.out, folder.md5).items())]
+        small[bundle.LISTINGS + folder.md5] = json.dumps(rows, sort_keys=True).encode()
+    held, left_out, members = dict[str, Any](), dict[str, Any](), dict[str, Callable[[], bytes]]()
+    for folder in folders:
+        for name, md5 in contents.manifest(folder).items():
+            path, file = f"{folder.path}/{name}", contents.path(md5, f"{folder.path}/{name}")
+            assert file is not None  # all of it is here
+            if images or path.endswith((".json", ".jsonl")):
+                held[path], members[bundle.FILES + path] = bundle.digests(file.read_bytes()), file.read_bytes
+            else:
+                left_out[path] = bundle.digests(file.read_bytes())
     manifest = {
         "schema": bundle.SCHEMA,
         "kind": bundle.KIND,
-        "run": unpacked.run,
+        "run": run,
         "files": held,
         "left_out": left_out,
         "members": {name: sha256_bytes(data) for name, data in small.items()},
     }
-    small[bundle.MANIFEST] = canonical_json(manifest).encode()
-    members = {bundle.FILES + path: unpacked.paths[path].read_bytes for path in held}
-    partial_file = out.with_name(out.name + ".partial")
-    try:
-        with partial_file.open("wb") as file:
-            archive.write(file, members | {name: partial(bytes, data) for name, data in small.items()})
-        partial_file.replace(out)
-    except BundleError as error:
-        raise LedgerError(f"{out} {error}; try --without-images") from None
-    finally:
-        partial_file.unlink(missing_ok=True)
+    members |= {name: partial(bytes, data) for name, data in small.items()}
+    members[bundle.MANIFEST] = lambda: canonical_json(manifest).encode()
+    _write(out, members)
     left = f" and the hashes of {len(left_out):,} images" if left_out else ""
     notes = dict.fromkeys(f"to know: {each.where}: {each.why}" for each in recomputed.skipped)
     return [
@@ -171,3 +131,15 @@ def is_bundle(path: Path) -> bool:
     except (BundleError, OSError):
         return False
     return True
+
+
+def _write(out: Path, members: dict[str, Callable[[], bytes]]) -> None:
+    partial_file = out.with_name(out.name + ".partial")
+    try:
+        with partial_file.open("wb") as file:
+            archive.write(file, members)
+        partial_file.replace(out)
+    except BundleError as error:
+        raise LedgerError(f"{out} {error}; try --without-images") from None
+    finally:
+        partial_file.unlink(missing_ok=True)
