@@ -36,14 +36,14 @@ COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
     "collect": (
         collecting,
         "collect",
-        ["mme", "trac", "--model", "seer"],
-        (["seer"], ["mme", "trac"]),
+        ["--model", "seer"],
+        (["seer"],),
     ),
     "collect shard": (
         collecting,
         "collect_shard",
         ["--shard", "0/2", "--into", "x"],
-        ("0/2", Path("x"), (), ()),
+        ("0/2", Path("x"), ()),
     ),
     "merge": (collecting, "merge", ["x", "y"], ([Path("x"), Path("y")],)),
 }
@@ -91,14 +91,14 @@ def test_arguments_go_to_the_command_of_that_name(
 def test_audit_asks_for_a_target_or_for_a_version(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked: list[tuple[object, ...]] = []
-    monkeypatch.setattr(ask, "audit", lambda project, *what, **how: asked.append((*what, how)) or "an answer")
-    monkeypatch.setattr(ask, "touched", lambda project, what, **how: asked.append((what,)) or "a table")
+    asked: list[tuple[Any, dict[str, Any], dict[str, bool]]] = []
+    monkeypatch.setattr(ask, "audit", lambda _, what, of, **how: asked.append((what, of, how)) or "an answer")
     assert run(monkeypatch, "audit", "--full", "seer/brush/eye") == 0
     assert run(monkeypatch, "audit", "--generator", "brush@12345678") == 0
-    assert capsys.readouterr().out == "an answer\na table\n"
-    assert asked[0] == ("seer/brush/eye", {"full": True, "as_json": False})
-    assert {key: value for key, value in asked[1][0].items() if value} == {"generator": "brush@12345678"}  # type: ignore[attr-defined]
+    assert capsys.readouterr().out == "an answer\nan answer\n"
+    assert [what for what, _, _ in asked] == ["seer/brush/eye", None]
+    assert asked[0][2] == {"full": True, "as_json": False}
+    assert {key: value for key, value in asked[1][1].items() if value} == {"generator": "brush@12345678"}
 
 
 HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]\r\nall holds"
@@ -280,12 +280,13 @@ def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
 ) -> None:
     calls, opened = list[object](), list[str]()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("driftledger.reports.report.write_pages", lambda out, _, images: calls.append((out, images)))
-    monkeypatch.setattr("driftledger.reports.report.write_report", lambda project: calls.append("report"))
+    monkeypatch.setattr(
+        "driftledger.reports.report.write_report", lambda _, out=None, images=True: calls.append((out, images))
+    )
     monkeypatch.setattr("webbrowser.open", opened.append)
     for arguments in ([], ["--out", "public", "--no-images"], ["--open"], ["--open", "--out", "public"]):
         assert run(monkeypatch, "report", *arguments) == 0
-    assert calls == ["report", (Path("public"), False), "report", (Path("public"), True)]
+    assert calls == [(None, True), (Path("public"), False), (None, True), (Path("public"), True)]
     assert opened == [f"{tmp_path.as_uri()}/{folder}/index.html" for folder in ("reports/site", "public")]
     assert run(monkeypatch, "report", "--no-images") == 2
     assert "--no-images needs --out FOLDER" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Evaluate multimodal LLMs on data nobody had to label, with a ledger behind every score.
+"""Evaluate multimodal LLMs on data that no one had to label, with a ledger behind every score.
 
 Each public name is imported when it is used.
 """
@@ -10,8 +10,8 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from driftledger.components.functions import dataset, encoder, generator, model
+    from driftledger.notebook import OpenedProject as open  # noqa: A004, N813  # as people call it
     from driftledger.notebook import evaluate
-    from driftledger.notebook import open_project as open  # noqa: A004  # as people call it
 
     __all__ = ["dataset", "encoder", "evaluate", "generator", "model", "open"]
 
@@ -22,7 +22,7 @@ _PLACES = {
     "generator": "driftledger.components.functions:generator",
     "metrics": "driftledger.metrics",
     "model": "driftledger.components.functions:model",
-    "open": "driftledger.notebook:open_project",
+    "open": "driftledger.notebook:OpenedProject",
 }
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import webbrowser
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,16 +22,18 @@ from driftledger.core.errors import ConfigError, DriftledgerError, MissingSource
 from driftledger.core.text import for_line, for_terminal
 
 if TYPE_CHECKING:
-    from driftledger.project.project import Project
+    pass
 
 DISK_ERRORS = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS),
     *(errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG),
 )
 """The disk cannot be used, or something else lies where a file or a folder should."""
-RUNS_OWN_CODE = frozenset({"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset", "models", "people"})
-"""The commands that evaluate: the project's own code that params.yaml names may run. All others may be used to look at
-what strangers made."""
+RUNS_OWN_CODE = frozenset(
+    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset", "models", "people", "bundle"}
+)
+"""The commands that may run the project's own code, which params.yaml names. The others read what strangers may have
+made, and need --trust for it."""
 PANELS = EVALUATE, ASK, SHOW = "Evaluate", "Ask", "Show and publish"
 """The panels of ``--help``; commands are defined in the order in which people come to them."""
 _EXAMPLES = """Examples:
@@ -41,7 +44,7 @@ driftledger compare one other     which run is better?"""
 
 
 app = typer.Typer(
-    help="Evaluate multimodal LLMs on data nobody had to label, with a ledger behind every score.",
+    help="Evaluate multimodal LLMs on data that no one had to label, with a ledger behind every score.",
     epilog=_EXAMPLES,
     no_args_is_help=True,
     add_completion=False,
@@ -76,17 +79,12 @@ def top(
     context.obj = Project(Path.cwd(), own_code=context.invoked_subcommand in RUNS_OWN_CODE)
 
 
-def trusted(project: "Project", trust: bool) -> "Project":
-    """The project of a command that reads, which may run its own code only with ``--trust``."""
-    return replace(project, own_code=True) if trust else project
-
-
 @app.command(rich_help_panel=EVALUATE)
 def init(
-    folder: Annotated[Path, typer.Argument(help="Made if it is missing.")] = Path(),
-    images: Annotated[Path | None, typer.Option(metavar="DIR", help="Your images, which become a dataset.")] = None,
-    preset: Annotated[str | None, typer.Option(metavar="NAME", help="What is selected.")] = None,
-    minimal: Annotated[bool, typer.Option("--minimal", help="As --preset minimal.")] = False,
+    folder: Annotated[Path, typer.Argument(help="Created if it is missing.")] = Path(),
+    images: Annotated[Path | None, typer.Option(metavar="DIR", help="Images, which become a dataset.")] = None,
+    preset: Annotated[str | None, typer.Option(metavar="NAME", help="What 'driftledger preset' lists.")] = None,
+    minimal: Annotated[bool, typer.Option("--minimal", help="The same as --preset minimal.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Make a folder a project, in your Git repository or a new one."""
@@ -100,7 +98,7 @@ def init(
 def run(
     context: typer.Context,
     targets: Annotated[
-        list[str] | None, typer.Argument(metavar="[STAGE]...", help="Only these and what they need; else all.")
+        list[str] | None, typer.Argument(metavar="[STAGE]...", help="Only these stages and what they need.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Run every stage again, also those up to date.")] = False,
     plain: Annotated[bool, typer.Option("--plain", "-v", help="Show the text of DVC and of the stages.")] = False,
@@ -149,12 +147,11 @@ def preset(
     name: Annotated[str | None, typer.Argument(help="The preset to select.")] = None,
 ) -> None:
     """Select a published protocol in params.yaml, or list them."""
-    from driftledger.commands import start
-    from driftledger.core.terminal import show
-    from driftledger.project.presets import apply_preset
+    from driftledger.core.terminal import facts, show
+    from driftledger.project.presets import apply_preset, presets_in_words
 
     if name is None:
-        show(start.presets_table(context.obj.root))
+        show(facts(presets_in_words(context.obj.root).items()))
     else:
         changed = apply_preset(context.obj.root, name) or [f"params.yaml selects {name} already"]
         typer.echo(for_terminal("\n".join(changed)))
@@ -167,9 +164,10 @@ def upgrade(
         bool, typer.Option("--check", help="Write nothing: exit code 1 and the files that differ.")
     ] = False,
 ) -> None:
-    """Write dvc.yaml and its like again, after an update of the package.
+    """Write dvc.yaml and other generated files again.
 
-    params.yaml stays as it is. 'git diff' shows what changed; a file with changes that are not committed is refused.
+    Run it after an update of the package. params.yaml stays as it is. 'git diff' shows what changed; uncommitted
+    changes in these files are refused.
     """
     from driftledger.commands import start
 
@@ -182,14 +180,12 @@ def upgrade(
 def new(
     context: typer.Context,
     kind: Annotated[str, typer.Argument(help="model, generator, encoder, dataset or question_set.")],
-    name: Annotated[str, typer.Argument(help="Of the module; no existing file is overwritten.")],
-    package: Annotated[
-        bool, typer.Option("--package", help="A folder that pip installs, with an entry point.")
-    ] = False,
+    name: Annotated[str, typer.Argument(help="The module's name; no existing file is overwritten.")],
+    package: Annotated[bool, typer.Option("--package", help="Write a package with an entry point, for pip.")] = False,
 ) -> None:
     """Write a component or data of your own that works, and its test.
 
-    It says what to put into params.yaml.
+    The output says what to put into params.yaml.
     """
     from driftledger.commands import start
 
@@ -199,10 +195,7 @@ def new(
 @app.command(rich_help_panel=EVALUATE)
 def collect(
     context: typer.Context,
-    benchmarks: Annotated[
-        list[str] | None, typer.Argument(metavar="[BENCHMARK]...", help="Only what these need; else all.")
-    ] = None,
-    model: Annotated[list[str] | None, typer.Option(help="One of run.models; may be repeated; else all.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Only this one of run.models; may be repeated.")] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Only the I-th of N parts, counted from 0; with --into.")
     ] = None,
@@ -219,11 +212,11 @@ def collect(
 
     project = replace(context.obj, waits=not no_wait)
     if shard is None and into is None:
-        collecting.collect(project, model or (), benchmarks or ())
+        collecting.collect(project, model or ())
     elif shard is None or into is None:
         raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
     else:
-        typer.echo(for_terminal(collecting.collect_shard(project, shard, into, benchmarks or (), model or ())))
+        typer.echo(for_terminal(collecting.collect_shard(project, shard, into, model or ())))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -250,26 +243,22 @@ def audit(
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="All files, settings, versions and lock entries.")] = False,
     model: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this model.")] = None,
-    generator: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, a fingerprint's start.")] = None,
-    encoder: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, of image and text encoders.")] = None,
+    generator: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this generator.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, of images or texts.")] = None,
     judge: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores that it graded.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, of a dataset or a question set.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, also of a question set.")] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Where does a score come from, and what did a version touch?
 
-    It goes back to images, versions, dataset and commit.
+    The answer goes back to images, versions, dataset and commit.
     """
     from driftledger.commands import ask
     from driftledger.core.terminal import show
 
-    project = trusted(context.obj, trust)
-    if target is not None:
-        show(ask.audit(project, target, full=full, as_json=as_json))
-    else:
-        asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        show(ask.touched(project, asked, as_json=as_json))
+    versions = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
+    show(ask.audit(replace(context.obj, own_code=trust), target, versions, full=full, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -286,10 +275,13 @@ def compare(
     Differences have paired intervals over the samples that both runs have.
     """
     from driftledger.core.terminal import show
-    from driftledger.notebook import OpenedProject
+    from driftledger.ledger.audit import Sources, find_run
+    from driftledger.ledger.compare import as_table
+    from driftledger.ledger.compare import compare as compared
 
-    answer = OpenedProject(trusted(context.obj, trust)).compare(a, b, anyway=anyway)
-    show(json.dumps(answer.data, indent=2) if as_json else answer.tree)
+    sources = Sources(replace(context.obj, own_code=trust))
+    answer = compared(find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway)
+    show(json.dumps(answer.to_dict(), indent=2) if as_json else as_table(answer))
 
 
 @app.command(rich_help_panel=ASK)
@@ -308,8 +300,7 @@ def verify(
     from driftledger.commands import ask
     from driftledger.core.terminal import show
 
-    project = trusted(context.obj, trust)
-    verified = ask.verify(project, run, regenerated=regenerate, seed=seed)
+    verified = ask.verify(replace(context.obj, own_code=trust), run, regenerated=regenerate, seed=seed)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_text())
     raise typer.Exit(0 if verified.result.holds else 1)
 
@@ -323,14 +314,23 @@ def report(
 ) -> None:
     """Write the leaderboard and the pages of the report."""
     from driftledger.commands import stages
+    from driftledger.reports.report import write_report
 
-    stages.report(context.obj, out, images=images, show=show)
+    project = context.obj
+    if out is not None:
+        write_report(project, out, images=images)
+    elif not images:
+        raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
+    elif not (show and project.paths.site.is_dir()):
+        stages.report(project)
+    if show:
+        webbrowser.open(((out or project.paths.site) / "index.html").absolute().as_uri())
 
 
 @app.command(rich_help_panel=SHOW)
 def ui(
     context: typer.Context,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Of 127.0.0.1.")] = 5000,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port on 127.0.0.1.")] = 5000,
 ) -> None:
     """Serve MLflow on this machine, and say where the scores are."""
     from driftledger.tracking.ui import serve
@@ -354,21 +354,20 @@ def bundle(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="An existing bundle is replaced.")],
     images: Annotated[bool, typer.Option("--with-images/--without-images", help="Or only their hashes.")] = True,
 ) -> None:
-    """Write one file with all that is behind a run.
+    """Write one file with everything behind a run.
 
     'driftledger check' reads it, also without this checkout.
     """
     from driftledger.ledger.audit import Sources, find_run
     from driftledger.ledger.bundle import write_bundle
 
-    project = trusted(context.obj, True)
-    texts = write_bundle(project, find_run(Sources(project), run), out, images=images)
+    texts = write_bundle(context.obj, find_run(Sources(context.obj), run), out, images=images)
     typer.echo(for_terminal("\n".join(texts)))
 
 
 @app.command(rich_help_panel=SHOW)
 def check(
-    bundle: Annotated[Path, typer.Argument(help="A file that 'driftledger bundle' wrote, anybody's.")],
+    bundle: Annotated[Path, typer.Argument(help="A file written by 'driftledger bundle'.")],
     as_json: JsonOption = False,
 ) -> None:
     """Check a bundle without its repository.
@@ -396,7 +395,7 @@ def export(
 @app.command(hidden=True)
 def stage(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Of dvc.yaml.")],
+    name: Annotated[str, typer.Argument(help="A stage of dvc.yaml.")],
     model: Annotated[str | None, typer.Argument(help="One of run.models.")] = None,
 ) -> None:
     """Run one stage, as dvc.yaml does: 'driftledger run' runs all that is needed."""
@@ -409,7 +408,7 @@ def main() -> None:
     """The ``driftledger`` command."""
     gc.set_threshold(50_000)  # by Python's own 700 new objects, looking for garbage takes a fifth of what imports take
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")  # else it reads about all that is installed to find some
-    if sys.platform != "win32":  # where whoever started us ignores it, no child would say how it ended
+    if sys.platform != "win32":  # if our parent ignores it, no child would report how it ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         app()

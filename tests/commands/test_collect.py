@@ -1,4 +1,4 @@
-"""``driftledger collect``: all calls of the selection in one process, or those of some models and benchmarks."""
+"""``driftledger collect``: all calls of the selection in one process, or those of some models."""
 
 import shutil
 from pathlib import Path
@@ -39,11 +39,10 @@ def test_what_is_planned_is_made_and_then_nothing_is_left(project: Project) -> N
     assert set(to_make(project).values()) == {0}
 
 
-def test_records_of_one_model_and_benchmark_leave_the_others_alone(project: Project) -> None:
-    collect(project, ["blind"], ["mme"])
-    assert {name for name in folders(project.root) if "records" in name} == {"data/records/blind/mme/scenes_mme"}
+def test_records_of_one_model_leave_the_others_alone(project: Project) -> None:
     collect(project, ["blind"])
-    collect(project, ["blind"], ["trac"])
+    assert {name.split("/")[2] for name in folders(project.root) if "records/" in name} == {"blind"}
+    collect(project, ["regions_medium"])
     assert len(matching(folders(project.root), ["data/records/blind/*"])) == 6
 
 
@@ -66,13 +65,9 @@ def test_a_component_is_let_go_of_when_no_later_folder_needs_it(
     assert "painter released" in seen[last:]
 
 
-@pytest.mark.parametrize(
-    ("models", "benchmarks", "told"),
-    [(["blnd"], [], "selected model 'blnd' is unknown"), (["blind"], ["mm"], "benchmark 'mm' is unknown")],
-)
-def test_what_is_not_there_is_named(models: list[str], benchmarks: list[str], told: str, project: Project) -> None:
-    with pytest.raises(ConfigError, match=told):
-        collect(project, models, benchmarks)
+def test_a_model_that_is_not_selected_is_named(project: Project) -> None:
+    with pytest.raises(ConfigError, match="selected model 'blnd' is unknown"):
+        collect(project, ["blnd"])
 
 
 def test_what_must_come_first_is_named(project: Project) -> None:

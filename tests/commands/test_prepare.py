@@ -84,7 +84,8 @@ def test_a_plan_counts_answers_and_their_gradings(project: Project) -> None:
     first_of_both_models = len(CALIBRATION)  # the same call for either model
     assert before["judge gpt_4_1"]["to_make"] == twice_at_most - first_of_both_models
     assert before["judge gpt_4_1"]["most_cost"] > 0
-    collect(project, ["blind"], ["mm_sap"])
+    collect(select(project, genception=[], mm_vet=[]), ["blind"])
+    project = select(project, genception=["my_images"], mm_vet=["scenes_mm_vet"])
     after = {name: calls.to_dict() for name, calls in plan(project).items()}
     stored = after["models.blind"]["stored"]
     assert before["models.blind"]["to_make"] - after["models.blind"]["to_make"] == stored

@@ -95,9 +95,10 @@ def test_a_table_a_mean_and_pictures(tmp_path: Path) -> None:
     assert repr(look).startswith(f"regions_medium · painter · layout: GC@2 {look.gc} over 3 of 3 images\n")
     page = look._repr_html_()
     assert page.count('src="data:image/webp;base64,') == 3
-    worst = table.loc[table["GC@2"].idxmin(), "sample"]
-    assert look.chains() == look.chains(worst)
-    assert str(look.chains("1")).startswith("1\n  regions_medium · painter · layout: GC@2 ")
+    assert look.chains().sample == table.loc[table["GC@2"].idxmin(), "sample"]
+    chain = look.chains("1").table
+    assert chain["step"].tolist() == ["t = 0", "t = 1", "t = 2"]
+    assert chain["similarity"].tolist()[1:] == table.loc[1, ["s(1)", "s(2)"]].tolist()
     with pytest.raises(LedgerError, match=r"sample 'cat' is unknown; valid: 0, 1, 2"):
         look.chains("cat")
 
@@ -128,7 +129,7 @@ def test_components_may_be_given_as_they_are(tmp_path: Path) -> None:
     assert look_at(folder_of(tmp_path), model=Saying).score.model == "saying"
 
 
-def test_a_chain_that_ends_early_is_told(tmp_path: Path) -> None:
+def test_a_chain_that_ends_early_says_so(tmp_path: Path) -> None:
     class Tiring(Saying):
         def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
             ends = [each.subject is not None and each.subject == ("1", 2) for each in conversations]
@@ -185,15 +186,14 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
     [
         ({"model": "regions_fin"}, ConfigError, "model 'regions_fin' is unknown; did you mean 'regions_fine'"),
         ({"encoder": "tfidf"}, ConfigError, "the encoder tfidf has no image tower"),
-        ({"generator": Saying()}, ConfigError, "tests:Saying is no generator"),
-        ({"model": 3}, ConfigError, "int is no model"),
+        ({"generator": Saying()}, ConfigError, "tests:Saying is not a generator"),
+        ({"model": 3}, ConfigError, "int is not a model"),
         ({"iterations": 0}, ConfigError, "evaluate: iterations: .* equal to 1"),
         ({"name": "My images"}, ConfigError, "name is 'My images'"),
         ({"images": "/nowhere"}, ConfigError, "'/nowhere' is missing"),
         ({"images": []}, ConfigError, "images is an empty list"),
         ({"images": ["/nowhere.png"]}, ConfigError, "'/nowhere.png' is missing"),
-        ({"images": [3]}, ConfigError, "images holds int"),
-        ({"images": [__file__]}, ConfigError, r"unsupported format|holds no images"),
+        ({"images": [__file__]}, DataError, "unsupported|not an image|cannot"),
         ({"model": Saying(outcome=Outcome.FAILED)}, CoverageError, r"only 0 of 3 .+0: failed at t=1"),
     ],
 )

@@ -17,7 +17,6 @@ from driftledger.reports.charts import (
     COLOURS,
     GREY,
     Drawing,
-    Matrix,
     colour_of,
     drawn,
     figures_of,
@@ -128,7 +127,7 @@ def test_the_benchmarks_own_figures() -> None:
 
 def test_a_matrix_has_its_numbers_in_shades() -> None:
     values: list[list[float | None]] = [[1.0, -0.5], [None, 0.25]]
-    axes = axes_of(matrix(Matrix("m", "t", ["a", "b"], ["c", "d"], values, "n", most=1.0, digits=2)))
+    axes = axes_of(matrix("m", "t", ["a", "b"], ["c", "d"], values, "n", most=1.0, digits=2))
     assert texts(axes) == ["1.00", "−.50", ".25"]
     full, below, _, little = axes.collections[0].to_rgba([1.0, -0.5, 0.0, 0.25])  # type: ignore[attr-defined]
     assert full[2] > full[0]

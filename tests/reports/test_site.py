@@ -16,8 +16,7 @@ from driftledger.project.project import Project
 from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.correlation import correlation
 from driftledger.reports.scores import by_benchmark, rows_beside
-from driftledger.reports.site.build import write_site
-from driftledger.reports.site.provenance import path_of, section_of
+from driftledger.reports.site.build import path_of, section_of, write_site
 from driftledger.reports.site.thumbnails import SIDE, thumbnail
 from tests.reports.ledger import HOSTILE, MODELS, write_checkout
 

@@ -13,6 +13,7 @@ from driftledger.metrics.exact import exact_mean
 from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.scores import Block, blocks_of
 from driftledger.reports.tables import misplaced
+from tests.reports.test_tables import control
 from tests.support.description_ledgers import fidelity_score
 from tests.support.ledgers import component, genception_score, varied
 from tests.support.tables import tables_of
@@ -77,7 +78,7 @@ def test_controls_do_not_compete_and_are_placed_beside_each_model() -> None:
     assert tested.doubtful == {"high", "low"}
     assert misplaced(made, "ssim") == " (a control may be above 2 of 2 models)"
     assert [score.model for score in made.order()] == ["high", "low", "blind"]
-    untested = replace(made, rows_of=lambda score: (), _known={})
+    untested = replace(made, rows_of=lambda score: (), _tested={})
     assert {model: place.rank for model, place in untested.places("ssim").items()} == {"low": 2, "high": 1}
 
 
@@ -121,20 +122,21 @@ def test_coverages_may_be_five_points_apart(scored: int, total: int, fair: bool)
     found = difference(whole, part)
     assert found is not None
     assert (found.why is None) is fair
-    made = list(blocks_of(benchmark("genception"), [part, whole]))
-    names = [[score.model for score in each.scores] for each in made]
-    assert names == ([["part", "whole"]] if fair else [["whole"], ["part"]])
-    assert [bool(each.apart) for each in made] == [False] * fair or [False, True]
+    [made] = blocks_of(benchmark("genception"), [part, whole])
+    assert [*made.apart] == ([] if fair else ["part"])
+    assert [*made.places("gc_at_2")] == (["part", "whole"] if fair else ["whole"])
     assert how_many(part) == f"{scored}/{total}"
 
 
-def test_coverages_make_one_block_from_the_best_covered_on() -> None:
-    """94 % is near 98 %, but too far from 100 %, which decides for its block."""
+def test_the_best_covered_model_decides_who_is_ranked() -> None:
+    """94 % is near 98 %, but too far from 100 %; a control does not decide."""
     scores = [
         genception_score(model=f"m{n}", scored=n, counted=n, total=100, coverage=n / 100) for n in (90, 94, 98, 100)
     ]
-    first, second = blocks_of(benchmark("genception"), scores)
-    assert [score.model for score in first.scores] == ["m98", "m100"]
-    assert [score.model for score in second.scores] == ["m90", "m94"]
-    assert second.title == "genception on shapes · brush · eye, coverage 90.0% to 94.0%"
-    assert second.name == "genception-shapes-brush-eye-apart_2"
+    [made] = blocks_of(benchmark("genception"), scores)
+    assert {*made.apart} == {"m90", "m94"}
+    assert {*made.places("gc_at_2")} == {"m98", "m100"}
+    assert {score.model for score in made.order()[:2]} == {"m98", "m100"}
+    [made] = blocks_of(benchmark("genception"), [*scores[:2], control(scores[3])])
+    assert {*made.apart} == {"m100"}
+    assert {*made.places("gc_at_2")} == {"m90", "m94"}

@@ -99,8 +99,8 @@ def test_a_server_shows_the_same_as_a_file(
     backend, files = f"sqlite:///{tmp_path}/server.db", (tmp_path / "files").as_uri()
     with mlflow_server(tmp_path, backend, files, {}) as address:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
-        assert "2 runs created" in track(tmp_path, runs, store)[0]
-        assert "2 unchanged" in track(tmp_path, runs, store)[0]
+        assert "2 runs created" in track(tmp_path, runs, store)
+        assert "2 unchanged" in track(tmp_path, runs, store)
         shown = dump(store)
         [scores, _] = serve(store, 1)
         assert requests.get(scores.partition(" ")[2], timeout=30).ok

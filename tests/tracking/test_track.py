@@ -26,7 +26,7 @@ CREATED = f"MLflow experiment {EXPERIMENT!r}: "
 
 
 def test_runs_are_created_worst_first_and_once(tmp_path: Path, runs: Sequence[Evidence], store: Tracking) -> None:
-    assert track(tmp_path, runs, store) == [f"{CREATED}2 runs created, 0 unchanged"]
+    assert track(tmp_path, runs, store) == f"{CREATED}2 runs created, 0 unchanged"
     first = dump(store)
     assert [run["name"] for run in first["runs"]] == ["seer · brush · eye", "blind · brush · eye"]
     best = first["runs"][0]
@@ -42,7 +42,7 @@ def test_runs_are_created_worst_first_and_once(tmp_path: Path, runs: Sequence[Ev
     assert first["experiments"] == [EXPERIMENT]
     metrics = ["gc/shapes", "gc_at_1/shapes", "gc_at_2/shapes", "similarity/shapes"]
     assert first["linked"] == {"seer": metrics, "blind": metrics, "brush": [], "eye": []}
-    assert track(tmp_path, runs, store) == [f"{CREATED}0 runs created, 2 unchanged"]
+    assert track(tmp_path, runs, store) == f"{CREATED}0 runs created, 2 unchanged"
     assert dump(store) == first
 
 
@@ -65,7 +65,7 @@ def test_a_changed_generator_supersedes_a_run_and_is_a_version_of_its_own(
 ) -> None:
     track(tmp_path, runs, store)
     [changed] = write_project(tmp_path, evidence(gen_score("seer", 0.6, card("brush", 2))))
-    assert track(tmp_path, [changed], store) == [f"{CREATED}1 runs created, 0 unchanged"]
+    assert track(tmp_path, [changed], store) == f"{CREATED}1 runs created, 0 unchanged"
     shown = dump(store)
     assert [(run["name"], run["tags"]["driftledger.current"]) for run in shown["runs"]] == [
         ("seer · brush · eye", "true"),
@@ -128,7 +128,7 @@ def test_a_double_of_two_clones_is_removed_by_the_next_push(
         patched.setattr(tracking_module._Push, "_finished", lambda push: {})
         track(tmp_path, runs[:1], store)
     assert len(dump(store)["runs"]) == 3
-    assert track(tmp_path, runs, store) == [f"{CREATED}0 runs created, 2 unchanged"]
+    assert track(tmp_path, runs, store) == f"{CREATED}0 runs created, 2 unchanged"
     assert dump(store) == before
 
 
@@ -140,7 +140,7 @@ PUSH = textwrap.dedent("""
     root, folder = Path(sys.argv[1]), Path(sys.argv[2])
     runs = [evidence(gen_score(f"m{n}", n / 10)) for n in range(4)]
     print("begun", flush=True)
-    print(*track(root, runs, settings(folder)), flush=True)
+    print(track(root, runs, settings(folder)), flush=True)
 """)
 
 
@@ -161,7 +161,7 @@ def test_two_pushes_wait_for_each_other_and_one_that_is_killed_holds_nobody_up(t
         killed.send_signal(signal.SIGKILL)
         lines, _ = other.communicate(timeout=600)
     assert "runs created" in lines
-    [line] = track(tmp_path, wanted, store)
+    line = track(tmp_path, wanted, store)
     assert "4 unchanged" in line
     shown = dump(store)["runs"]
     assert sorted(run["name"] for run in shown) == [f"m{n} · brush · eye" for n in range(4)]

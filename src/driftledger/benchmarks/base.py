@@ -304,6 +304,12 @@ def cell(
     return Cell(f"{value:.{digits}f}", place.best, "", more, value, of, place.letters, shade)
 
 
+def coverage_cell(score: Score, share: float | None = None) -> Cell:
+    """The coverage of a score, or the ``share`` that could be scored of a part of it."""
+    of = Origin(score, COVERAGE.key) if share in (None, score.coverage) else None
+    return cell(score.coverage if share is None else share, digits=COVERAGE.digits, of=of)
+
+
 Cells: TypeAlias = Sequence[Cell | str]
 """A row."""
 
@@ -317,8 +323,6 @@ class Table(NamedTuple):
     head: Sequence[str]
     rows: Sequence[Cells]
     notes: Sequence[str] = ()
-    coverages: Sequence[float] = ()
-    """Coverage of the score in each row, shown as a last column; empty where a row has no single score."""
     across: bool = False
     """Scores are columns, from the second on, instead of rows."""
     name: str = "models"

@@ -13,8 +13,7 @@ from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, GOOD, line, lines
 from driftledger.ledger.answers import as_answer, as_yaml, data_of, offers_table, touched_table
-from driftledger.ledger.audit import Sources, find_run, meant, resolve_target
-from driftledger.ledger.audit import touched as find_touched
+from driftledger.ledger.audit import Sources, find_run, meant, resolve_target, touched
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Folder, read_all_evidence
 from driftledger.ledger.lock import LOCK, locked_now, read_lock
@@ -39,34 +38,37 @@ _HASHES = "files"
 _UNSIGNED = "nothing here shows who published the files, and when: docs/trust.md says how to sign"
 
 
-def audit(project: Project, target: str, *, full: bool, as_json: bool) -> RenderableType:
+def audit(
+    project: Project, target: str | None, versions: Mapping[str, str | None], *, full: bool, as_json: bool
+) -> RenderableType:
     """Show where a run, a score, an image or a number comes from; or what a value or a name could mean.
+
+    Args:
+        target: None: show every score that one of the ``versions`` is behind, here and in Git's history.
 
     Raises:
         LedgerError: nothing has that name.
     """
-    known = Sources(project)
-    try:
-        found = resolve_target(known, target)
-    except LedgerError:
-        if as_json or not (offers := meant(known, target)):
-            raise
-        return offers_table(target, list(offers))
-    return json.dumps(data_of(found), indent=2) if as_json else as_yaml(found) if full else as_answer(found)
-
-
-def touched(project: Project, asked: Mapping[str, str | None], *, as_json: bool) -> RenderableType:
-    """Show every score that a version of a component or a dataset is behind, here and in Git's history."""
-    known = Sources(project)
-    rows = find_touched(known, asked)
-    if known.git is None:
+    sources = Sources(project)
+    if target is not None:
+        try:
+            resolved = resolve_target(sources, target)
+        except LedgerError:
+            if as_json or not (offers := meant(sources, target)):
+                raise
+            return offers_table(target, list(offers))
+        if as_json:
+            return json.dumps(data_of(resolved), indent=2)
+        return as_yaml(resolved) if full else as_answer(resolved)
+    rows = touched(sources, versions)
+    if sources.git is None:
         notes = [f"Git was not read: {why_unread(project.root)}"]
     else:
-        shallow = "; the clone is shallow, and older commits are not in it" if known.git.is_shallow else ""
-        notes = [f"from Git: {len(known.git.commits())} commits were read{shallow}"]
-    if as_json:
-        return json.dumps({"scores": rows, "said": notes}, indent=2)
-    return Group(touched_table(rows), lines(notes))
+        shallow = "; the clone is shallow, and older commits are not in it" if sources.git.is_shallow else ""
+        notes = [f"from Git: {len(sources.git.commits())} commits were read{shallow}"]
+    return (
+        json.dumps({"scores": rows, "said": notes}, indent=2) if as_json else Group(touched_table(rows), lines(notes))
+    )
 
 
 class Verified(NamedTuple):

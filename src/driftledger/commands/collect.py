@@ -1,14 +1,14 @@
-"""Make the calls that the selection needs, and write what comes of them as the records of each model.
+"""Make the calls that the selection needs, and write their results as the records of each model.
 
 One process makes the calls of all benchmarks of a model, so that a checkpoint is loaded once. A folder of records is
-left alone while what shaped it is the same, and pays its calls back into the store before it is made again: a clone
-that has the records and not the store pays only for what is new. A shard is one of several processes that each make a
+left alone while its inputs are the same. Before it is made again, its calls are put into the store: a clone that has
+the records and not the store pays only for what is new. A shard is one of several processes that each make a
 part of the calls, into a store of its own, for ``driftledger merge``.
 """
 
 import math
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,7 +21,6 @@ from rich.table import Table
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, write_collected
 from driftledger.benchmarks.records import CARD, read_records
-from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.call import Context, NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector, Shard, part_of
@@ -87,17 +86,12 @@ class Task:
         return self.spec.collecting(self.project.stage_inputs(self.spec, self.keys))
 
 
-def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list[Task]:
-    """List the folders of a model's records, in the order in which components are loaded the fewest times.
-
-    Args:
-        chosen: benchmarks by name; all if it is empty.
-    """
+def tasks_of(project: Project, model: str) -> list[Task]:
+    """List the folders of a model's records, in the order in which components are loaded the fewest times."""
     settings = project.settings
     tasks = [
         Task(project, spec, keys)
         for spec in settings.benchmarks
-        if not chosen or spec.name in chosen
         for keys in settings.keys_of(spec, spec.collects, model)
     ]
     order = {name: place for place, name in enumerate(settings.run.generators)}
@@ -106,20 +100,16 @@ def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list
     )
 
 
-def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection[str] = ()) -> None:
-    """Bring the records of these models up to date.
-
-    Args:
-        models: by name; all that are selected if it is empty.
-        benchmarks: by name; all if it is empty.
+def collect(project: Project, models: Sequence[str] = ()) -> None:
+    """Bring the records of these models up to date, or of all that are selected.
 
     Raises:
-        ConfigError: there is no such benchmark, or a model is not selected.
+        ConfigError: a model is not selected.
         StoreError: the data are not built yet, or a component has changed since it was resolved.
         CoverageError: too many calls failed.
     """
-    models = _chosen(project, models, benchmarks)
-    tasks = {model: tasks_of(project, model, benchmarks) for model in models}
+    models = _chosen(project, models)
+    tasks = {model: tasks_of(project, model) for model in models}
     left, lock = [task for some in tasks.values() for task in some], Lock()
 
     def work(some: Sequence[str]) -> None:
@@ -137,7 +127,7 @@ def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection
         remote = [model for model in models if isinstance(project.settings.build("models", model), RemoteComponent)]
         local = [model for model in models if model not in remote]
         collector.side_by_side([*(partial(work, [model]) for model in remote), partial(work, local)])
-        for model in () if benchmarks else models:
+        for model in models:
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)
             keep_only(top, [task.folder for task in tasks[model]])
@@ -146,52 +136,44 @@ def collect(project: Project, models: Sequence[str] = (), benchmarks: Collection
 def _make(task: Task, store: CallStore, collector: Collector, lock: Lock) -> None:
     """Make a folder of records, unless it is made.
 
+    The calls of an earlier folder are put into the store first, unless the folder was changed since it was made, since
+    it may be forged, or is of another version of driftledger.
+
     Args:
         lock: held while calls are planned, so that no component is made twice.
     """
-    failed = list[str]()
+    folder, failed = task.folder, list[str]()
 
     def write() -> None:
         with lock:
-            pay_back(task, store)
+            mark = made_from(folder)  # a folder with failed calls has no mark
+            if (folder / CARD).is_file() and (mark is None or mark.files == files_digest(folder)):
+                with suppress(StoreError):
+                    data = task.keys[task.spec.data.keys[0]]
+                    store.restore(
+                        (each.key, Context(data, record.unit, record.step), each.result(folder))
+                        for record in read_records(folder)
+                        for each in record.results
+                    )
             collecting = task.collecting()
         collected = ask(collecting, store, collector)
         failures = task.spec.failures(collected)
         refuse_failures(failures, task.spec.name, task.project.settings.section(task.spec.name).min_coverage)
         failed.extend(failures.failed)
-        write_collected(task.folder, collecting, collected)
+        write_collected(folder, collecting, collected)
 
-    make(task.folder, task.inputs(), write)
+    make(folder, task.inputs(), write)
     if failed:  # a folder without its mark is made again by the next run, which tries the failed calls again
-        (task.folder / INPUTS).unlink()
+        (folder / INPUTS).unlink()
 
 
-def _chosen(project: Project, models: Sequence[str], benchmarks: Collection[str]) -> Sequence[str]:
-    """Return the models, all that are selected where none is named; ConfigError if a name is unknown."""
+def _chosen(project: Project, models: Sequence[str]) -> Sequence[str]:
+    """Return the models, all that are selected where none is named; ConfigError if one is not selected."""
     selected = project.settings.run.models
-    for what, names, known in (("selected model", models, selected), ("benchmark", benchmarks, benchmark_names())):
-        for name in names:
-            if name not in known:
-                raise ConfigError(unknown_name(what, name, known))
+    for name in models:
+        if name not in selected:
+            raise ConfigError(unknown_name("selected model", name, selected))
     return models or selected
-
-
-def pay_back(task: Task, store: CallStore) -> None:
-    """Put the calls that an earlier folder of records tells of into the store, unless they are there.
-
-    A folder that was changed since it was made pays nothing back: what it tells may be forged. Neither does one of
-    another version of driftledger.
-    """
-    folder = task.folder
-    made = made_from(folder)  # a folder with failed calls has no mark
-    if (folder / CARD).is_file() and (made is None or made.files == files_digest(folder)):
-        with suppress(StoreError):
-            records = read_records(folder)
-            store.restore(
-                (each.key, Context(task.keys[task.spec.data.keys[0]], record.unit, record.step), each.result(folder))
-                for record in records
-                for each in record.results
-            )
 
 
 def plan(project: Project) -> dict[str, PlannedCalls]:
@@ -234,9 +216,7 @@ def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
     return planned
 
 
-def collect_shard(
-    project: Project, shard: str, into: Path, benchmarks: Collection[str] = (), models: Sequence[str] = ()
-) -> str:
+def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str] = ()) -> str:
     """Make a shard's part of the calls that the project's store lacks, and say what to do next.
 
     They go into a store below ``into``; no other file is written, and encoders are not asked. A stage that needs calls
@@ -244,38 +224,38 @@ def collect_shard(
 
     Args:
         shard: ``i/n``, counted from 0.
-        benchmarks, models: as of :func:`collect`.
+        models: as of :func:`collect`.
 
     Raises:
-        ConfigError: it is not a shard, there is no such benchmark, or the model is not selected.
+        ConfigError: it is not a shard, or a model is not selected.
         StoreError: the data are not built yet, a component has changed since it was resolved, or the store cannot be
             written.
     """
     part = Shard.parse(shard)
-    tasks = [task for model in _chosen(project, models, benchmarks) for task in tasks_of(project, model, benchmarks)]
+    tasks = [task for model in _chosen(project, models) for task in tasks_of(project, model)]
     block = math.lcm(*(component.batch_size for task in tasks for component in task.collecting().asked))
     folder, left_out = part.store(into), 0
     with (
-        project.store(writes=False) as known,
-        CallStore(folder, wait=project.waits, fallback=known) as store,
+        project.store(writes=False) as main,
+        CallStore(folder, wait=project.waits, fallback=main) as store,
         collector_of(project.settings, store, shards=part.of) as collector,
     ):
         before = store.count()
         for number, task in enumerate(tasks):
             if not task.is_made():
                 try:
-                    asked = task.collecting()
-                    with Progress(f"{asked.title} · {part}", total=asked.calls // part.of) as progress:
-                        asked.run(lambda planned, bar=progress: part_of(planned, part, block, collector, bar))
+                    collecting = task.collecting()
+                    with Progress(f"{collecting.title} · {part}", total=collecting.calls // part.of) as progress:
+                        collecting.run(lambda planned, bar=progress: part_of(planned, part, block, collector, bar))
                 except NotStoredError:
                     left_out += 1
             for role, name in task.asks - {each for later in tasks[number + 1 :] for each in later.asks}:
                 collector.release(project.component(f"{role}s", name))
         new = store.count() - before
-    made = f"{new} calls were made, and are in {folder}" if new else "there was nothing to make"
+    calls = f"{new} calls were made, and are in {folder}" if new else "there was nothing to make"
     rest = f"; {left_out} stages need what other shards make" if left_out else ""
     merging = f"'driftledger merge {shlex.quote(str(into))}'"
-    return f"shard {part}: {made}{rest}; when all shards have ended, {merging} and 'driftledger run' go on"
+    return f"shard {part}: {calls}{rest}; when all shards have ended, {merging} and 'driftledger run' go on"
 
 
 def merge(project: Project, paths: Sequence[Path]) -> str:

@@ -16,7 +16,7 @@ def descriptions(
     context: typer.Context,
     dataset: Annotated[str, typer.Argument(help="A dataset of params.yaml.")],
     model: Annotated[str, typer.Argument(help="A model of provider human.")],
-    generator: Annotated[str | None, typer.Argument(help="Whose drawings are described from t = 2 on.")] = None,
+    generator: Annotated[str | None, typer.Argument(help="It drew what is described from t = 2 on.")] = None,
 ) -> None:
     """Write the sheet in which people describe images, as a row in every table; what they wrote stays."""
     from driftledger.benchmarks.genception.human import write_human_sheet  # a stage starts without it
@@ -38,8 +38,8 @@ def descriptions(
 def ratings(
     context: typer.Context,
     dataset: Annotated[str, typer.Argument(help="A dataset of params.yaml.")],
-    samples: Annotated[int, typer.Option(min=1, help="How many, the same of every model.")] = 20,
-    rater: Annotated[str | None, typer.Option(help="Whose sheet it is; several people can fill in one file.")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="How many; the same ones for every model.")] = 20,
+    rater: Annotated[str | None, typer.Option(help="A person's name; several can fill in one file.")] = None,
 ) -> None:
     """Write the sheet in which descriptions are rated from 1 to 5; what people wrote stays."""
     from driftledger.benchmarks.fidelity.ratings import RUBRIC, to_rate, write_sheet
@@ -67,8 +67,8 @@ def grades(
     context: typer.Context,
     question_set: Annotated[str, typer.Argument(help="A question set of params.yaml.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The CSV file; none is overwritten.")],
-    questions: Annotated[int, typer.Option(min=1, help="How many, the same of every model.")] = 20,
-    rater: Annotated[str, typer.Option(help="Whose sheet it is.")] = "",
+    questions: Annotated[int, typer.Option(min=1, help="How many; the same ones for every model.")] = 20,
+    rater: Annotated[str, typer.Option(help="A person's name.")] = "",
 ) -> None:
     """Write a sheet in which open answers are graded from 0 to 1, without the judge's grades."""
     from driftledger.benchmarks.mm_vet.people import write_sheet

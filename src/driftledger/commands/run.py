@@ -18,18 +18,26 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
+from rich.console import Group, RenderableType
+from rich.text import Text
 
-from driftledger.benchmarks.base import RECORDS_OF
+from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, Cell, Table
+from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import tasks_of
 from driftledger.commands.stages import data
 from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.files import INPUTS
-from driftledger.core.terminal import show
-from driftledger.core.text import for_line
+from driftledger.core.terminal import HEAD, QUIET, line, show, table
+from driftledger.core.text import as_many, for_line
+from driftledger.ledger.lineage import place_of
 from driftledger.project.project import Project
 from driftledger.project.resolve import resolve
+
+if TYPE_CHECKING:
+    from driftledger.reports.scores import Part
 
 LOG = "run.log"
 """In the folder of the checkout's state."""
@@ -40,6 +48,10 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 _STAGE = re.compile(r"(Running stage|Stage) '([^']+)'")
 _TROUBLE = re.compile(r"(driftledger|\w*(?:Error|Exception)): (.+)")
+_BREAKS = re.compile(r"(?<! of)\s+(?!of \d)")
+"""Where a head breaks into lines: not within ``2 of 3``."""
+_LETTERS = 200
+"""Of the names of data below the overview, at most."""
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE = ((signal.SIGINT, 20.0), (signal.SIGKILL, 10.0))
 """Signals that end a child, and the seconds that it is given after each."""
@@ -76,7 +88,9 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
                 subprocess.Popen, cwd=project.root, env=os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"},
                 stdin=subprocess.DEVNULL, start_new_session=True, encoding="utf-8", errors="replace",
             )  # fmt: skip
-            remote = _has_remote(project.root)
+            config = ConfigParser(strict=False, interpolation=None)
+            config.read([project.root / ".dvc" / name for name in ("config", "config.local")], encoding="utf-8")
+            remote = bool(config.get("core", "remote", fallback=""))
             if not targets and (code := _make_calls(project, start, remote)):
                 return code
             options = [*(["--pull"] if remote else []), *(["--force"] if force else [])]
@@ -99,7 +113,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
 
 
 def _remove_unreadable_rwlock(root: Path) -> None:
-    """Remove DVC's lock file if it cannot be read and nobody holds it.
+    """Remove DVC's lock file if it cannot be read and no one holds it.
 
     DVC empties it before it writes it, so that a kill in between leaves a file that every later ``dvc repro`` refuses
     to read (treeverse/dvc#7615).
@@ -115,18 +129,12 @@ def _remove_unreadable_rwlock(root: Path) -> None:
             _tell(".dvc/tmp/rwlock is removed: a 'dvc' that was killed left it unreadable")
 
 
-def _has_remote(root: Path) -> bool:
-    config = ConfigParser(strict=False, interpolation=None)
-    config.read([root / ".dvc" / "config", root / ".dvc" / "config.local"], encoding="utf-8")
-    return bool(config.get("core", "remote", fallback=""))
-
-
 def _make_calls(project: Project, start: Start, remote: bool) -> int:
     """Make the calls that are missing, of all models in one process, and return its exit code."""
     resolve(project)
     models = project.settings.run.models
     if remote and not all((project.root / RECORDS_OF.format(model=model)).is_dir() for model in models):
-        # What others have paid for comes first. Stages that nobody has pushed are no reason to stop.
+        # What others have paid for comes first. Stages that no one has pushed are left out.
         stages = ["data", *(f"collect@{model}" for model in models)]
         command = ["dvc", "pull", "--quiet", "--allow-missing", *stages]
         _wait(start(command, stderr=subprocess.DEVNULL))
@@ -171,9 +179,9 @@ def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bo
 
 
 def show_scores(project: Project) -> None:
-    """Print the models at a glance, where to look further, and a question to ask of the first number."""
-    from driftledger.reports.glance import best_number, glance
-    from driftledger.reports.scores import rows_beside, selected_scores
+    """Print the models at a glance, where to look further, and a command that audits the first number."""
+    from driftledger.reports.leaderboard import overview
+    from driftledger.reports.scores import by_benchmark, rows_beside, selected_scores
     from driftledger.tracking.ui import where_to_look
 
     try:
@@ -181,12 +189,53 @@ def show_scores(project: Project) -> None:
     except DriftledgerError as error:
         show(for_line(f"no scores to show: {error}"))
         return
-    show(glance(scores, rows_beside(project)))
-    lines = ["", where_to_look(project.settings.tracking), f"report: {project.paths.site / 'index.html'}"]
-    if (best := best_number(scores)) is not None:
-        run = next(each for each in project.combinations if each.shows(best[0].keys))
-        lines.append(f"next: driftledger audit {shlex.quote('/'.join(run) + ':' + best[1])}")
-    print("\n".join(map(for_line, lines)), flush=True)
+    parts = by_benchmark(scores, rows_beside(project))
+    shown, further = overview(parts), list[str]()
+    if shown is not None:
+        show(glance(shown, parts))
+        for score, key in [each.of for row in shown.rows for each in row if isinstance(each, Cell) and each.of][:1]:
+            run = next(each for each in project.combinations if each.shows(score.keys))
+            alone = sum(each.model == score.model and key in each.metrics for each in scores) == 1
+            number = key if alone else f"{place_of(benchmark(score.benchmark), score.keys)}/{key}"
+            further = [f"next: driftledger audit {shlex.quote('/'.join(run) + ':' + number)}"]
+    pages = f"report: {project.paths.site / 'index.html'}"
+    print("\n".join(map(for_line, ["", where_to_look(project.settings.tracking), pages, *further])), flush=True)
+
+
+def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
+    """Lay the overview of the leaderboard out for a terminal: controls and unranked models below the others."""
+    from driftledger.reports.leaderboard import at_a_glance, by_kind
+
+    drawn, kinds = table(*shown.head, numbers=shown.head[1:]), by_kind(shown, parts)
+    for column, title in zip(drawn.columns, shown.head, strict=True):
+        short = re.sub(r"\(a (control .*) models\)", r"(\1)", title)
+        column.header, column.vertical = Text("\n").join(map(line, _BREAKS.split(short))), "bottom"
+    for kind, rows in kinds.items():
+        if kind != "models":
+            drawn.add_row(line(f"{kind}:", QUIET))
+        for row in rows:
+            drawn.add_row(*map(_in_terminal, row))
+    notes = []
+    if any(isinstance(each, Cell) and each.letters for row in shown.rows for each in row):
+        notes.append("models that share a letter cannot be told apart; ± is half the interval")
+    data = list(dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts)))
+    where = f"on {as_many(data, _LETTERS)}; reports/leaderboard.md has all"
+    notes.append(f"controls do not look at the image; {where}" if "controls" in kinds else where)
+    return Group(drawn, *(line(note, QUIET) for note in notes))
+
+
+def _in_terminal(each: Cell | str) -> Text:
+    """A name; or a number over half the width of its interval and a coverage below 1."""
+    if isinstance(each, str) or each.of is None:
+        return line(each if isinstance(each, str) else each.text)
+    score, key = each.of
+    metric, ends = benchmark(score.benchmark).metric(key), score.interval(key)
+    texts = [line(str(each._replace(more="")), HEAD if each.bold else "")]
+    if metric is not None and ends is not None:
+        texts.append(line(f"±{(ends.high - ends.low) / 2:.{metric.digits}f}", QUIET))
+    if score.coverage != 1:
+        texts.append(line(f"{score.coverage:.{COVERAGE.digits}f}", QUIET))
+    return Text("\n").join(texts)
 
 
 def _wait(process: "subprocess.Popen[str]") -> int:

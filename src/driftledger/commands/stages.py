@@ -1,7 +1,6 @@
 """DVC's stages: read, call the part that does the work, write whole files."""
 
 import sys
-import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from driftledger.project.project import Project
 
 
 def run_stage(project: Project, name: str, model: str | None) -> None:
-    """Run a stage of ``dvc.yaml``; ConfigError where there is none of that name, or it lacks its model."""
+    """Run a stage of ``dvc.yaml``; ConfigError if it does not exist or lacks its model."""
     match name, model:
         case "resolve", None:
             from driftledger.project.resolve import resolve
@@ -92,26 +91,13 @@ def score(project: Project, model: str) -> None:
         raise refused[0]
 
 
-def report(project: Project, out: Path | None = None, *, images: bool = True, show: bool = False) -> None:
-    """Write the report, or its pages alone; errors as in :func:`~driftledger.reports.report.write_report`.
+def report(project: Project) -> None:
+    """Write the report; errors as in :func:`~driftledger.reports.report.write_report`."""
+    from driftledger.reports.report import write_report
 
-    Args:
-        out: a folder for the pages alone.
-        images: whether pages in ``out`` show images of the data.
-        show: whether a browser opens the pages; those of the stage are written only if there are none.
-    """
-    from driftledger.reports.report import write_pages, write_report
-
-    if out is not None:
-        write_pages(out, project, images=images)
-    elif not images:
-        raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
-    elif not (show and project.paths.site.is_dir()):
-        if missing := write_report(project):
-            print(for_terminal(missing), file=sys.stderr, flush=True)
-        print("the scores side by side: reports/leaderboard.md", flush=True)
-    if show:
-        webbrowser.open(((out or project.paths.site) / "index.html").absolute().as_uri())
+    if missing := write_report(project):
+        print(for_terminal(missing), file=sys.stderr, flush=True)
+    print("the scores side by side: reports/leaderboard.md", flush=True)
 
 
 def track(project: Project) -> None:
@@ -124,7 +110,7 @@ def track(project: Project) -> None:
     if is_unreadable(project.root):
         print(f"no commit is noted: {why_unread(project.root)}", file=sys.stderr, flush=True)
     evidence = read_all_evidence(project.root, project.selected, project.combinations)
-    print("\n".join(show_in_mlflow(project.root, evidence, project.settings.tracking)), flush=True)
+    print(show_in_mlflow(project.root, evidence, project.settings.tracking), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in ledger/", flush=True)
     write_json(project.paths.reports / "tracked.json", {each.name: each.fingerprint for each in evidence})

@@ -14,19 +14,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
-import pygit2
 from rich.table import Table
 
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import write_bytes, write_text
 from driftledger.core.strict import is_relative_path
-from driftledger.core.terminal import HEAD, line, table
+from driftledger.core.terminal import line, table
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.ledger.lock import LOCK
 from driftledger.project.catalogue import SECTIONS, catalogue
-from driftledger.project.presets import OWN, first_params, name_of, presets_in_words
+from driftledger.project.presets import OWN, first_params, name_of
 from driftledger.project.project import Project
 from driftledger.project.settings import PARAMS
 
@@ -69,7 +68,7 @@ def init(folder: Path, *, images: Path | None = None, preset: str | None = None,
                 f"{place} is a project already; change what run selects in its {PARAMS}, or --force writes that again"
             )
         return [f"{place} is a project already; 'driftledger upgrade' brings its files up to date", *_next(root)]
-    top = next((each for each in (root, *root.parents) if os.path.lexists(each / ".git")), None)
+    top = _top(root)
     path, is_kept = ("", False) if images is None else _images(root, top or root, images)
     selected = {} if images is None else {name_of(Path(path).name): path}
     texts = generated() | {PARAMS: first_params(root, preset or "start", selected)}
@@ -144,8 +143,7 @@ def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
         raise ConfigError(f"--images: {shown} has characters in its name that settings cannot hold; rename it")
     if not place.is_relative_to(root):
         return path, False
-    start, has_git = f"{place.relative_to(top).as_posix()}/", os.path.lexists(top / ".git")
-    in_git = has_git and any(entry.path.startswith(start) for entry in _git(top).index)
+    in_git = os.path.lexists(top / ".git") and _run("git", "ls-files", "--", str(place), cwd=top)
     return path, not (in_git or any(Path(f"{each}.dvc").is_file() for each in (place, *place.parents)))
 
 
@@ -153,14 +151,18 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
     """Write the package's files again where they differ, and say which these are, or would be with ``check``.
 
     Raises:
-        ConfigError: this is no project, or a file has changes that are not committed; nothing is written.
+        ConfigError: this is not a project, or a file has changes that are not committed; nothing is written.
     """
     root = project.root
     if not ((root / PARAMS).is_file() and (root / ".dvc").is_dir()):
         raise ConfigError("this folder is not a project; run this in its top folder, or 'driftledger init' first")
     texts = {path: text for path, text in generated().items() if _text(root / path) != text}
-    if changed := [] if check else [path for path in texts if _is_uncommitted(root / path)]:
-        raise ConfigError(f"{changed[0]} has changes that are not committed; commit them, since it is written again")
+    if texts and not check and _top(root) is not None:
+        status = _run("git", "status", "--porcelain", "--", *texts, cwd=root).splitlines()
+        if changed := [each[3:] for each in status if not each.startswith("??")]:
+            raise ConfigError(
+                f"{changed[0]} has changes that are not committed; commit them, since it is written again"
+            )
     texts |= _with_our_rules(root)
     if check:
         return [f"{path} differs from what driftledger writes" for path in texts]
@@ -169,26 +171,6 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
     return [f"{path}: written again; 'git diff' shows the changes" for path in texts] or [
         "every file is as driftledger writes it"
     ]
-
-
-def _is_uncommitted(file: Path) -> bool:
-    """Whether a tracked file differs from the last commit."""
-    top = pygit2.discover_repository(str(file.parent)) if file.exists() else None
-    if top is None:
-        return False
-    git = _git(Path(top))
-    flags = git.status_file(file.resolve().relative_to(Path(git.workdir).resolve()).as_posix())
-    return flags not in (pygit2.GIT_STATUS_CURRENT, pygit2.GIT_STATUS_WT_NEW, pygit2.GIT_STATUS_IGNORED)
-
-
-def presets_table(root: Path) -> Table:
-    """Describe every preset, and what it needs."""
-    shown = Table.grid(padding=(0, 2, 0, 0))
-    shown.add_column(style=HEAD, no_wrap=True)
-    shown.add_column(overflow="fold")
-    for name, words in presets_in_words(root).items():
-        shown.add_row(line(name), line(words))
-    return shown
 
 
 def models_table(project: Project, section: str) -> Table:
@@ -271,15 +253,13 @@ def new(folder: Path, kind: str, name: str, *, package: bool = False) -> list[st
     ]
 
 
-def _git(top: Path) -> pygit2.Repository:
-    try:
-        return pygit2.Repository(str(top))
-    except pygit2.GitError as error:
-        raise ConfigError(f"the Git repository of {_shown(top)} cannot be read ({for_line(str(error))})") from None
+def _top(folder: Path) -> Path | None:
+    """The top folder of the Git repository that a folder is in."""
+    return next((each for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
 
 
-def _run(*command: str, cwd: Path) -> None:
-    """Run a program; ConfigError says why it failed."""
+def _run(*command: str, cwd: Path) -> str:
+    """Run a program, and return what it prints; ConfigError says why it failed."""
     try:
         done = subprocess.run(command, cwd=cwd, capture_output=True, check=False)
     except FileNotFoundError:
@@ -287,6 +267,7 @@ def _run(*command: str, cwd: Path) -> None:
     if done.returncode:
         why = shortened(done.stderr.decode(errors="replace"), 500)
         raise ConfigError(f"'{' '.join(command[-4:])}' fails ({why}); correct that and run this again")
+    return done.stdout.decode(errors="replace")
 
 
 def _write(path: Path, text: str) -> None:

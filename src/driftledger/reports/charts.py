@@ -1,7 +1,7 @@
 """Figures as SVG: bars, lines, points and shaded numbers, with the same bytes on every machine with these versions.
 
-Text stays text, laid out in a font that comes with matplotlib and is as wide as Verdana. Margins follow from the number
-of letters, since measuring text doubles the time. matplotlib is imported where a figure is drawn.
+Text stays text, laid out in a font that comes with matplotlib and is as wide as Verdana. matplotlib is imported where a
+figure is drawn.
 """
 
 import io
@@ -32,11 +32,8 @@ _MARKERS = "os^Dv"
 _DASHES: Sequence[Any] = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _NAME = 26
 """Characters of a name, at most."""
-_LETTER = 0.077
-"""Width of a letter in inches."""
 _WIDE = 6.6
-"""Inches of a figure across."""
-
+"""Inches of most figures across."""
 _STYLE: Any = {
     **{"svg.hashsalt": "driftledger", "svg.fonttype": "none", "text.parse_math": False},
     **{"font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana"], "font.size": 9},
@@ -44,20 +41,6 @@ _STYLE: Any = {
     **{"xtick.color": MUTED, "ytick.color": MUTED, "text.color": INK, "axes.titlesize": 9, "axes.titleweight": "bold"},
     **{"grid.color": GRID, "axes.axisbelow": True, "legend.frameon": False},
 }
-
-
-class Matrix(NamedTuple):
-    """A figure with a shaded number in each cell."""
-
-    name: str
-    title: str
-    rows: Sequence[str]
-    columns: Sequence[str]
-    values: Sequence[Sequence[float | None]]
-    note: str
-    most: float = 100.0
-    """The value with the darkest shade."""
-    digits: int = 0
 
 
 class Series(NamedTuple):
@@ -84,8 +67,6 @@ class Drawing(NamedTuple):
     draw: Callable[["Axes"], None]
     size: tuple[float, float]
     """Width and height in inches, without title and note."""
-    margins: tuple[float, float, float, float]
-    """Left, right, above and below the axes, in inches."""
 
 
 def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> Mapping[str, Series]:
@@ -162,11 +143,10 @@ def _bars(block: Block, series: Mapping[str, Series], metric: Metric, key: str) 
         axis.set_ylim(len(scores) - 0.4, -0.6)
         axis.grid(axis="x")
 
-    told = "models that share a letter cannot be told apart" if letters else ""
-    note = _about(block, told, intervals="whiskers" if any(intervals) else "")
-    size, left = (_WIDE, 0.4 + 0.26 * len(scores)), 0.2 + _LETTER * max(map(len, labels))
+    alike = "models that share a letter cannot be told apart" if letters else ""
+    note = _about(block, alike, intervals="whiskers" if any(intervals) else "")
     title = f"{block.spec.title}: {title_of(metric, key)}"
-    return Drawing(f"bars_{key}", title, note, draw, size, (left, 0.1, 0.05, 0.3))
+    return Drawing(f"bars_{key}", title, note, draw, (_WIDE, 0.4 + 0.26 * len(scores)))
 
 
 def _lines(block: Block, series: Mapping[str, Series], curve: str, title: str, across: str) -> Drawing:
@@ -188,94 +168,98 @@ def _lines(block: Block, series: Mapping[str, Series], curve: str, title: str, a
             marker = look.marker if len(x) <= 12 else ""
             axis.plot(x, y, label=short(model), marker=marker, markerfacecolor=look.fill, **style)
             low, high = bands[model]
-            known = [step for step in x if step in low and step in high]
-            if known:
-                ends = [low[step] for step in known], [high[step] for step in known]
-                axis.fill_between(known, *ends, color=look.colour, alpha=0.13, linewidth=0)
-        steps = sorted({step for values in points.values() for step in values})
-        if len(steps) <= 12:
-            axis.set_xticks(steps)
-        else:
-            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+            if steps := [step for step in x if step in low and step in high]:
+                ends = [low[step] for step in steps], [high[step] for step in steps]
+                axis.fill_between(steps, *ends, color=look.colour, alpha=0.13, linewidth=0)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_xlabel(across)
         axis.grid(axis="y")
         axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0)
 
     note = _about(block, intervals="bands" if any(map(any, bands.values())) else "")
-    right = 0.6 + _LETTER * max(len(short(model)) for model in order)
-    title = f"{block.spec.title}: {title}"
-    return Drawing(curve.replace("/", "_"), title, note, draw, (_WIDE, 3.3), (0.55, right, 0.1, 0.5))
+    return Drawing(curve.replace("/", "_"), f"{block.spec.title}: {title}", note, draw, (_WIDE, 3.3))
 
 
 def _scatter(block: Block, series: Mapping[str, Series], plain: Scatter) -> Drawing:
     """A point per model, on lines on which a third value is the same."""
-    known = [score for score in block.scores if {plain.x, plain.y} <= score.metrics.keys()]
+    scores = [score for score in block.scores if {plain.x, plain.y} <= score.metrics.keys()]
     x, y = (metric.title for key in (plain.x, plain.y) if (metric := block.spec.metric(key)))
 
     def draw(axis: "Axes") -> None:
         for label, points in plain.lines.items():
             axis.plot(*zip(*points, strict=True), color=MUTED, linewidth=0.7, linestyle=(0, (1, 3)))
             axis.text(*points[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
-        for score in known:
+        for score in scores:
             look, point = series[score.model], ([score.metrics[plain.x]], [score.metrics[plain.y]])
             style: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.fill}
             axis.plot(*point, look.marker, label=short(score.model), markersize=7.5, clip_on=False, **style)
         axis.set(xlim=(-2, 104), ylim=(-2, 102), xlabel=f"{x}, %", ylabel=f"{y}, %", aspect="equal")
         axis.legend(loc="center left", bbox_to_anchor=(1.04, 0.5), borderaxespad=0)
 
-    title, right = f"{block.spec.title}: {y} against {x}", 0.5 + _LETTER * max(len(short(s.model)) for s in known)
-    return Drawing(plain.name, title, _about(block, plain.note), draw, (4.4 + right, 4.4), (0.6, right, 0.1, 0.5))
+    title = f"{block.spec.title}: {y} against {x}"
+    return Drawing(plain.name, title, _about(block, plain.note), draw, (_WIDE, 4.4))
 
 
 def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:
     """A row per group and a column per model; nothing for fewer than two groups."""
     scores = block.order()
-    groups = {name: of for score in scores for name, of in score.groups.get(kind, {}).items()}
-    known = {key for of in groups.values() for key in of if base_key(key) == key and block.spec.metric(key) is metric}
-    last = max(known, key=lambda key: (len(key), key), default="")
-    names = [name for name, of in groups.items() if last in of]
+    groups = {name: values for score in scores for name, values in score.groups.get(kind, {}).items()}
+    keys = {key for values in groups.values() for key in values}
+    keys = {key for key in keys if base_key(key) == key and block.spec.metric(key) is metric}
+    last = max(keys, key=lambda key: (len(key), key), default="")
+    names = [name for name, values in groups.items() if last in values]
     if len(names) > 1:
         values = [[block.spec.value_of(score, f"{kind}/{name}/{last}") for score in scores] for name in names]
         most = max(abs(value) for row in values for value in row if value is not None) or 1.0
         title = f"{block.spec.title}: {title_of(metric, last)} by {kind}"
-        note = _about(block, controls=False)
         models = [score.model for score in scores]
-        yield matrix(Matrix(f"{kind}_{last}", title, names, models, values, note, most, metric.digits))
+        note = _about(block, controls=False)
+        yield matrix(f"{kind}_{last}", title, names, models, values, note, most, metric.digits)
 
 
-def matrix(plain: Matrix) -> Drawing:
-    """Numbers as shades: blue above zero, red below, empty without a number."""
-    rows, columns = [short(each, 60) for each in plain.rows], [short(each) for each in plain.columns]
+def matrix(
+    name: str,
+    title: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Sequence[Sequence[float | None]],
+    note: str,
+    most: float,
+    digits: int,
+) -> Drawing:
+    """Numbers as shades: blue above zero, red below, empty without a number.
+
+    Args:
+        most: the value with the darkest shade.
+    """
+    rows, columns = [short(each, 60) for each in rows], [short(each) for each in columns]
     wide, high = (max(map(len, names), default=0) for names in (rows, columns))
-    numbers = [f"{value:.{plain.digits}f}" for row in plain.values for value in row if value is not None]
-    cell = max(0.4, 0.1 + 0.07 * max(map(len, numbers), default=0))
+    steep: dict[str, Any] = {"rotation": 40, "ha": "left"} if high > 4 else {}
 
     def draw(axis: "Axes") -> None:
         from matplotlib.colors import LinearSegmentedColormap
 
-        values = [[math.nan if each is None else each for each in row] for row in plain.values]
         axis.set_facecolor("#f3f4f6")
         shades = LinearSegmentedColormap.from_list("shades", ["#b02a1e", "#ffffff", "#005a8c"])
         if values:
-            axis.pcolormesh(values, cmap=shades, vmin=-plain.most, vmax=plain.most, edgecolors="white", linewidth=1)
-        for row, column in ((row, column) for row in range(len(rows)) for column in range(len(columns))):
-            if (value := plain.values[row][column]) is not None:
-                text = f"{value:.{plain.digits}f}".replace("-", "−")
-                text = text.replace("0.", ".", 1) if plain.most == 1 else text
-                style: dict[str, Any] = {"color": "white" if abs(value) > 0.6 * plain.most else INK, "fontsize": 7.5}
-                axis.text(column + 0.5, row + 0.5, text, ha="center", va="center", **style)
+            cells = [[math.nan if value is None else value for value in row] for row in values]
+            axis.pcolormesh(cells, cmap=shades, vmin=-most, vmax=most, edgecolors="white", linewidth=1)
+        for y, row in enumerate(values):
+            for x, value in enumerate(row):
+                if value is not None:
+                    text = f"{value:.{digits}f}".replace("-", "−")
+                    text = text.replace("0.", ".", 1) if most == 1 else text
+                    colour = "white" if abs(value) > 0.6 * most else INK
+                    axis.text(x + 0.5, y + 0.5, text, ha="center", va="center", color=colour, fontsize=7.5)
         axis.invert_yaxis()
-        steep: dict[str, Any] = {"rotation": 40, "ha": "left"} if high > 4 else {}
         axis.set_xticks([place + 0.5 for place in range(len(columns))], columns, **steep)
         axis.set_yticks([place + 0.5 for place in range(len(rows))], rows)
         axis.tick_params(length=0, labelcolor=INK, top=True, labeltop=True, bottom=False, labelbottom=False)
         axis.spines[:].set_visible(False)
 
-    steep = high > 4
-    left, right, above = 0.2 + _LETTER * wide, 0.1 + 0.06 * high * steep, 0.3 + 0.05 * high * steep
-    across, down = max(cell * len(columns), 0.5), max(0.28 * len(rows), 0.3)
-    size = max(5.5, left + across + right), above + down + 0.1
-    return Drawing(plain.name, plain.title, plain.note, draw, size, (left, size[0] - left - across, above, 0.1))
+    across = 0.3 + 0.077 * wide + 0.42 * len(columns) + 0.06 * high * bool(steep)  # by the widths of letters
+    down = 0.4 + max(0.28 * len(rows), 0.3) + 0.05 * high * bool(steep)
+    return Drawing(name, title, note, draw, (max(5.5, across), down))
 
 
 def short(text: str, most: int = _NAME) -> str:
@@ -288,23 +272,24 @@ def drawn(drawing: Drawing) -> bytes:
     """Draw a figure as an SVG file, with its title and note above."""
     import matplotlib
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    (wide, high), (left, right, above, below) = drawing.size, drawing.margins
+    wide, high = drawing.size
     title = textwrap.wrap(short(drawing.title, 300), int(wide * 10.5))
     note = textwrap.wrap(short(drawing.note, 1000), int(wide * 14.5))
     whole, y = high + 0.24 * len(title) + 0.17 * len(note) + 0.12, 0.1
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # Verdana is named for readers of the file
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # readers' fonts have letters that DejaVu lacks
-        figure = Figure((wide, whole))
-        place = left / wide, below / whole, (wide - left - right) / wide, (high - above - below) / whole
-        drawing.draw(figure.add_axes(place))
-        for line in title:
-            figure.text(0.1 / wide, 1 - y / whole, line, fontsize=11.5, weight="bold", va="top")
-            y += 0.24
-        for line in note:
-            figure.text(0.1 / wide, 1 - y / whole, line, fontsize=8.5, color=MUTED, va="top")
-            y += 0.17
+        figure = Figure((wide, whole), layout=ConstrainedLayoutEngine(rect=(0, 0, 1, high / whole)))
+        drawing.draw(figure.add_subplot())
+        for lines, height, size, weight, colour in (
+            (title, 0.24, 11.5, "bold", INK),
+            (note, 0.17, 8.5, "normal", MUTED),
+        ):
+            for line in lines:
+                figure.text(0.1 / wide, 1 - y / whole, line, fontsize=size, weight=weight, color=colour, va="top")
+                y += height
         file = io.BytesIO()
         figure.savefig(file, format="svg", metadata={"Date": None, "Title": short(drawing.title, 300)})
     return file.getvalue()

@@ -1,7 +1,7 @@
-"""Correlation: do our headlines order models as each other, and as the benchmarks of published leaderboards, do?
+"""Correlation: do our headlines order models alike, and as the benchmarks of published leaderboards do?
 
-Pearson's r over the models that two columns share. Controls are left out: several that never look have the same values,
-and would make any two metrics agree.
+Pearson's r over the models that two columns share. Controls are left out: several that never look at an image
+have the same values, and would make any two metrics agree.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from driftledger.metrics.correlation import FEWEST, fisher_interval, pearson
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.project import Project
-from driftledger.reports.charts import Matrix, short
+from driftledger.reports.charts import Drawing, matrix, short
 from driftledger.reports.scores import Block
 
 MOST = 24
@@ -52,7 +52,7 @@ class Correlation(NamedTuple):
 
     lead: str
     tables: Sequence[Table]
-    picture: Matrix
+    picture: Drawing
     csv: str
     """A row per pair."""
 
@@ -68,12 +68,17 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
     columns = [*our_columns(blocks), *outside_columns(boards, settings)]
     pairs = list(correlated(columns, settings.confidence))
     rows = [[*map(for_csv, (a.of, a.key, b.of, b.key)), n, r, *(ends or ("", ""))] for a, b, n, r, ends in pairs]
+    matched = []
+    for board in boards:
+        models = {model for each in columns if each.of == board.name for model in each.values}
+        ours = ", ".join(model for model in project.settings.run.models if model in models)
+        matched.append(f"{board.name}: {ours or 'none'}")
     lead = (
         f"Do two numbers order models alike? {FEWEST} models in common are the fewest; controls are left out. "
         f"Intervals of {settings.confidence:.0%} by Fisher's transformation take models to be drawn independently, "
         "which versions of one model are not; over few models they are wide, and one that holds 0 says little. Where "
         "lower is better in one column alone, models that agree give a negative r. "
-        f"{_matched(project.settings.run.models, boards, columns)}"
+        f"Our models on other leaderboards, as correlation.models in params.yaml names them: {'; '.join(matched)}."
     )
     return Correlation(
         lead,
@@ -86,7 +91,7 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
 def our_columns(blocks: Sequence[Block]) -> Iterator[Column]:
     """Every headline, by the values that the leaderboard ranks by, without controls."""
     for block in blocks:
-        looking = {score.model for score in block.scores if not score.is_control}
+        looking = {score.model for score in block.scores if not score.is_control and score.model not in block.apart}
         for key in dict.fromkeys(key for score in block.scores for key in block.spec.headlines(score)):
             values = {model: value for model, value in block.values(key).items() if model in looking}
             if values and (metric := block.metric(key)):
@@ -124,42 +129,33 @@ def correlated(columns: Sequence[Column], confidence: float) -> Iterator[Pair]:
             yield Pair(a, b, len(shared), r, fisher_interval(r, len(shared), confidence))
 
 
-def _picture(columns: Sequence[Column], pairs: Sequence[Pair]) -> Matrix:
+def _picture(columns: Sequence[Column], pairs: Sequence[Pair]) -> Drawing:
     """The columns that correlate with any other."""
-    known = {ids: pair.pearson for pair in pairs for ids in ((id(pair.a), id(pair.b)), (id(pair.b), id(pair.a)))}
-    shown = [a for a in columns if any((id(a), id(b)) in known for b in columns)][:MOST]
+    pearsons = {ids: pair.pearson for pair in pairs for ids in ((id(pair.a), id(pair.b)), (id(pair.b), id(pair.a)))}
+    shown = [a for a in columns if any((id(a), id(b)) in pearsons for b in columns)][:MOST]
     titles = [each.title if each.ours else f"{each.title}, {each.of}" for each in shown]
     names = [f"{short(title, 44)} · {number}" for number, title in enumerate(titles, 1)]
-    values = [[known.get((id(a), id(b))) for b in shown] for a in shown]
+    values = [[pearsons.get((id(a), id(b))) for b in shown] for a in shown]
     note = "Over the models that two columns share; grey where these are fewer than three, or all alike."
     numbers = [str(number) for number in range(1, len(shown) + 1)]
     title, note = "Pearson's r between headlines", note if shown else "No two columns share three models."
-    return Matrix("pearson", title, names, numbers, values, note, most=1.0, digits=2)
-
-
-def _matched(evaluated: Sequence[str], boards: Sequence[Leaderboard], columns: Sequence[Column]) -> str:
-    """Say which of our models are on which leaderboard."""
-    ours = []
-    for board in boards:
-        models = {model for each in columns if each.of == board.name for model in each.values}
-        ours.append(f"{board.name}: {', '.join(model for model in evaluated if model in models) or 'none'}")
-    return f"Our models on other leaderboards, as correlation.models in params.yaml names them: {'; '.join(ours)}."
+    return matrix("pearson", title, names, numbers, values, note, most=1.0, digits=2)
 
 
 def _tables(boards: Sequence[Leaderboard], pairs: Sequence[Pair]) -> Iterator[Table]:
     """Our headlines and other benchmarks, our headlines, and each leaderboard's own."""
-    yield from _pair_table("Our headlines and other benchmarks", [p for p in pairs if p.a.ours != p.b.ours], "out")
-    yield from _pair_table("Our headlines among each other", [p for p in pairs if p.a.ours and p.b.ours], "ours")
-    for board in boards:
-        own = [pair for pair in pairs if pair.a.of == pair.b.of == board.name]
-        yield from _pair_table(f"{board.name}: its benchmarks among each other", own, board.name)
-
-
-def _pair_table(title: str, pairs: Sequence[Pair], name: str) -> Iterator[Table]:
-    if pairs:
+    for title, name, some in (
+        ("Our headlines and other benchmarks", "out", [p for p in pairs if p.a.ours != p.b.ours]),
+        ("Our headlines among each other", "ours", [p for p in pairs if p.a.ours and p.b.ours]),
+        *(
+            (f"{of}: its benchmarks among each other", of, [p for p in pairs if p.a.of == p.b.of == of])
+            for of in (board.name for board in boards)
+        ),
+    ):
         rows = [
             [a.title, b.title, str(n), f"{r:.2f}", f"{ends.low:.2f} to {ends.high:.2f}" if ends else NOTHING]
-            for a, b, n, r, ends in pairs
+            for a, b, n, r, ends in some
         ]
         head = ["", "", "models", "Pearson's r", "interval"]
-        yield Table(title, head, rows, across=True, name=name, detail=len(rows) > MOST)
+        if rows:
+            yield Table(title, head, rows, across=True, name=name, detail=len(rows) > MOST)

@@ -39,7 +39,7 @@ Descriptions = Mapping[int, Mapping[str, str]]
 
 
 def sentences(text: str) -> list[str]:
-    """Split a description into sentences; each line of a list is one, and a bare number is none.
+    """Split a description into sentences; each line of a list is one, and a bare number is left out.
 
     >>> sentences("A red car, 2.5 m long. Two boats!\\n1. A mast")
     ['A red car, 2.5 m long.', 'Two boats!', 'A mast']
@@ -70,11 +70,11 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[dict[str, An
         first[place] = texts
     rows = []
     for (on, model, generator), score in chains.items():
-        checkers = {name: chains.get((on, name, generator)) for name in settings.cross_check}
+        checkers = [name for name in settings.cross_check if (on, name, generator) in chains]
         others = {
             name: first[on, name, generator].get(0, {})
-            for name, checker in checkers.items()
-            if checker and checker.components["model"].fingerprint != score.components["model"].fingerprint
+            for name in checkers
+            if chains[on, name, generator].components["model"].fingerprint != score.components["model"].fingerprint
         }
         row = {"dataset": on, "model": model, "generator": generator, "checked_by": [*others]}
         rows.append(row | _support(project, score, first[on, model, generator], others, encoder))
@@ -106,8 +106,7 @@ def _support(
         ]
         or [np.full(len(samples), math.nan)]
     )
-    known = np.isfinite(values)
-    if not known.any():
+    if not np.isfinite(values).any():
         return {}
     categories = [each.category or ONE_CATEGORY for each in samples]
     means = means_of({KEY: values}, categories, score.details["groups"])

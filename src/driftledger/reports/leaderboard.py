@@ -33,7 +33,7 @@ Without letters nothing was tested, and the rank goes by values. Controls have n
 among those of the rows without it."""
 
 OVERALL, STEP = "overall", "step"
-"""Kinds of numbers beside those in groups."""
+"""Kinds of numbers, besides the kinds of groups."""
 
 BRACKETS = "the interval, and a coverage below 1"
 LETTERS = (
@@ -58,22 +58,19 @@ class Section(NamedTuple):
         return self.block.scores if self.block else ()
 
     @property
-    def apart(self) -> str:
-        """Why these are not ranked with the section before; empty where they are."""
-        return f"Not ranked with those above: {self.block.apart}." if self.block and self.block.apart else ""
-
-    @property
     def scored(self) -> str:
         """How much of each was scored."""
-        told = ", ".join(f"{score.model} {how_many(score)}" for score in self.scores)
-        return f"Scored: {told}." if told else ""
+        counts = ", ".join(f"{score.model} {how_many(score)}" for score in self.scores)
+        return f"Scored: {counts}." if counts else ""
 
     def absent(self) -> Iterator[str]:
-        """What has no value, and why, with the models that this is true of."""
+        """What has no value or no rank, and why, with the models that this is true of."""
         reasons = [((key, why), score.model) for score in self.scores for key, why in sorted(score.absent.items())]
         for (key, why), models in _with_models(reasons, self.scores):
             metric = self.block.spec.metric(key) if self.block else None
             yield f"No {metric.named(key) if metric else key} ({models}): {why}."
+        for model, why in self.block.apart.items() if self.block else ():
+            yield f"No rank ({model}): {why}."
 
     def flags(self) -> Iterator[str]:
         """What a reader must know about the numbers, with the models that this is true of."""
@@ -82,7 +79,7 @@ class Section(NamedTuple):
 
 
 def _with_models(pairs: Iterable[tuple[T, str]], scores: Sequence[Score]) -> Iterator[tuple[T, str]]:
-    """Each thing once, with its models in words."""
+    """Yield each thing once, with the names of its models."""
     every = {score.model for score in scores}
     for thing, some in grouped(dict.fromkeys(pairs), lambda each: each[0]).items():
         models = [model for _, model in some]
@@ -106,50 +103,37 @@ class MetricColumn(NamedTuple):
     metric: Metric
     key: str
     head: str
-    blocks: Sequence[Block]
-    """Those after the first are not ranked with it."""
-
-    @property
-    def apart(self) -> dict[str, str]:
-        """Model → why it is not ranked with the others."""
-        return {score.model: block.apart for block in self.blocks if block.apart for score in block.scores}
-
-    def cells(self) -> dict[str, Cell]:
-        """Model → its value with an interval, and a coverage below 1."""
-        cells = {}
-        for block in self.blocks:
-            of_block = cells_of(block, self.key, ranked=not block.apart)
-            for score in block.scores:
-                covered = "" if score.coverage == 1 else f"coverage {score.coverage:.{COVERAGE.digits}f}"
-                more = "; ".join(filter(None, (interval(score.metrics, self.key, self.metric.digits), covered)))
-                each = of_block[score.model]
-                cells[score.model] = each._replace(more=more if each.of else "", deviation="")
-        return cells
+    block: Block
 
 
 def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterator[MetricColumn]:
     """A column per data and components on which some model has the metric."""
-    for some in grouped(blocks, lambda block: block.on).values():
-        key = spec.shown_key(metric, [score for block in some for score in block.scores])
-        if key is not None:
-            yield MetricColumn(metric, key, metric.named(key) + direction(metric), some)
+    for block in blocks:
+        if (key := spec.shown_key(metric, block.scores)) is not None:
+            yield MetricColumn(metric, key, metric.named(key) + direction(metric), block)
 
 
 def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
-    """A row per model, by the first column the best first."""
-    cells, first = [column.cells() for column in columns], columns[0]
-    blocks = [block for column in columns[::-1] for block in column.blocks]
-    scores = {score.model: score for block in blocks for score in block.scores}
-    values = {model: cell.value for model, cell in cells[0].items() if model not in first.apart}
-    ranked = {model: value for model, value in values.items() if value is not None}
+    """A row per model, by the first column the best first: values with intervals, and coverages below 1."""
+    cells: list[dict[str, Cell]] = []
+    for metric, key, _, block in columns:
+        values = cells_of(block, key)
+        for score in block.scores:
+            covered = "" if score.coverage == 1 else f"coverage {score.coverage:.{COVERAGE.digits}f}"
+            more = "; ".join(filter(None, (interval(score.metrics, key, metric.digits), covered)))
+            each = values[score.model]
+            values[score.model] = each._replace(more=more if each.of else "", deviation="")
+        cells.append(values)
+    first, scores = columns[0], {score.model: score for column in columns[::-1] for score in column.block.scores}
+    ranked = {m: c.value for m, c in cells[0].items() if c.value is not None and m not in first.block.apart}
     order = best_first(list(scores.values()), ranked, first.metric.is_higher)
-    rows = [[name_cell(score), *(of.get(score.model, Cell(NOTHING)) for of in cells)] for score in order]
-    heads = ["", *(column.head + misplaced(column.blocks[0], column.key) for column in columns)]
+    rows = [[name_cell(score), *(values.get(score.model, Cell(NOTHING)) for values in cells)] for score in order]
+    heads = ["", *(column.head + misplaced(column.block, column.key) for column in columns)]
     notes = [
         f"{column.head} of {model} has no rank: {why}."
-        for column, of in zip(columns, cells, strict=True)
-        for model, why in column.apart.items()
-        if of[model].value is not None
+        for column, values in zip(columns, cells, strict=True)
+        for model, why in column.block.apart.items()
+        if values[model].value is not None
     ]
     return Table(title, heads, rows, notes, name=name)
 
@@ -170,17 +154,17 @@ def overview(parts: Sequence[Part]) -> Table | None:
     columns = at_a_glance(parts)
     if not columns:
         return None
-    on = "; ".join(f"{column.head}: {column.blocks[0].on}" for column in columns)
+    on = "; ".join(f"{column.head}: {column.block.on}" for column in columns)
     table = _table("At a glance", columns, "overview")
     note = f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. {LETTERS} {on}."
     return table._replace(notes=[note, *table.notes])
 
 
 def by_kind(table: Table, parts: Sequence[Part]) -> dict[str, list[Cells]]:
-    """The rows of a table of models as ``models``, ``not ranked`` and ``controls``, of which some may be absent."""
+    """The rows of a table of models as ``models``, ``not ranked`` and ``controls``; some may be absent."""
     scores = [score for part in parts for score in part.scores]
     controls = {score.model for score in scores if score.is_control}
-    apart = {model for column in at_a_glance(parts) for model in column.apart}
+    apart = {model for column in at_a_glance(parts) for model in column.block.apart}
     kinds: dict[str, list[Cells]] = {"models": [], "not ranked": [], "controls": []}
     for row in table.rows:
         name = row[0] if isinstance(row[0], str) else row[0].text
@@ -192,7 +176,7 @@ def side_by_side(part: Part) -> Table | None:
     """A benchmark's metrics on all data and through all components; None without any."""
     spec = part.spec
     columns = [
-        column._replace(head=f"{column.head} on {column.blocks[0].on}")
+        column._replace(head=f"{column.head} on {column.block.on}")
         for metric in spec.metrics
         if metric.key in (spec.layout.across or spec.glanced)
         for column in _columns(spec, part.blocks, metric)
@@ -225,7 +209,7 @@ def write_leaderboard(target: Path, parts: Sequence[Part], further: Sequence[Sec
 
 def markdown_section(section: Section) -> Iterator[str]:
     """Write a section as lines: the tables that most readers want, what to know, then the tables of details."""
-    yield from (f"## {section.title}", "", *([section.apart, ""] if section.apart else []))
+    yield from (f"## {section.title}", "")
     for is_detail in (False, True):
         yield from (line for table in section.tables if table.detail is is_detail for line in markdown(table))
         if section.block and not is_detail:
@@ -242,7 +226,14 @@ def _csv_rows(part: Part) -> Iterator[tuple[str, ...]]:
         for score in block.scores:
             generator, encoder, description = (score.keys.get(k, "") for k in ("generator", "encoder", "description"))
             fixed = (score.on, generator, encoder or score.keys.get("text_encoder", ""), description)
-            for key, kind, name, value in _numbers(score):
+            rows = list[tuple[str, str, str, float]]()
+            for number, value in score.numbers():
+                group, _, key = number.rpartition("/")
+                kind, _, name = (group or f"{OVERALL}/{OVERALL}").partition("/")
+                rows.append((kind, name, key, value))
+            for curve, points in sorted(score.curves.items()):
+                rows += [(STEP, str(point.step), curve, point.value) for point in points]
+            for kind, name, key, value in rows:
                 number = key if kind == OVERALL else f"{kind}/{name}/{key}"
                 if number not in places:
                     is_ranked = spec.metric(key) in spec.metrics and kind != STEP and base_key(key) == key
@@ -250,17 +241,5 @@ def _csv_rows(part: Part) -> Iterator[tuple[str, ...]]:
                 place = places[number].get(score.model, NOWHERE)
                 yield (
                     *(*fixed, f"{spec.name}/{key}", kind, for_csv(name), score.model, repr(float(value))),
-                    *("" if place.rank is None else str(place.rank), place.letters, block.apart),
+                    *("" if place.rank is None else str(place.rank), place.letters, block.apart.get(score.model, "")),
                 )
-
-
-def _numbers(score: Score) -> Iterator[tuple[str, str, str, float]]:
-    """Key, kind (:data:`OVERALL`, :data:`STEP` or a kind of groups), name and value."""
-    for key, value in sorted(score.metrics.items()):
-        yield key, OVERALL, OVERALL, value
-    yield "coverage", OVERALL, OVERALL, score.coverage
-    for kind, groups in sorted(score.groups.items()):
-        for name, values in sorted(groups.items()):
-            yield from ((key, kind, name, value) for key, value in sorted(values.items()))
-    for curve, points in sorted(score.curves.items()):
-        yield from ((curve, STEP, str(point.step), point.value) for point in points)

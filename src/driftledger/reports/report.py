@@ -11,26 +11,43 @@ from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
 from driftledger.project.project import Project
-from driftledger.reports.charts import drawn, figures_of, matrix, series_of
-from driftledger.reports.correlation import Correlation, correlation
+from driftledger.reports.charts import drawn, figures_of, series_of
+from driftledger.reports.correlation import correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
 from driftledger.reports.leaderboard import write_leaderboard
-from driftledger.reports.scores import Part, by_benchmark, rows_beside, selected_scores
-from driftledger.reports.site.build import Figures, write_site
+from driftledger.reports.scores import by_benchmark, rows_beside, selected_scores
+from driftledger.reports.site.build import write_site
 from driftledger.reports.tables import markdown
 
 
-def write_report(project: Project) -> str | None:
+def write_report(project: Project, pages: Path | None = None, *, images: bool = True) -> str | None:
     """Write everything that the scores give; return a sentence about what they alone do not give.
 
-    Errors as in :func:`~driftledger.reports.scores.selected_scores` and
-    :func:`~driftledger.reports.correlation.correlation`.
+    Errors as in :func:`~driftledger.reports.scores.selected_scores`,
+    :func:`~driftledger.reports.correlation.correlation` and :func:`~driftledger.reports.site.build.write_site`.
+
+    Args:
+        pages: a folder, into which the site alone is written.
+        images: whether the site may show images of datasets.
     """
     scores, paths = selected_scores(project), project.paths
     parts = by_benchmark(scores, rows_beside(project))
-    correlated = correlation(project, [block for part in parts for block in part.blocks])
-    chains = [score for score in scores if score.benchmark == "genception"]
-    checks = [] if missing_folders(project, chains) else cross_checks(project, chains)
+    blocks = [block for part in parts for block in part.blocks]
+    correlated, series = correlation(project, blocks), series_of(scores)
+    drawings = {block.name: list(figures_of(block, series)) for block in blocks} | {"correlation": [correlated.picture]}
+    figures = {
+        section: [(f"{section}-{drawing.name}.svg", drawing, drawn(drawing)) for drawing in some]
+        for section, some in drawings.items()
+    }
+    if pages is not None:
+        write_site(pages, project, parts, correlated, figures, images=images)
+        return None
+    missing = dict[str, list[str]]()
+    """Benchmark → the folders of data and records that are not in this checkout."""
+    for score in scores:
+        folders = [stage.at(score.keys) for stage in benchmark(score.benchmark).stages[:-1]]
+        missing.setdefault(score.benchmark, []).extend(each for each in folders if not (project.root / each).is_dir())
+    checks = [] if missing.get("genception") else cross_checks(project, scores)
     write_text(paths.reports / "cross_check.json", pretty_json(checks))
     write_leaderboard(paths.reports / "leaderboard", parts, list(cross_check_sections(checks)))
     write_text(paths.reports / "correlation.csv", correlated.csv)
@@ -40,44 +57,18 @@ def write_report(project: Project) -> str | None:
     write_text(paths.reports / "correlation.md", "\n".join(page))
     write_metrics(paths.reports / "metrics", scores)
     write_plots(paths.reports / "plots", scores)
-    figures = figures_by_section(parts, correlated)
     with new_folder(paths.reports / "figures") as folder:
         for name, _, data in (figure for some in figures.values() for figure in some):
             write_bytes(folder / name, data)
     write_site(paths.site, project, parts, correlated, figures)
-    missing = missing_folders(project, scores)
-    if not missing:
+    absent = list(dict.fromkeys(folder for some in missing.values() for folder in some))
+    if not absent:
         return None
-    more = f" and {len(missing) - 1} more folders" if len(missing) > 1 else ""
+    more = f" and {len(absent) - 1} more folders" if len(absent) > 1 else ""
     return (
-        f"{missing[0]}{more} are not in this checkout, so the report lacks what it reads there: units with their "
+        f"{absent[0]}{more} are not in this checkout, so the report lacks what it reads there: units with their "
         "pictures, and the cross-check; 'dvc pull' fetches them"
     )
-
-
-def write_pages(folder: Path, project: Project, *, images: bool) -> None:
-    """Write the site alone, into a folder; errors as in :func:`~driftledger.reports.site.build.write_site`."""
-    parts = by_benchmark(selected_scores(project), rows_beside(project))
-    correlated = correlation(project, [block for part in parts for block in part.blocks])
-    write_site(folder, project, parts, correlated, figures_by_section(parts, correlated), images=images)
-
-
-def missing_folders(project: Project, scores: Sequence[Score]) -> list[str]:
-    """The folders of data and records behind the scores that are not in this checkout."""
-    stages = [(stage, score) for score in scores for stage in benchmark(score.benchmark).stages[:-1]]
-    folders = dict.fromkeys(stage.at(score.keys) for stage, score in stages)
-    return [folder for folder in folders if not (project.root / folder).is_dir()]
-
-
-def figures_by_section(parts: Sequence[Part], correlated: Correlation) -> Figures:
-    """Draw the figures of each block of each benchmark, by its name, and the matrix of correlations."""
-    series = series_of([score for part in parts for score in part.scores])
-    drawings = {block.name: list(figures_of(block, series)) for part in parts for block in part.blocks}
-    drawings["correlation"] = [matrix(correlated.picture)]
-    return {
-        section: [(f"{section}-{drawing.name}.svg", drawing, drawn(drawing)) for drawing in some]
-        for section, some in drawings.items()
-    }
 
 
 def write_plots(folder: Path, scores: Sequence[Score]) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftledger.benchmarks.base import Benchmark, Metric, Place
-from driftledger.benchmarks.coverage import difference, far_apart, share, word
+from driftledger.benchmarks.coverage import difference, share
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, Row, Score
 from driftledger.core.errors import StoreError
@@ -79,20 +79,32 @@ class Tested(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Scores of one benchmark on the same data, through the same components but models, that may be ranked."""
+    """Scores of one benchmark on the same data, through the same components but models."""
 
     spec: Benchmark
     scores: Sequence[Score]
     """In the order of the selection."""
-    on: str
-    """The data and components; several blocks of the same lie too far apart in coverage to be ranked together."""
-    title: str
-    name: str
-    """The beginning of its files' names."""
-    apart: str = ""
-    """Why these are not ranked with those of the block before, without a full stop; empty for the first one."""
+    names: Sequence[str]
+    """The data and components."""
+    apart: Mapping[str, str]
+    """Model → why it is not ranked, without a full stop: as in ``compare``, too much more is left out of its score than
+    of the best covered model's."""
     rows_of: RowsOf = lambda score: ()
-    _known: dict[str, Tested | None] = field(default_factory=dict, repr=False)
+    _tested: dict[str, Tested | None] = field(default_factory=dict, repr=False)
+
+    @property
+    def on(self) -> str:
+        """The data and components for people."""
+        return " · ".join(self.names)
+
+    @property
+    def title(self) -> str:
+        return f"{self.spec.name} on {self.on}"
+
+    @property
+    def name(self) -> str:
+        """The beginning of its files' names."""
+        return "-".join([self.spec.name, *self.names])
 
     def metric(self, number: str) -> Metric | None:
         """The metric of a number, by its name in :meth:`~driftledger.benchmarks.score.Score.numbers`."""
@@ -106,50 +118,53 @@ class Block:
     def tested(self, number: str) -> Tested | None:
         """Test a number once; None where no test can be made: neither direction is better, or rows do not make it
         up."""
-        if number not in self._known:
-            self._known[number] = self._test(number)
-        return self._known[number]
+        if number not in self._tested:
+            self._tested[number] = self._test(number)
+        return self._tested[number]
+
+    def ranked(self, number: str, *, controls: bool = False) -> list[str]:
+        """The models with a value that may be ranked, or the controls that they may be set against."""
+        values = self.values(number)
+        models = [score.model for score in self.scores if score.is_control is controls and score.model in values]
+        return [model for model in models if model not in self.apart]
 
     def places(self, number: str) -> dict[str, Place]:
-        """Model → its place, by what tests show, else by the values; controls have none, since nobody chooses them."""
+        """Model → its place, by what tests show, else by the values; controls have none, since no one chooses them."""
         metric, tested = self.metric(number), self.tested(number)
         if tested is not None:
             ranks, best, letters = tested.groups.ranks, tested.groups.best, tested.groups.letters
             return {name: Place(rank, name in best, letters[name]) for name, rank in ranks.items()}
-        values = self.values(number)
-        models = [s.model for s in self.scores if not s.is_control and s.model in values]
+        values, models = self.values(number), self.ranked(number)
         if metric is None or metric.higher_is_better is None or not models:
             return {}
         ranks_by_value = competition_ranks([values[name] for name in models], metric.is_higher)
         return {name: Place(rank) for name, rank in zip(models, ranks_by_value, strict=True)}
 
-    def order(self, metric: Metric | None = None) -> list[Score]:
-        """The scores by a metric, or by the first that some have: the best first, controls behind all."""
-        keys = [(each, self.spec.shown_key(each, self.scores)) for each in ([metric] if metric else self.spec.metrics)]
-        by, key = next(((each, key) for each, key in keys if key), (self.spec.metrics[0], None))
-        return best_first(self.scores, self.values(key or ""), by.is_higher)
+    def order(self) -> list[Score]:
+        """The scores by the first metric that some have: the best first, controls behind all."""
+        keys = [(metric, self.spec.shown_key(metric, self.scores)) for metric in self.spec.metrics]
+        by, key = next(((metric, key) for metric, key in keys if key), (self.spec.metrics[0], None))
+        values = {model: value for model, value in self.values(key or "").items() if model not in self.apart}
+        return best_first(self.scores, values, by.is_higher)
 
     def _test(self, number: str) -> Tested | None:
         metric, confidence = self.metric(number), self.scores[0].inputs.settings.get("confidence")
         is_tested = metric is not None and bool(metric.row) and metric.higher_is_better is not None
         if metric is None or confidence is None or not is_tested or number.endswith(SPREAD):
             return None
-        values = self.values(number)
-        units = {each.model: self._units(metric, each, number) for each in self.scores if each.model in values}
-        if not all(_makes(metric, units[model], value) for model, value in values.items()):
+        sign, values, controls = 1 if metric.is_higher else -1, self.values(number), self.ranked(number, controls=True)
+        models = sorted(self.ranked(number), key=lambda model: (-sign * values[model], model))
+        units = {s.model: self._units(metric, s, number) for s in self.scores if s.model in {*models, *controls}}
+        if not all(_makes(metric, of_model, values[model]) for model, of_model in units.items()):
             return None
-        sign = 1 if metric.is_higher else -1
-        order = sorted(values, key=lambda model: (-sign * values[model], model))
-        controls = [each.model for each in self.scores if each.is_control and each.model in values]
-        models = [model for model in order if model not in controls]
 
         def tests(pairs: Iterable[Pair]) -> dict[Pair, Difference]:
             return {(a, b): _difference(metric, confidence, units[a], units[b]) for a, b in pairs}
 
-        beside = shown(tests(product(controls, models)), confidence)
+        against = shown(tests(product(controls, models)), confidence)
         return Tested(
             groups(models, tests(combinations(models, 2)), confidence=confidence, higher_is_better=sign > 0),
-            frozenset(model for (_, model), higher in beside.items() if higher != sign),
+            frozenset(model for (_, model), higher in against.items() if higher != sign),
         )
 
     def _units(self, metric: Metric, score: Score, number: str) -> Units:
@@ -210,32 +225,10 @@ def by_benchmark(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) ->
 
 
 def blocks_of(spec: Benchmark, scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Iterator[Block]:
-    """The scores of a benchmark with equal keys but the model's. Those that ``compare`` would not rank, since their
-    coverages lie too far apart, are in blocks of their own, the best covered one first."""
+    """The scores of a benchmark, those with equal keys but the model's together."""
     places = grouped(scores, lambda each: tuple(each.keys[key] for key in spec.scores.keys if key != "model"))
     for names, some in places.items():
-        on, before = " · ".join(names), list[Score]()
-        title = f"{spec.name} on {on}"
-        for number, block in enumerate(_comparable(some), 1):
-            ends = dict.fromkeys(f"{float(end):.1%}" for end in (min(map(share, block)), max(map(share, block))))
-            apart = difference(before[0], block[0]) if before else None
-            before = block
-            yield Block(
-                spec,
-                [score for score in some if any(score is each for each in block)],
-                on,
-                title if apart is None else f"{title}, {word(*block)} {' to '.join(ends)}",
-                "-".join([spec.name, *names, *([f"apart_{number}"] if number > 1 else [])]),
-                "" if apart is None else apart.reason,
-                rows_of,
-            )
-
-
-def _comparable(scores: Iterable[Score]) -> list[list[Score]]:
-    """Lists of scores that may be ranked, each within the limit from the best covered one of its list."""
-    lists: list[list[Score]] = []
-    for score in sorted(scores, key=share, reverse=True):
-        if not lists or far_apart(lists[-1][0], score):
-            lists.append([])
-        lists[-1].append(score)
-    return lists
+        best = max([score for score in some if not score.is_control] or some, key=share)
+        differences = {score.model: difference(best, score) for score in some}
+        apart = {model: each.reason for model, each in differences.items() if each is not None and each.why}
+        yield Block(spec, some, names, apart, rows_of)

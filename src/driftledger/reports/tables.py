@@ -1,13 +1,25 @@
 """The tables of all benchmarks, as Markdown.
 
-Which numbers a table shows is in each benchmark's specification. Cells hold plain text that models and files may have
-brought; it is made inert where it is written.
+Which numbers a table shows is in each benchmark's specification. Cells hold plain text, which may come from models and
+files; it is escaped where it is written.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from driftledger.benchmarks.base import COVERAGE, NOWHERE, Benchmark, Cell, Cells, Metric, Origin, Table, cell
+from driftledger.benchmarks.base import (
+    COVERAGE,
+    NOWHERE,
+    Benchmark,
+    Cell,
+    Cells,
+    Metric,
+    Origin,
+    Table,
+    cell,
+    coverage_cell,
+)
 from driftledger.benchmarks.score import HIGH, LOW, STD, Score, base_key
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
@@ -40,45 +52,37 @@ def interval(values: Mapping[str, float], key: str, digits: int) -> str:
     return "–".join(f"{end:.{digits}f}" for end in ends) if len(ends) == 2 else ""
 
 
-def cells_of(block: Block, number: str, *, ranked: bool = True) -> dict[str, Cell]:
-    """Return model → a number with its deviation or else its interval, and where ranked its place."""
-    places, metric, cells = block.places(number) if ranked else {}, block.metric(number), {}
-    digits = metric.digits if metric else 2
+def cells_of(block: Block, number: str) -> dict[str, Cell]:
+    """Return model → a number with its place, and its deviation or else its interval."""
+    places, metric, cells = block.places(number), block.metric(number), {}
+    digits, (group, _, key) = metric.digits if metric else 2, number.rpartition("/")
+    kind, _, name = group.partition("/")
     for score in block.scores:
-        kind, _, rest = number.partition("/")
-        name, in_group, key = rest.rpartition("/")
-        values, key = (score.groups.get(kind, {}).get(name, {}), key) if in_group else (score.metrics, number)
+        values = score.groups.get(kind, {}).get(name, {}) if group else score.metrics
         value = block.spec.value_of(score, number)
         deviation = f"{values[key + STD]:.{digits}f}" if value is not None and key + STD in values else ""
         more, place = "" if deviation else interval(values, key, digits), places.get(score.model, NOWHERE)
-        made = cell(value, place, digits, more, Origin(score, number))
-        cells[score.model] = made._replace(deviation=deviation)
+        cells[score.model] = cell(value, place, digits, more, Origin(score, number))._replace(deviation=deviation)
     return cells
 
 
-def ranks_in(block: Block, number: str, *, ranked: bool = True) -> dict[str, Cell]:
+def ranks_in(block: Block, number: str) -> dict[str, Cell]:
     """Return model → its rank by a number."""
-    places = block.places(number) if ranked else {}
+    places = block.places(number)
     return {s.model: cell(places.get(s.model, NOWHERE).rank, digits=0, of=Origin(s, number)) for s in block.scores}
 
 
 def misplaced(block: Block, number: str) -> str:
-    """Say in a head how many models a control is above, or may be as far as tests show; empty where it is none."""
-    metric, tested, values = block.metric(number), block.tested(number), block.values(number)
+    """Say in a head how many models a control is above, or may be as far as tests show; empty if there is none."""
+    metric, tested, models = block.metric(number), block.tested(number), block.ranked(number)
     if metric is None or metric.higher_is_better is None:
         return ""
-    sign = 1 if metric.higher_is_better else -1
-    models, controls = (
-        {
-            s.model: sign * round(values[s.model], DECIMALS)
-            for s in block.scores
-            if s.is_control is kind and s.model in values
-        }
-        for kind in (False, True)
-    )
     if tested is not None:
         return f" (a control may be above {len(tested.doubtful)} of {len(models)} models)" if tested.doubtful else ""
-    below = sum(value < max(controls.values(), default=value) for value in models.values())
+    sign = 1 if metric.higher_is_better else -1
+    values = {model: sign * round(value, DECIMALS) for model, value in block.values(number).items()}
+    best = max((values[model] for model in block.ranked(number, controls=True)), default=-math.inf)
+    below = sum(values[model] < best for model in models)
     return f" (a control is above {below} of {len(models)} models)" if below else ""
 
 
@@ -91,7 +95,7 @@ def tables_of(block: Block) -> Sequence[Table]:
     spec, order = block.spec, block.order()
     models = list(_model_tables(block))
     models[0] = models[0]._replace(notes=[*models[0].notes, *spec.notes(order)])
-    return list(map(with_coverages, [*models, *spec.tables(order), *_group_tables(block)]))
+    return [*models, *spec.tables(order), *_group_tables(block)]
 
 
 def _model_tables(block: Block) -> Iterator[Table]:
@@ -115,9 +119,9 @@ def _model_tables(block: Block) -> Iterator[Table]:
         if first is not None:
             head.append("rank")
             cells.append(ranks_in(block, first))
-        rows = [[name_cell(score), *(of[score.model] for of in cells)] for score in scores]
+        rows = [[name_cell(s), *(column[s.model] for column in cells), coverage_cell(s)] for s in scores]
         name = f"models_{place}" if len(shown) > 1 else "models"
-        yield Table(title, head, rows, coverages=[score.coverage for score in scores], name=name)
+        yield Table(title, [*head, COVERAGE.title], rows, name=name)
 
 
 def _group_tables(block: Block) -> Iterator[Table]:
@@ -142,7 +146,7 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
     """A row per group, a column per model; as in GenCeption's Table 2 also means of groups and their ranks.
 
     Args:
-        columns: each with its head. Of several blocks, those that are apart from another have no ranks.
+        columns: each with its head.
     """
     spec, scores = columns[0][0].spec, [score for _, score, _ in columns]
     blocks = {id(block): block for block, *_ in columns}
@@ -152,8 +156,8 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
     rows: list[Cells] = []
 
     def add(title: str, number: str, of: Callable[..., dict[str, Cell]] = cells_of, *, bold: bool = False) -> None:
-        made = {place: of(each, number, ranked=len(blocks) == 1 or not each.apart) for place, each in blocks.items()}
-        cells = [made[id(block)][score.model]._replace(more="") for block, score, _ in columns]
+        numbers = {place: of(each, number) for place, each in blocks.items()}
+        cells = [numbers[id(block)][score.model]._replace(more="") for block, score, _ in columns]
         rows.append([Cell(title, bold=bold), *cells])
 
     def add_mean(name: str, number: str) -> None:
@@ -168,8 +172,8 @@ def _group_table(columns: Sequence[tuple[Block, Score, str]], kind: str, key: st
         add(name, f"{kind}/{name}/{key}")
     if nested:
         add_mean("overall", key)
-    coverages = [score.coverage for score in scores]
-    return Table("", ["", *(head for *_, head in columns)], rows, [], coverages, True, f"{kind}_{key}", True)
+    rows.append([COVERAGE.title, *map(coverage_cell, scores)])
+    return Table("", ["", *(head for *_, head in columns)], rows, across=True, name=f"{kind}_{key}", detail=True)
 
 
 def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Table]:
@@ -182,31 +186,13 @@ def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Tabl
         models = list(dict.fromkeys(score.model for _, score, _ in columns))
         columns.sort(key=lambda column: models.index(column[1].model))
         if len({score.keys["generator"] for _, score, _ in columns}) > 1:
-            key, kind = (
-                spec.keys_of(spec.metrics[0], *(score for _, score, _ in columns))[-1],
-                next(iter(spec.layout.groups)),
-            )
+            key = spec.keys_of(spec.metrics[0], *(score for _, score, _ in columns))[-1]
+            kind = next(iter(spec.layout.groups))
             where = f"by {kind} under several generators on {' · '.join(on)}"
             title = f"{spec.metrics[0].named(key)} {where}, each ranked by itself, as in Table 4"
-            notes = [f"{block.title} has no ranks: {block.apart}." for block in some if block.apart]
+            notes = [f"{model} on {each.on} has no rank: {why}." for each in some for model, why in each.apart.items()]
             table = _group_table(columns, kind, key)
-            yield with_coverages(table._replace(title=title, notes=notes, name="-".join(("generators", *on))))
-
-
-def with_coverages(table: Table) -> Table:
-    """Add the coverages of a table's rows or columns as a column or row."""
-    if not table.coverages:
-        return table
-    lines = list(zip(*table.rows, strict=True))[1:] if table.across else table.rows
-    cells = []
-    for line, coverage in zip(lines, table.coverages, strict=True):
-        scores = [each.of.score for each in line if isinstance(each, Cell) and each.of is not None]
-        of = Origin(scores[0], COVERAGE.key) if scores and scores[0].coverage == coverage else None
-        cells.append(cell(coverage, digits=COVERAGE.digits, of=of))
-    if table.across:
-        return table._replace(rows=[*table.rows, [COVERAGE.title, *cells]], coverages=())
-    rows = [[*row, each] for row, each in zip(table.rows, cells, strict=True)]
-    return table._replace(head=[*table.head, COVERAGE.title], rows=rows, coverages=())
+            yield table._replace(title=title, notes=notes, name="-".join(("generators", *on)))
 
 
 def markdown(table: Table) -> Iterator[str]:

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from driftledger.benchmarks.base import ROLES, Kind, Metric, Tracked
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.base import ROLES, Metric, Tracked
+from driftledger.benchmarks.score import Row
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.text import csv_text, for_csv, for_line
@@ -94,11 +94,6 @@ def cards_of(evidence: Evidence) -> dict[str, list[ComponentCard]]:
     return {role: list(some.values()) for role, some in cards.items() if some}
 
 
-def components_of(evidence: Evidence) -> dict[tuple[Kind, str], ComponentCard]:
-    """Kind and fingerprint → component, generators first."""
-    return {(ROLES[role], card.fingerprint): card for role, cards in cards_of(evidence).items() for card in cards}
-
-
 def _logged_in(evidence: Evidence) -> Iterator[Logged]:
     """All that the benchmarks' tables track."""
     firsts: dict[tuple[str, str], Mapping[str, str]] = {}
@@ -110,12 +105,6 @@ def _logged_in(evidence: Evidence) -> Iterator[Logged]:
             yield Logged(f"{'.'.join([*further, tracked.name])}/{lineage.on}", tracked, lineage)
 
 
-def first_of_records(lineages: Sequence[Lineage]) -> list[Lineage]:
-    """Of several scores of the same records, by several encoders for instance, the first: records are shown once."""
-    firsts = {str(sorted(file.path for file in each.collected.values())): each for each in reversed(lineages)}
-    return list(reversed(firsts.values()))
-
-
 def metrics_of(evidence: Evidence) -> list[Logged]:
     """What each benchmark's table tracks, under at most :data:`MOST_METRICS` names; everything is in the artifacts."""
     every = list(_logged_in(evidence))
@@ -125,15 +114,15 @@ def metrics_of(evidence: Evidence) -> list[Logged]:
 
 def headlines_of(evidence: Evidence) -> list[Logged]:
     """Of each score the first number that it tracks."""
-    known = [each for each in _logged_in(evidence) if each.tracked.rank == 0 and each.metric]
-    return list({each.lineage.place: each for each in reversed(known)}.values())[::-1]
+    first = [each for each in _logged_in(evidence) if each.tracked.rank == 0 and each.metric]
+    return list({each.lineage.place: each for each in reversed(first)}.values())[::-1]
 
 
 def params_of(evidence: Evidence) -> dict[str, str]:
     """Names, versions, digests and settings, the first :data:`MOST_PARAMS` of them; long texts are in an artifact."""
     cards = cards_of(evidence)
     params = {role: ", ".join(card.name for card in some) for role, some in cards.items()}
-    params |= {f"{role}_version": ", ".join(map(_version, some)) for role, some in cards.items()}
+    params |= {f"{role}_version": ", ".join(card.fingerprint[:_SHORT] for card in some) for role, some in cards.items()}
     params |= {f"data.{lineage.on}": digest_of(lineage)[:_SHORT] for lineage in evidence.lineages}
     if evidence.lineages:
         params["seed"] = str(evidence.lineages[0].score.inputs.settings["seed"])
@@ -173,7 +162,10 @@ def artifacts_of(evidence: Evidence, rows: Mapping[str, Sequence[Row]]) -> dict[
         rows: of each score, by its place.
     """
     scores = {each.place: each.score for each in evidence.lineages}
-    prompts = {place: _texts(score) for place, score in scores.items()}
+    prompts = {
+        place: {key: value for key, value in score.inputs.protocol.items() if value not in (None, [], {})}
+        for place, score in scores.items()
+    }
     return {
         "scores.json": _json({place: score.model_dump(mode="json") for place, score in scores.items()}),
         "rows.csv": rows_csv(evidence.lineages, rows).encode(),
@@ -182,7 +174,7 @@ def artifacts_of(evidence: Evidence, rows: Mapping[str, Sequence[Row]]) -> dict[
 
 
 def rows_csv(lineages: Sequence[Lineage], rows: Mapping[str, Sequence[Row]]) -> str:
-    """All rows as one table: of which score, what each is about, its values, and what is noted beside them."""
+    """All rows as one table: the score, the unit, its values, and what is noted about it."""
     table = []
     for lineage in lineages:
         widths = dict[str, int]()
@@ -203,17 +195,8 @@ def rows_csv(lineages: Sequence[Lineage], rows: Mapping[str, Sequence[Row]]) -> 
     return csv_text(head, ([cells.get(key, "") for key in head] for cells in table))
 
 
-def _texts(score: Score) -> dict[str, Any]:
-    """What the components of a score were asked with."""
-    return {key: value for key, value in score.inputs.protocol.items() if value not in (None, [], {})}
-
-
 def _json(value: object) -> bytes:
     return (json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
-
-
-def _version(card: ComponentCard) -> str:
-    return card.fingerprint[:_SHORT]
 
 
 def _note(evidence: Evidence) -> str:
@@ -225,9 +208,9 @@ def _note(evidence: Evidence) -> str:
     lines += ["", "| | version | made with |", "|---|---|---|"]
     for role, cards in cards_of(evidence).items():
         for card in cards:
-            made = ", ".join(f"{key} {value}" for key, value in flat("", card.identity).items()) or card.provider
-            version = f"[{card.name}@{_version(card)}](#/models/{ROLES[role]}.{card.name})"
-            lines.append(f"| {role.replace('_', ' ')} | {version} | {in_table(clip(made, 300))} |")
+            identity = ", ".join(f"{key} {value}" for key, value in flat("", card.identity).items()) or card.provider
+            version = f"[{card.name}@{card.fingerprint[:_SHORT]}](#/models/{ROLES[role]}.{card.name})"
+            lines.append(f"| {role.replace('_', ' ')} | {version} | {in_table(clip(identity, 300))} |")
     lines += [
         f"| data | {on} | `{digest}` |"
         for on, digest in {each.on: digest_of(each) for each in evidence.lineages}.items()

@@ -82,7 +82,7 @@ def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
     """A client of the project's store, which MLflow's own functions use meanwhile as well.
 
     Args:
-        create: whether a SQLite file is made where there is none.
+        create: whether a missing SQLite file is made.
 
     Raises:
         LedgerError: the store cannot be used: it is missing, dead, locked, full or read-only; or a server that only
@@ -107,7 +107,7 @@ def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
     except (MlflowException, RequestException, OSError) as error:
         if getattr(error, "error_code", None) == _BUG:
             raise
-        raise LedgerError(cannot_be_used(uri, _reason(error, uri))) from None
+        raise _unusable(uri, error) from None
     finally:
         mlflow.set_tracking_uri(before)  # type: ignore[arg-type]  # None puts the default back
         os.environ.pop(VARIABLE, None)
@@ -115,7 +115,7 @@ def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
 
 
 def _client(uri: str) -> "MlflowClient":
-    """A client whose store has answered; a new SQLite file appears whole, so that a kill leaves no half schema."""
+    """A client of a store that has answered; a new SQLite file appears whole, so that a kill leaves no half schema."""
     import mlflow
 
     file = sqlite_file(uri)
@@ -124,14 +124,14 @@ def _client(uri: str) -> "MlflowClient":
             partial = file.with_name(f"{file.name}.partial")
             for stale in file.parent.glob(f"{partial.name}*"):
                 stale.unlink()
-            # MLflow makes an experiment "Default", whose empty page would stand beside ours.
+            # MLflow makes an experiment "Default", an empty page next to ours.
             mlflow.MlflowClient(f"sqlite:///{partial}").delete_experiment("0")
             partial.replace(file)
         mlflow.set_tracking_uri(uri)
         client = mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
         client.search_experiments(max_results=1)
     except Exception as error:  # SQLAlchemy, Alembic, database drivers and plugins fail in ways of their own
-        raise LedgerError(cannot_be_used(uri, _reason(error, uri))) from None
+        raise _unusable(uri, error) from None
     return client
 
 
@@ -155,10 +155,15 @@ def artifact_location(tracking: "Tracking") -> str | None:
     return place
 
 
-def cannot_be_used(uri: str, reason: str) -> str:
-    """One sentence: which store, why, and what to do."""
+def _unusable(uri: str, error: BaseException | str) -> LedgerError:
+    """One sentence: which store cannot be used, why, without the credentials in its address, and what to do."""
+    reason = without_credentials(str(error))
+    in_address = re.split(r"[:/@]", match[1]) if (match := re.search(r"//(\S*)@", uri)) else []
+    for secret in filter(None, (*in_address, *map(os.environ.get, _CREDENTIALS))):
+        reason = reason.replace(secret, "***")
+    reason = next((words for sign, words in _REASONS.items() if sign in reason), shortened(reason).strip(" .;"))
     fix = f"start the server or set {VARIABLE}" if is_server(uri) else f"repair it, move it away or set {VARIABLE}"
-    return (
+    return LedgerError(
         f"the MLflow store {without_credentials(uri)} cannot be used: {reason}; "
         f"the scores are safe in reports/scores and in DVC: {fix}, then run 'driftledger track'"
     )
@@ -189,7 +194,7 @@ def _check_reachable(uri: str, create: bool) -> None:
     """Refuse what MLflow would retry for minutes, or fill with tables.
 
     Raises:
-        LedgerError: the file is none that can be used, or nothing listens at the address of a database.
+        LedgerError: the file cannot be used, or nothing listens at the address of a database.
     """
     file, reason = sqlite_file(uri), None
     try:
@@ -197,9 +202,9 @@ def _check_reachable(uri: str, create: bool) -> None:
         if host and file is None and not is_server(uri):
             socket.create_connection((host, port or 5432), 10).close()
     except ValueError:
-        raise LedgerError(cannot_be_used(uri, "its address cannot be read")) from None
+        raise _unusable(uri, "its address cannot be read") from None
     except OSError as error:
-        raise LedgerError(cannot_be_used(uri, _reason(error, uri))) from None
+        raise _unusable(uri, error) from None
     if uri.startswith("sqlite") and (file is None or str(file) in (".", ":memory:")):
         reason = "it names no file"
     elif file is None:
@@ -213,16 +218,4 @@ def _check_reachable(uri: str, create: bool) -> None:
     elif file.exists() and (not file.is_file() or file.open("rb").read(16) not in (b"", b"SQLite format 3\0")):
         reason = "it is not a SQLite database"
     if reason:
-        raise LedgerError(cannot_be_used(uri, reason))
-
-
-def _reason(error: BaseException, uri: str) -> str:
-    """Why a store failed, in few words, without the credentials that MLflow repeats from its address."""
-    text = without_credentials(str(error))
-    in_address = re.split(r"[:/@]", match[1]) if (match := re.search(r"//(\S*)@", uri)) else []
-    for secret in filter(None, (*in_address, *map(os.environ.get, _CREDENTIALS))):
-        text = text.replace(secret, "***")
-    for sign, words in _REASONS.items():
-        if sign in text:
-            return words
-    return shortened(text).strip(" .;")
+        raise _unusable(uri, reason)

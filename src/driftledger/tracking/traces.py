@@ -84,8 +84,8 @@ class Traces:
         root.set_inputs(self._plain(trace.asked, trace_id))
         for column, group in groupby(trace.steps, key=lambda step: (step.again, step.column)):
             steps = list(group)
-            name, asked = " ".join(filter(None, column)) or steps[0].name, self._plain(steps[0].asked, trace_id)
-            span = mlflow.start_span_no_context(name, _KINDS[steps[0].role], root, asked, start_time_ns=moment)
+            name, inputs = " ".join(filter(None, column)) or steps[0].name, self._plain(steps[0].asked, trace_id)
+            span = mlflow.start_span_no_context(name, _KINDS[steps[0].role], root, inputs, start_time_ns=moment)
             gave: dict[str, Any] = {}
             for step in steps:
                 for key, value in (*step.gave.items(), *([("error", step.error)] if step.error else [])):
@@ -138,10 +138,10 @@ def delete_traces(client: "MlflowClient", experiment_id: str, run_id: str) -> No
 
 def trace_ids(client: "MlflowClient", experiment_id: str, run_id: str) -> list[str]:
     of_run = f"metadata.`{SOURCE_RUN}` = '{run_id}'"
-    found = all_pages(
+    traces = all_pages(
         client.search_traces, locations=[experiment_id], filter_string=of_run, max_results=500, include_spans=False
     )
-    return [trace.info.trace_id for trace in found]
+    return [trace.info.trace_id for trace in traces]
 
 
 def _status(outcome: Outcome) -> str:

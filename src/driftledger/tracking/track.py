@@ -14,22 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
+from driftledger.benchmarks.base import ROLES, Kind
 from driftledger.benchmarks.score import Row
+from driftledger.components.card import ComponentCard
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import Paths
 from driftledger.ledger.lineage import Evidence
 from driftledger.reports.charts import colour_of
-from driftledger.tracking.components import Versions
 from driftledger.tracking.content import (
     CURRENT,
     FINGERPRINT,
     NOTE,
     artifacts_of,
-    components_of,
+    cards_of,
     digest_of,
-    first_of_records,
+    flat,
     headlines_of,
     metrics_of,
     params_of,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 SUPERSEDED = " (superseded)"
 """Ends the name of a run when a current run has that name."""
 
+_SOURCE = "models:/"
 _METRICS_PER_CALL = 900
 """MLflow takes 1,000 metrics, params and tags together."""
 
@@ -69,8 +71,8 @@ A run for each combination of model, generator and encoder. It is made from what
 """
 
 
-def track(root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> list[str]:
-    """Let the current runs of the experiment be exactly those of ``evidence``; say what that took, in lines.
+def track(root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> str:
+    """Let the current runs of the experiment be exactly those of ``evidence``; say how many were created.
 
     Raises:
         LedgerError: the MLflow store cannot be used; the next call does what is left to do.
@@ -78,7 +80,7 @@ def track(root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> lis
     lock = Paths(root).shared / "locks" / "track.lock"
     lock.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(lock), opened(tracking, create=True) as client:
-        return [_Push(client, root, evidence, tracking).push()]
+        return _Push(client, root, evidence, tracking).push()
 
 
 class _Push:
@@ -91,7 +93,8 @@ class _Push:
         self._rows_of = cache(lambda path: read_jsonl(root / path, Row))  # one without a generator is in several runs
         experiment = self._experiment()
         self._experiment_id, self._experiment_tags = experiment.experiment_id, experiment.tags
-        self._versions = Versions(client, self._experiment_id)
+        self._model_ids: dict[tuple[Kind, str], str] = {}
+        """Kind and fingerprint → the logged model of a component."""
         self._unfinished: dict[str, Traces] = {}
         """Id of a run that is written but for its status → its traces."""
 
@@ -117,8 +120,8 @@ class _Push:
                 f"the MLflow experiment {name!r} is deleted; restore it, or set another tracking.experiment"
             )
         if experiment is None:
-            made = self._client.create_experiment(name, artifact_location(self._tracking))
-            experiment = self._client.get_experiment(made)
+            created = self._client.create_experiment(name, artifact_location(self._tracking))
+            experiment = self._client.get_experiment(created)
         return experiment
 
     def _finished(self) -> "dict[str, Run]":
@@ -141,12 +144,13 @@ class _Push:
         from mlflow.entities import LoggedModelInput, Param, RunTag
 
         client, tags = self._client, tags_of(evidence)
-        begun = {FINGERPRINT: tags[FINGERPRINT]}
-        run = client.create_run(self._experiment_id, run_name=evidence.name, tags=begun)
+        first = {FINGERPRINT: tags[FINGERPRINT]}
+        run = client.create_run(self._experiment_id, run_name=evidence.name, tags=first)
         run_id = run.info.run_id
-        models = {key: self._versions.model_id(key[0], card) for key, card in components_of(evidence).items()}
-        client.log_inputs(run_id, _datasets(evidence), [LoggedModelInput(each) for each in models.values()])
-        model_id = models["model", evidence.components["model"].fingerprint]
+        cards = [(ROLES[role], card) for role, some in cards_of(evidence).items() for card in some]
+        models = dict.fromkeys(self._model_id(kind, card) for kind, card in cards)
+        client.log_inputs(run_id, _datasets(evidence), [LoggedModelInput(each) for each in models])
+        model_id = self._model_id("model", evidence.components["model"])
         metrics = _metrics(evidence, run.info.start_time, model_id)
         params = [Param(key, value) for key, value in params_of(evidence).items()]
         run_tags = [RunTag(key, value) for key, value in tags.items()]
@@ -161,13 +165,55 @@ class _Push:
                 file.write_bytes(content)
             client.log_artifacts(run_id, folder)
         queued = Traces(client, self._experiment_id, run_id)
-        for lineage in first_of_records(evidence.lineages):
+        records = {str(sorted(file.path for file in each.collected.values())): each for each in evidence.lineages[::-1]}
+        for lineage in list(records.values())[::-1]:  # several scores may be of the same records
             for trace in traces_of(lineage, self._root, rows[lineage.place], self._tracking.traces):
                 queued.add(lineage, trace)
                 if len(queued) % _TRACES_AT_ONCE == 0:
                     mlflow.flush_trace_async_logging()
         self._unfinished[run_id] = queued
         return run
+
+    def _model_id(self, kind: Kind, card: ComponentCard) -> str:
+        """The logged model behind the registered version with the component's fingerprint, made where it is missing.
+
+        The source of a version is a logged model of MLflow, the only one that any server accepts and that needs no
+        files.
+        """
+        from mlflow.entities import LoggedModelStatus
+        from mlflow.exceptions import MlflowException
+
+        key, name, client = (kind, card.fingerprint), f"{kind}.{card.name}", self._client
+        if key in self._model_ids:
+            return self._model_ids[key]
+        same = f"tags.`{FINGERPRINT}` = '{card.fingerprint}'"
+        versions = all_pages(client.search_model_versions, f"name = '{name}' AND {same}")
+        if versions:
+            source = min(versions, key=lambda version: int(version.version)).source
+            return self._model_ids.setdefault(key, source.removeprefix(_SOURCE))
+        params = {"provider": card.provider, "version": card.version} | flat("", card.settings)
+        tags = {FINGERPRINT: card.fingerprint} | flat("identity", card.identity)
+        begun = client.search_logged_models([self._experiment_id], filter_string=f"name = '{card.name}' AND {same}")
+        model = next((each for each in begun if each.model_type == kind), None)  # of a push that was cut short
+        if model is None:
+            model = client.create_logged_model(self._experiment_id, card.name, None, tags, params, kind)
+        client.finalize_logged_model(model.model_id, LoggedModelStatus.READY)
+        try:
+            client.create_registered_model(name, description=f"The {kind} `{card.name}`, a version per fingerprint.")
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_ALREADY_EXISTS":
+                raise
+        version = client.create_model_version(
+            name,
+            f"{_SOURCE}{model.model_id}",
+            tags=tags,
+            description=f"Which scores it made: `driftledger audit --{kind} {card.name}@{card.fingerprint[:12]}`",
+            model_id=model.model_id,
+            await_creation_for=0,
+        )
+        registered = [{"name": name, "version": int(version.version)}]  # leads from a run's page to the version
+        client.set_logged_model_tags(model.model_id, {"mlflow.modelVersions": json.dumps(registered)})
+        return self._model_ids.setdefault(key, str(model.model_id))
 
     def _finish(self) -> None:
         """Let the runs that are written be FINISHED once all of their traces have arrived."""

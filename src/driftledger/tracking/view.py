@@ -1,4 +1,4 @@
-"""One saved view of the experiment, "Leaderboard": MLflow keeps it as a tag whose value its pages read."""
+"""One saved view of the experiment, "Leaderboard": MLflow keeps it as a tag that its pages read."""
 
 import base64
 import json
@@ -29,13 +29,7 @@ def leaderboard(curves: Sequence[str], headlines: Mapping[str, str], columns: Se
     """
     charts = [(key, f"{key} per iteration", "LINE") for key in curves]
     charts += [(key, title, "BAR") for key, title in headlines.items()]
-    while len(tag := _tag(charts, columns[:40], higher)) > _MAX_TAG and charts:
-        charts = charts[:-1]
-    return tag
-
-
-def _tag(charts: Sequence[tuple[str, str, str]], columns: Sequence[str], higher: bool) -> str:
-    section = sha256_of("section")[:20]
+    columns, section = columns[:40], sha256_of("section")[:20]
     state: dict[str, Any] = {
         "searchFilter": "tags.`driftledger.current` = 'true'",
         "orderByKey": f"metrics.`{columns[0]}`",
@@ -68,5 +62,9 @@ def _tag(charts: Sequence[tuple[str, str, str]], columns: Sequence[str], higher:
         "useGroupedValuesInCharts": True,
         "globalLineChartConfig": {"xAxisKey": "step", "lineSmoothness": 0, "selectedXAxisMetricKey": ""},
     }
-    packed = base64.b64encode(zlib.compress(json.dumps(state, sort_keys=True).encode(), 9)).decode()
-    return json.dumps({"name": "Leaderboard", "createdAt": 0, "updatedAt": 0, "state": f"deflate;{packed}"})
+    while True:
+        packed = base64.b64encode(zlib.compress(json.dumps(state, sort_keys=True).encode(), 9)).decode()
+        tag = json.dumps({"name": "Leaderboard", "createdAt": 0, "updatedAt": 0, "state": f"deflate;{packed}"})
+        if len(tag) <= _MAX_TAG or not state["compareRunCharts"]:
+            return tag
+        state["compareRunCharts"].pop()

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEYS, LONGER, SEEN, WORDS, ChainBenchmark
 from driftledger.benchmarks.base import (
+    COVERAGE,
     NOTHING,
     RECORDS_OF,
     Benchmark,
@@ -26,6 +27,7 @@ from driftledger.benchmarks.base import (
     Stage,
     Table,
     cell,
+    coverage_cell,
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
@@ -281,14 +283,13 @@ def rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table
             complete = columns and len(ranks_at) == len(columns)
             weighted[at] += exact_mean(ranks_at) * len(members) / total if complete else math.nan
     for cells, score, rank in zip(rows, scores, weighted, strict=True):
-        cells.append(cell(None if math.isnan(rank) else rank, of=Origin(score, "")))
+        cells += [cell(None if math.isnan(rank) else rank, of=Origin(score, "")), coverage_cell(score)]
     shares = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
     yield Table(
         "GC by groups of categories, and the GC rank of the paper's first version",
-        [*head, "GC rank (lower is better)"],
+        [*head, "GC rank (lower is better)", COVERAGE.title],
         rows,
         [f"GC rank: {shares}, of each group the mean of its ranks, which go by the values alone."],
-        [score.coverage for score in scores],
         name="group_ranks",
         detail=True,
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from driftledger.benchmarks.base import (
+    COVERAGE,
     DATASET,
     RECORDS_OF,
     Benchmark,
@@ -24,6 +25,7 @@ from driftledger.benchmarks.base import (
     Stage,
     Table,
     cell,
+    coverage_cell,
     score_stage,
 )
 from driftledger.benchmarks.collecting import Collecting, StageInputs
@@ -237,7 +239,6 @@ class Trac(Benchmark):
             title, head = "length", [length_name(length) for length in lengths]
             lines = {"": [condition_name(length, 0) for length in lengths]}
         rows: list[Cells] = []
-        coverages = []
         for score, (label, names) in product(scores, lines.items()):
             groups = {name: score.groups["condition"].get(name, {}) for name in names}
             words = {name: f"{of['words']:.0f}" if "words" in of else "" for name, of in groups.items()}
@@ -245,11 +246,11 @@ class Trac(Benchmark):
                 cell(of.get("top1"), more=words[name], of=Origin(score, f"condition/{name}/top1"))
                 for name, of in groups.items()
             )
-            rows.append([f"{score.model}{' (control)' if score.is_control else ''}{label}", *cells])
             shares = [of["scored"] / of["total"] for of in groups.values() if of]
-            coverages.append(min(shares, default=score.coverage))
+            covered = coverage_cell(score, min(shares, default=None))
+            rows.append([f"{score.model}{' (control)' if score.is_control else ''}{label}", *cells, covered])
         title = f"top-1, %, by {title}; in brackets the mean number of words; coverage is the lowest of a row"
-        yield Table(title, ["", *head], rows, (), coverages, name="conditions")
+        yield Table(title, ["", *head, COVERAGE.title], rows, name="conditions")
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
         if len(scores[0].groups["condition"]) > 1:

@@ -1,5 +1,6 @@
 """The site's folder: the leaderboard, a page per benchmark, a page per model with its runs, and the gallery."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -7,15 +8,18 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from driftledger import __version__
+from driftledger.benchmarks.base import COVERAGE, NEEDED_FOR, ROLES, Origin
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.score import SCORE, Score, base_key
 from driftledger.benchmarks.traces import Trace, worth_showing
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.grouping import grouped
+from driftledger.core.paths import Combination
 from driftledger.core.text import for_terminal
-from driftledger.ledger.lock import locked_now
+from driftledger.ledger.lineage import place_of
+from driftledger.ledger.lock import LockEntry, locked_now
 from driftledger.project.project import Project
 from driftledger.reports.charts import Drawing, series_of
 from driftledger.reports.correlation import Correlation
@@ -30,7 +34,6 @@ from driftledger.reports.leaderboard import (
     side_by_side,
 )
 from driftledger.reports.scores import Part
-from driftledger.reports.site.provenance import href, path_of, score_view, section_of
 from driftledger.reports.site.thumbnails import write_thumbnails
 from driftledger.reports.site.units import files_of, number_of, strips_of, texts_of
 from driftledger.reports.tables import interval, title_of
@@ -45,6 +48,10 @@ CHAINS = 4
 LEGEND = (
     f"Higher is better unless a column says otherwise. Beside a value: {BRACKETS}. {LETTERS} The darker a cell, the "
     "fewer models are shown to be better."
+)
+COMPARISON = (
+    f"All data, through all components; in brackets {BRACKETS}. {LETTERS} To compare two runs over the units that both "
+    "have: driftledger compare RUN RUN"
 )
 KINDS = {"not ranked": "Not ranked with the others", "controls": "Controls, which do not look at the image"}
 
@@ -74,53 +81,22 @@ class Chains(NamedTuple):
         return f"{path_of(self.score)}#{self.unit_id(unit)}"
 
 
-class Site:
-    """A site while it is written."""
+def path_of(score: Score) -> str:
+    """The page of a score's model, relative to the top of the site."""
+    return f"runs/{score.model}.html"
 
-    def __init__(self, folder: Path, project: Project, parts: Sequence[Part], figures: Figures) -> None:
-        self.folder, self.project, self.parts, self.figures = folder, project, parts, figures
-        self.scores = [score for part in parts for score in part.scores]
-        self.chains, self.missing = _read_chains(project.root, parts)
-        nav = [("Leaderboard", "index.html"), *((part.spec.title, f"{part.spec.name}.html") for part in parts)]
-        self._templates = Environment(
-            loader=FileSystemLoader(HERE / "templates"),
-            autoescape=True,
-            finalize=lambda value: for_terminal(value) if type(value) is str else value,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._templates.globals |= {
-            "nav": [*nav, *((name, f"{name.lower()}.html") for name in ("Comparison", "Correlation", "Gallery"))],
-            "made_with": f"driftledger {__version__}",
-            "series": series_of(self.scores),
-            "pictures": {},
-            "href": href,
-            "by_kind": lambda table: {"": table.rows} if table.across else by_kind(table, parts),
-            "kinds": KINDS,
-            "number_of": number_of,
-            "texts_of": texts_of,
-            "strips_of": strips_of,
-            "title_of": title_of,
-            "interval": interval,
-        }
 
-    def add_pictures(self, before: Path) -> None:
-        """Write the pictures of all units that are shown, or take them over from the site that was there before."""
-        files = [file for each in self.chains for trace in each.traces.values() for file in files_of(trace)]
-        self._templates.globals["pictures"] = write_thumbnails(self.folder, files, before)
+def section_of(score: Score) -> str:
+    """The id of a score's section on that page."""
+    keys = benchmark(score.benchmark).scores.keys
+    return "-".join([score.benchmark, *(score.keys[key] for key in keys if key != "model")])
 
-    def write(self, path: str, template: str, title: str, **context: Any) -> None:
-        """Write a page; ``root`` leads from it to the top of the site."""
-        shared = {"root": "../" * path.count("/"), "path": path, "title": title}
-        text = self._templates.get_template(template).render(**shared, **context)
-        write_text(self.folder / path, text)
 
-    def write_sections(self, path: str, title: str, some: Sequence[Section], lead: str = "") -> None:
-        """Write a page of figures and tables, with what is not ranked or absent."""
-        shelves = {each.shelf for each in self.chains if each.traces}
-        context = {"lead": lead, "sections": some, "figures": self.figures, "shelves": shelves}
-        self.write(path, "benchmark.html.j2", title, **context)
+def href(origin: Origin) -> str:
+    """Where a number comes from, relative to the top of the site; for one of a group, where its score does."""
+    section = section_of(origin.score)
+    place = f"{section}-{origin.number}" if origin.number and "/" not in origin.number else section
+    return f"{path_of(origin.score)}#{place}"
 
 
 def write_site(
@@ -132,7 +108,7 @@ def write_site(
     *,
     images: bool = True,
 ) -> None:
-    """Write the site whole, in the place of what was there.
+    """Write the site whole, in the place of an earlier one.
 
     Args:
         images: whether pages may show images of datasets.
@@ -142,27 +118,73 @@ def write_site(
     """
     if folder.exists() and not (folder / STYLE).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} is not a report of driftledger, and would be replaced; name a new folder")
-    with new_folder(folder) as made:
-        site = Site(made, project, parts, figures)
-        if images:
-            site.add_pictures(folder)
-        _write_leaderboard(site, images)
-        for part in parts:
-            site.write_sections(f"{part.spec.name}.html", part.spec.title, list(sections(part)))
-        every = [table for part in parts if (table := side_by_side(part))]
-        lead = (
-            f"All data, through all components; in brackets {BRACKETS}. {LETTERS} To compare two runs over the units "
-            "that both have: driftledger compare RUN RUN"
+    scores = [score for part in parts for score in part.scores]
+    chains, missing = _read_chains(project.root, parts)
+    shelves = {each.shelf for each in chains if each.traces}
+    nav = [("Leaderboard", "index.html"), *((part.spec.title, f"{part.spec.name}.html") for part in parts)]
+    templates = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        finalize=lambda value: for_terminal(value) if type(value) is str else value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    with new_folder(folder) as top:
+        files = [file for each in chains for trace in each.traces.values() for file in files_of(trace)]
+        templates.globals |= {
+            "nav": [*nav, *((name, f"{name.lower()}.html") for name in ("Comparison", "Correlation", "Gallery"))],
+            "made_with": f"driftledger {__version__}",
+            "series": series_of(scores),
+            "pictures": write_thumbnails(top, files, folder) if images else {},
+            "href": href,
+            "by_kind": lambda table: {"": table.rows} if table.across else by_kind(table, parts),
+            "kinds": KINDS,
+            "number_of": number_of,
+            "texts_of": texts_of,
+            "strips_of": strips_of,
+            "title_of": title_of,
+            "interval": interval,
+        }
+
+        def write(path: str, template: str, title: str, **context: Any) -> None:
+            """Write a page; ``root`` leads from it to the top of the site."""
+            root = "../" * path.count("/")
+            text = templates.get_template(template).render(root=root, path=path, title=title, **context)
+            write_text(top / path, text)
+
+        table = overview(parts)
+        write(
+            "index.html",
+            "index.html.j2",
+            "Leaderboard",
+            table=table and table._replace(notes=[LEGEND, *table.notes[1:]]),
+            models=len({score.model for score in scores}),
+            scores=len(scores),
+            remarks=list(remarks(parts)),
+            chains=list(_first_chains(chains)) if images else [],
         )
-        site.write_sections("comparison.html", "Comparison", [Section("Side by side", "all", every)], lead)
-        pairs = Section("Headlines", "correlation", correlation.tables)
-        site.write_sections("correlation.html", "Correlation", [pairs], correlation.lead)
-        _write_runs(site)
-        _write_gallery(site)
+        every = [table for part in parts if (table := side_by_side(part))]
+        for path, title, some, lead in (
+            *((f"{part.spec.name}.html", part.spec.title, list(sections(part)), "") for part in parts),
+            ("comparison.html", "Comparison", [Section("Side by side", "all", every)], COMPARISON),
+            (
+                "correlation.html",
+                "Correlation",
+                [Section("Headlines", "correlation", correlation.tables)],
+                correlation.lead,
+            ),
+        ):
+            write(path, "benchmark.html.j2", title, lead=lead, sections=some, figures=figures, shelves=shelves)
+        locks = locked_now(project.root)
+        for model, own in grouped(scores, lambda score: score.model).items():
+            views = [_score_view(score, locks, project.combinations, own, chains) for score in own]
+            write(path_of(own[0]), "run.html.j2", model, parts=views)
+        write("gallery.html", "gallery.html.j2", "Gallery", shelves=list(_shelves(chains)), missing=missing)
         for name, _, data in (figure for some in figures.values() for figure in some):
-            write_bytes(made / "figures" / name, data)
+            write_bytes(top / "figures" / name, data)
         for name in (STYLE, SCRIPT):
-            write_bytes(made / name, (HERE / name).read_bytes())
+            write_bytes(top / name, (HERE / name).read_bytes())
 
 
 def _read_chains(root: Path, parts: Sequence[Part]) -> tuple[list[Chains], list[str]]:
@@ -171,11 +193,11 @@ def _read_chains(root: Path, parts: Sequence[Part]) -> tuple[list[Chains], list[
     every = [(block, score) for part in parts for block in part.blocks for score in block.scores]
     for block, score in every:
         folders = {stage.name: root / stage.at(score.keys) for stage in block.spec.stages}
-        *behind, _ = folders.values()
-        if not all(folder.is_dir() for folder in behind):
+        *sources, _ = folders.values()
+        if not all(folder.is_dir() for folder in sources):
             missing[f"{block.spec.title} on {score.on}"] = None
-        elif tuple(behind) not in done:
-            done.add(tuple(behind))
+        elif tuple(sources) not in done:
+            done.add(tuple(sources))
             rows = block.rows_of(score)
             shown = worth_showing(block.spec, score, rows, SHOWN)
             traces = {trace.unit: trace for trace in block.spec.traces(folders, score, shown)} if shown else {}
@@ -183,24 +205,9 @@ def _read_chains(root: Path, parts: Sequence[Part]) -> tuple[list[Chains], list[
     return chains, list(missing)
 
 
-def _write_leaderboard(site: Site, images: bool) -> None:
-    parts = site.parts
-    table = overview(parts)
-    site.write(
-        "index.html",
-        "index.html.j2",
-        "Leaderboard",
-        table=table and table._replace(notes=[LEGEND, *table.notes[1:]]),
-        models=len({score.model for score in site.scores}),
-        scores=len(site.scores),
-        remarks=list(remarks(parts)),
-        chains=list(_first_chains(site)) if images else [],
-    )
-
-
-def _first_chains(site: Site) -> Iterator[Mapping[str, Any]]:
+def _first_chains(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
     """The chains of one unit by the first models and a control, for the first benchmark that has chains."""
-    every = [each for each in site.chains if any(trace.start for trace in each.traces.values())]
+    every = [each for each in chains if any(trace.start for trace in each.traces.values())]
     some = [each for each in every if section_of(each.score) == section_of(every[0].score)]
     units = [unit for unit in some[0].traces if all(unit in each.traces for each in some)] if some else []
     models, controls = ([each for each in some if each.score.is_control is kind] for kind in (False, True))
@@ -210,23 +217,58 @@ def _first_chains(site: Site) -> Iterator[Mapping[str, Any]]:
         yield {"model": each.score.model, "href": each.href(unit), "spec": spec, "trace": each.traces[unit]}
 
 
-def _write_runs(site: Site) -> None:
-    """A page per model. A score without a generator or an encoder belongs to several of its runs, so one page has all
-    of them."""
-    locks, combinations = locked_now(site.project.root), site.project.combinations
-    for model, scores in grouped(site.scores, lambda score: score.model).items():
-        parts = []
-        for score in scores:
-            chains = next((each for each in site.chains if each.score is score), Chains(score, {}, 0))
-            units = {chains.unit_id(unit): trace for unit, trace in chains.traces.items()}
-            parts.append({**score_view(score, locks, combinations, scores), "units": units, "total": chains.total})
-        site.write(path_of(scores[0]), "run.html.j2", model, parts=parts)
+def _score_view(
+    score: Score,
+    locks: Mapping[str, LockEntry],
+    combinations: Sequence[Combination],
+    others: Sequence[Score],
+    chains: Sequence[Chains],
+) -> Mapping[str, Any]:
+    """A section of a model's page: a score's numbers, what is behind them, and some units.
+
+    A score without a generator or an encoder belongs to several runs of the model, so one page has all of them.
+
+    Args:
+        others: all scores of the model.
+    """
+    spec = benchmark(score.benchmark)
+    run = next(("/".join(each) for each in combinations if each.shows(score.keys)), None)
+    target = run or f"{spec.scores.at(score.keys)}/{SCORE}"
+    roles = sorted(score.components, key=lambda role: list(ROLES).index(role))
+    values, numbers = {**score.metrics, COVERAGE.key: score.coverage}, []
+    for metric in (*spec.metrics, COVERAGE):
+        for key in [key for key in values if base_key(key) == key and spec.metric(key) is metric]:
+            alone = sum(key in each.metrics for each in others) == 1
+            place = key if alone or not run else f"{place_of(spec, score.keys)}/{key}"
+            command = f"driftledger audit {shlex.quote(f'{target}:{place}')}"
+            used = [role for role in roles if NEEDED_FOR[role] & metric.needs]
+            numbers.append((metric, key, values[key], used, command))
+    files = []
+    for stage in spec.stages:
+        entry = locks.get(stage.lock(score.keys))
+        out = None if entry is None else entry.out(stage.out(score.keys))
+        sha256 = score.inputs.data_digest if stage is spec.data else score.inputs.records.get(stage.name, "")
+        files.append((stage.lock(score.keys), stage.at(score.keys), sha256, "" if out is None else out.md5))
+    commands = [("Does every byte and number still hold?", f"driftledger verify {shlex.quote(run)}")] if run else []
+    own = next((each for each in chains if each.score is score), Chains(score, {}, 0))
+    return {
+        "section": section_of(score),
+        "components": [(role, score.components[role]) for role in roles],
+        "score": score,
+        "spec": spec,
+        "on": " · ".join(score.keys[key] for key in spec.scores.keys if key != "model"),
+        "numbers": numbers,
+        "behind": files,
+        "absent": [(m.named(key) if (m := spec.metric(key)) else key, why) for key, why in score.absent.items()],
+        "commands": [*commands, ("Make it again", f"dvc repro {spec.scores.lock(score.keys)}")],
+        "units": {own.unit_id(unit): trace for unit, trace in own.traces.items()},
+        "total": own.total,
+    }
 
 
-def _write_gallery(site: Site) -> None:
-    """The units of each benchmark, the worst by the mean over models first; controls do not count."""
-    shelves = []
-    for name, every in grouped(site.chains, lambda each: each.shelf).items():
+def _shelves(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
+    """The gallery: units of each benchmark, the worst by the mean over models first; controls do not count."""
+    for name, every in grouped(chains, lambda each: each.shelf).items():
         models = [each for each in every if not each.score.is_control] or every
         spec, first = benchmark(models[0].score.benchmark), models[0].score
         key, _ = spec.headline(first)
@@ -234,11 +276,11 @@ def _write_gallery(site: Site) -> None:
         title, sign = (key, 1) if metric is None else (metric.named(key), 1 if metric.is_higher else -1)
         cards: list[tuple[float, Mapping[str, Any]]] = []
         for unit in dict.fromkeys(unit for each in models for unit in each.traces):
-            of = [(each.traces[unit].values.get(title), each) for each in models if unit in each.traces]
-            known = [value for value, _ in of if value is not None]
-            worst = min(of, key=lambda each: -1e9 if each[0] is None else sign * each[0])[1]
+            valued = [(each.traces[unit].values.get(title), each) for each in models if unit in each.traces]
+            values = [value for value, _ in valued if value is not None]
+            worst = min(valued, key=lambda each: -1e9 if each[0] is None else sign * each[0])[1]
             files = list(dict.fromkeys(files_of(worst.traces[unit])))
-            number = number_of(spec, title, sum(known) / len(known)) if known else None
+            number = number_of(spec, title, sum(values) / len(values)) if values else None
             card = {
                 "name": unit,
                 "href": worst.href(unit),
@@ -251,5 +293,4 @@ def _write_gallery(site: Site) -> None:
         if cards:
             about = {"id": name, "title": f"{spec.title} on {first.on}", "headline": title, "total": len(cards)}
             count = len({each.score.model for each in models})
-            shelves.append({**about, "models": count, "cards": [card for _, card in cards[:SHOWN]]})
-    site.write("gallery.html", "gallery.html.j2", "Gallery", shelves=shelves, missing=site.missing)
+            yield {**about, "models": count, "cards": [card for _, card in cards[:SHOWN]]}

@@ -34,7 +34,7 @@ def thumbnail(file: Path, side: int = SIDE) -> bytes:
     The bytes depend on the libwebp inside Pillow, which ``requirements.txt`` pins.
 
     Raises:
-        DataError: it is no image, is broken, or has more pixels than Pillow decodes.
+        DataError: it is not an image, is broken, or has more pixels than Pillow decodes.
         StoreError: it is missing.
     """
     image, _ = decode(read_bytes(file), str(file), PILLOW_LIMIT)
@@ -48,7 +48,7 @@ def write_thumbnails(site: Path, files: Iterable[Path], before: Path) -> Mapping
     """Write the pictures of these files as ``images/<first two digits>/<SHA-256 of the image's bytes>.webp``.
 
     Args:
-        before: where the site was, whose pictures are taken over; who changes how one is made names the folder anew.
+        before: the earlier site. Its pictures are taken over, so a change of how they are made needs another folder.
 
     Errors as in :func:`thumbnail`.
     """

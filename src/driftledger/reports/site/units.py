@@ -12,8 +12,8 @@ from driftledger.benchmarks.base import Benchmark, Metric
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace
 
 PROMPT, DESCRIPTION = "prompt", "description"
-"""What steps call the words that all of them are asked in, which a unit shows once, and texts that each say again what
-the one before said."""
+"""Keys of texts in a step: the prompt, which a unit shows once, and a description, which is set against the one before
+it."""
 LONGEST = 5_000
 """Characters of a text; longer ones are cut."""
 MOST_WORDS = 2_000
@@ -41,7 +41,7 @@ class Column:
     words: list[Words] = field(default_factory=list)
     """Descriptions, with what has changed since the step before."""
     facts: dict[str, list[str]] = field(default_factory=dict)
-    """Texts that were asked for the first time, or came."""
+    """Further texts that a component was sent for the first time, or answered."""
 
 
 def files_of(trace: Trace) -> Iterator[Path]:
@@ -85,8 +85,7 @@ def strips_of(trace: Trace) -> dict[str, dict[str, Column]]:
             column.words.append(changed_words(before, text))
             seen.add((DESCRIPTION, text))
             before = text
-        asked = {} if step.options else texts_of(step.asked)
-        for key, texts in asked.items():
+        for key, texts in ({} if step.options else texts_of(step.asked)).items():
             if key != PROMPT and (new := [text for text in texts if text != head and (key, text) not in seen]):
                 column.facts.setdefault(key, []).extend(new)
                 seen |= {(key, text) for text in new}
