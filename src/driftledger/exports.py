@@ -54,7 +54,7 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
 
 
 def _metrics(lineage: Lineage) -> Iterator[tuple[str, Metric]]:
-    return ((key, each) for each in lineage.spec.metrics for key in lineage.spec.members(each, lineage.score))
+    return ((key, each) for each in lineage.spec.metrics for key in lineage.spec.keys_of(each, lineage.score))
 
 
 def _csv(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:

@@ -141,7 +141,7 @@ class OpenedProject:
                 fingerprint = read_all_evidence(self.path, self._project.selected, [combination])[0].fingerprint
             except DriftledgerError:
                 fingerprint = ""
-            scores = self._project.selected.of(combination).scores
+            scores = [each for each in self._project.selected if combination.shows(each[1])]
             stored = sum(map(self._is_stored, scores))
             rows.append((*combination, stored, len(scores), fingerprint in published, fingerprint[:12]))
         columns = [*Combination._fields, "scores", "selected", "published", "fingerprint"]
@@ -165,7 +165,7 @@ class OpenedProject:
             score = selected_score(self._project, spec, keys)
             headlines = spec.headlines(score)
             for metric in spec.metrics:
-                for key in spec.members(metric, score):
+                for key in spec.keys_of(metric, score):
                     low, high = score.interval(key) or (float("nan"), float("nan"))
                     row = {**_names(score), "metric": key, "title": metric.named(key), "value": score.metrics[key]}
                     row |= {"low": low, "high": high, "unit": metric.unit, "higher_is_better": metric.higher_is_better}
@@ -246,7 +246,7 @@ class OpenedProject:
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Mapping[str, str]]]:
         """The benchmark and the keys of each stored score, of one benchmark or of all."""
         wanted = None if name is None else benchmark_of(name)
-        scores = [each for each in self._project.selected.scores if wanted in (None, each[0]) and self._is_stored(each)]
+        scores = [each for each in self._project.selected if wanted in (None, each[0]) and self._is_stored(each)]
         if not scores:
             of = f" of {name}" if name else ""
             raise StoreError(f"{self.path} has no score{of} that params.yaml selects; run 'dvc repro' or 'dvc pull'")

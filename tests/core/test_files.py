@@ -19,7 +19,6 @@ from driftledger.core.files import (
     load_yaml,
     make,
     new_folder,
-    parse_jsonl,
     read_json,
     read_jsonl,
     write_bytes,
@@ -77,14 +76,16 @@ BAD = {
 
 
 @pytest.mark.parametrize(("data", "units"), GOOD.values(), ids=GOOD)
-def test_good_files(data: bytes, units: list[str]) -> None:
-    assert [row.unit for row in parse_jsonl(data, Row, "rows")] == units
+def test_good_files(data: bytes, units: list[str], tmp_path: Path) -> None:
+    (tmp_path / "rows").write_bytes(data)
+    assert [row.unit for row in read_jsonl(tmp_path / "rows", Row)] == units
 
 
 @pytest.mark.parametrize(("data", "sentence"), BAD.values(), ids=BAD)
-def test_bad_files(data: bytes, sentence: str) -> None:
+def test_bad_files(data: bytes, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "rows").write_bytes(data)
     with pytest.raises(StoreError) as error:
-        parse_jsonl(data, Row, "rows")
+        read_jsonl(tmp_path / "rows", Row, "rows")
     assert sentence in str(error.value)
     assert len(str(error.value).splitlines()) == 1
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from driftledger.core.errors import DataError
-from driftledger.data.leaderboards import Leaderboard, leaderboard_files, read_leaderboards
+from driftledger.data.leaderboards import leaderboard_files, read_leaderboards
 from driftledger.metrics.ranks import competition_ranks
 from tests.conftest import REPOSITORY
 
@@ -39,14 +39,10 @@ NOT_ITS_MEAN = {("GC_FID@3", "LLaVA-7B"): 290.4}
 """Where a printed mean is not that of the printed categories."""
 
 
-def board(name: str) -> Leaderboard:
-    return next(each for each in read_leaderboards(SHIPPED) if each.name == name)
-
-
 def values(name: str) -> dict[str, dict[str, float]]:
     """Benchmark → model → value."""
     found: dict[str, dict[str, float]] = defaultdict(dict)
-    for each in board(name).values:
+    for each in read_leaderboards(SHIPPED)[name]:
         found[each.benchmark][each.model] = each.value
     return found
 
@@ -58,15 +54,16 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_table_2_has_every_value_with_its_source() -> None:
-    assert {each.name for each in read_leaderboards(SHIPPED)} == {"genception_v1", "mm_sap", "mm_vet", "mmeception"}
+    boards = read_leaderboards(SHIPPED)
+    assert boards.keys() == {"genception_v1", "mm_sap", "mm_vet", "mmeception"}
     found = values("mmeception")
     for benchmark in ("MME", "GC@3", "GC_FID@3", "GC@1", "GC@1 Imagen 2"):
         parts = (*(f"/{part}" for part in (*VISUAL, *TEXTUAL, "Visual Mean", "Textual Mean")), "")
         assert all(tuple(found[benchmark + part]) == MODELS for part in parts)
     assert found["GC@3"] == dict(zip(MODELS, (0.368, 0.340, 0.359, 0.351, 0.257, 0.238, 0.225), strict=True))
     assert found["GC@1"] == dict(zip(MODELS, (0.463, 0.451, 0.462, 0.458, 0.343, 0.344, 0.314), strict=True))
-    assert all("Table " in each.source for name in ("mmeception", "mm_sap") for each in board(name).values)
-    assert {each.date for each in board("mmeception").values if each.benchmark == "AI2D"} == {
+    assert all("Table " in each.source for name in ("mmeception", "mm_sap") for each in boards[name])
+    assert {each.date for each in boards["mmeception"] if each.benchmark == "AI2D"} == {
         "2024-04-25",
         "2024-05-23",
     }
@@ -117,9 +114,8 @@ def test_a_bad_row_is_a_sentence_that_names_file_and_line(says: str, tmp_path: P
 
 def test_spreadsheets_may_save_it(tmp_path: Path) -> None:
     text = "\ufeffModel;Benchmark;Value;Source;Date;Note\r\nGPT-4V;MME;126.5;Table 2;2024-04;mine\r\n"
-    [found] = read_leaderboards([write(tmp_path / "boards", text)])
-    assert found.name == "mine"
-    assert found.values == (("GPT-4V", "MME", 126.5, "Table 2", "2024-04"),)
+    boards = read_leaderboards([write(tmp_path / "boards", text)])
+    assert boards == {"mine": [("GPT-4V", "MME", 126.5, "Table 2", "2024-04")]}
 
 
 def test_a_projects_own_files_are_read_beside_those_of_the_package_and_win(tmp_path: Path) -> None:
@@ -128,6 +124,6 @@ def test_a_projects_own_files_are_read_beside_those_of_the_package_and_win(tmp_p
     own.mkdir(parents=True)
     write(own, HEAD + ROW)
     (own / "mm_vet.csv").write_text(HEAD + ROW, encoding="utf-8")
-    found = {each.name: each for each in read_leaderboards(leaderboard_files(tmp_path))}
-    assert [*found] == sorted({*found}) == ["genception_v1", "mine", "mm_sap", "mm_vet", "mmeception"]
-    assert found["mm_vet"].models == found["mine"].models == ("GPT-4V",)
+    boards = read_leaderboards(leaderboard_files(tmp_path))
+    assert [*boards] == sorted(boards) == ["genception_v1", "mine", "mm_sap", "mm_vet", "mmeception"]
+    assert {row.model for name in ("mm_vet", "mine") for row in boards[name]} == {"GPT-4V"}

@@ -15,7 +15,6 @@ from driftledger.core.files import (
     Record,
     load_json,
     load_yaml,
-    parse_jsonl,
     read_jsonl,
 )
 from driftledger.ledger.lock import parse_lock
@@ -79,19 +78,20 @@ def test_settings_and_locks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [("[", "]"), ('{"a":', "}")])
-def test_deep_json(start: str, end: str) -> None:
+def test_deep_json(start: str, end: str, tmp_path: Path) -> None:
     text = start * 100_000 + "1" + end * 100_000
     with pytest.raises(ValueError, match="nested too deep"):
         load_json(text.encode())
+    (tmp_path / "rows").write_bytes(b'{"schema":2}\n{"text":%s,"schema":2}\n' % text.encode())
     with pytest.raises(StoreError, match=r"rows, line 2 is not a Line of schema 2: it is nested too deep"):
-        parse_jsonl(b'{"schema":2}\n{"text":%s,"schema":2}\n' % text.encode(), Line, "rows")
+        read_jsonl(tmp_path / "rows", Line, "rows")
     assert not parse_listing(text.encode())
 
 
 def test_large_records(tmp_path: Path) -> None:
-    line = b'{"schema":2,"text":"%s"}' % (b"x" * LARGEST_JSON)
+    (tmp_path / "rows").write_bytes(b'{"schema":2,"text":"%s"}' % (b"x" * LARGEST_JSON))
     with pytest.raises(StoreError, match=r"it has 16,777,238 bytes, and up to 16,777,216 are read"):
-        parse_jsonl(line, Line, "rows")
+        read_jsonl(tmp_path / "rows", Line, "rows")
     with (tmp_path / "rows.jsonl").open("wb") as file:
         file.truncate(2**30 + 1)
     with pytest.raises(StoreError, match=r"rows\.jsonl is not a file, or has more than 1024 MiB"):

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import ConfigError
-from driftledger.data.leaderboards import Leaderboard, OutsideValue
+from driftledger.data.leaderboards import OutsideValue
 from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.project import Project
 from driftledger.reports.correlation import Correlation, correlated, correlation, our_columns, outside_columns
@@ -59,8 +59,8 @@ def test_the_matrix_is_symmetric(found: Correlation) -> None:
     assert np.isfinite(values).sum() > 20
 
 
-def board(name: str, *rows: tuple[str, str, float]) -> Leaderboard:
-    return Leaderboard(name, tuple(OutsideValue(model, of, value, "x", "2025") for model, of, value in rows))
+def board(*rows: tuple[str, str, float]) -> list[OutsideValue]:
+    return [OutsideValue(model, of, value, "x", "2025") for model, of, value in rows]
 
 
 def settings(models: dict[str, dict[str, str]] | None = None) -> CorrelationSettings:
@@ -68,7 +68,7 @@ def settings(models: dict[str, dict[str, str]] | None = None) -> CorrelationSett
 
 
 def test_a_name_is_ours_only_on_the_leaderboard_that_the_settings_name() -> None:
-    boards = [board("here", ("A", "MME", 1.0), ("B", "MME", 2.0)), board("there", ("A", "MME", 3.0))]
+    boards = {"here": board(("A", "MME", 1.0), ("B", "MME", 2.0)), "there": board(("A", "MME", 3.0))}
     here, there = outside_columns(boards, settings({"here": {"ours": "A"}}))
     assert (here.values, there.values) == ({"ours": 1.0, "here: B": 2.0}, {"there: A": 3.0})
     with pytest.raises(ConfigError, match=r"leaderboard 'hree' is unknown; did you mean 'here'"):
@@ -91,9 +91,9 @@ def test_pairs_share_three_models() -> None:
         question_score("mme", model=n, metrics={"score": v}) for n, v in zip("abcd", (1.0, 2.0, 4.0, 9.0), strict=True)
     ]
     ours = list(our_columns(list(blocks_of(benchmark("mme"), scores))))
-    outside = board("b", *((n, "MME", v) for n, v in (("A", 10.0), ("B", 20.0), ("C", 15.0), ("D", 99.0))))
-    [pair] = correlated([*ours, *outside_columns([outside], settings({"b": {"a": "A", "b": "B", "c": "C"}}))], 0.95)
+    outside = {"b": board(*((n, "MME", v) for n, v in (("A", 10.0), ("B", 20.0), ("C", 15.0), ("D", 99.0))))}
+    [pair] = correlated([*ours, *outside_columns(outside, settings({"b": {"a": "A", "b": "B", "c": "C"}}))], 0.95)
     assert (pair.models, pair.pearson, pair.interval) == (3, pytest.approx(0.327327, abs=1e-6), None)
-    assert list(correlated([*ours, *outside_columns([outside], settings({"b": {"a": "A", "b": "B"}}))], 0.95)) == []
-    parts = board("b", *((model, "FID/a", value) for model, value in zip("ABC", (1.0, 2.0, 4.0), strict=True)))
-    assert list(outside_columns([parts], settings())) == [], "parts of a benchmark are left out"
+    assert list(correlated([*ours, *outside_columns(outside, settings({"b": {"a": "A", "b": "B"}}))], 0.95)) == []
+    parts = {"b": board(*((model, "FID/a", value) for model, value in zip("ABC", (1.0, 2.0, 4.0), strict=True)))}
+    assert list(outside_columns(parts, settings())) == [], "parts of a benchmark are left out"

@@ -26,7 +26,7 @@ from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, first_few
-from driftledger.core.registry import import_extra, import_place, is_place, place_of
+from driftledger.core.registry import import_extra, import_place, place_of
 from driftledger.core.text import changes, shortened
 from driftledger.core.types import ImageFile
 
@@ -211,7 +211,7 @@ class _Recipe(NamedTuple):
     def of(cls, component: Component) -> "_Recipe":
         kind, beside = type(component), None
         file = getattr(sys.modules[kind.__module__.partition(".")[0]], "__file__", None)
-        if file is not None and is_place(component.provider):
+        if file is not None and ":" in component.provider:
             beside = Path(file).absolute().parents[Path(file).stem == "__init__"]
         settings = component.model_dump(mode="json")
         if isinstance(component, CheckpointComponent):  # Ray shows an actor its own GPUs alone

@@ -18,16 +18,16 @@ from typing import Any, TypeVar
 
 from rich.table import Table
 
-from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
+from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, write_collected
-from driftledger.benchmarks.records import CARD
+from driftledger.benchmarks.records import CARD, read_records
 from driftledger.collect.call import Context, NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
-from driftledger.core.files import INPUTS, files_digest, is_made, keep_only, made_from, make
+from driftledger.core.files import INPUTS, files_digest, keep_only, made_from, make
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line
 from driftledger.project.asking import ask, collector_of, refuse_failures
@@ -54,18 +54,17 @@ class Task:
 
     project: Project
     spec: Benchmark
-    stage: Stage
     keys: Mapping[str, str]
 
     @property
     def folder(self) -> Path:
-        return self.project.root / self.stage.at(self.keys)
+        return self.project.root / self.spec.collects.at(self.keys)
 
     @property
     def asks(self) -> set[tuple[str, str]]:
         """Role and name of each component that is asked."""
         names = {(key, self.keys[key]) for key in ("model", "generator") if key in self.keys}
-        judge = self.project.settings.judge if self.stage.judged else None
+        judge = self.project.settings.judge if self.spec.collects.judged else None
         return names | ({("model", judge)} if judge else set())
 
     def inputs(self) -> str:
@@ -74,12 +73,13 @@ class Task:
         Raises:
             StoreError: the data are not built, or ``resolve`` has not run since this was selected.
         """
-        return inputs_of(self.project, "collect", self.stage, self.keys, (self.spec.data,))
+        return inputs_of(self.project, "collect", self.spec.collects, self.keys, (self.spec.data,))
 
     def is_made(self) -> bool:
         """Whether its records were made from what shapes them now, without a look into files; False without data."""
         try:
-            return is_made(self.folder, self.inputs(), look_into_files=False)
+            mark = made_from(self.folder)
+            return mark is not None and mark.inputs == self.inputs()
         except StoreError:
             return False
 
@@ -92,13 +92,14 @@ def tasks_of(project: Project, model: str) -> list[Task]:
     """List the folders of a model's records, in the order in which components are loaded the fewest times."""
     settings = project.settings
     tasks = [
-        Task(project, spec, stage, keys)
+        Task(project, spec, keys)
         for spec in settings.benchmarks
-        for stage in spec.collects
-        for keys in settings.keys_of(spec, stage, model)
+        for keys in settings.keys_of(spec, spec.collects, model)
     ]
     order = {name: place for place, name in enumerate(settings.run.generators)}
-    return sorted(tasks, key=lambda task: (order.get(task.keys.get("generator", ""), len(order)), task.stage.judged))
+    return sorted(
+        tasks, key=lambda task: (order.get(task.keys.get("generator", ""), len(order)), task.spec.collects.judged)
+    )
 
 
 def collect(project: Project, models: Sequence[str] = ()) -> None:
@@ -153,7 +154,7 @@ def _make(task: Task, store: CallStore, collector: Collector, lock: Lock) -> Non
                     data = task.keys[task.spec.data.keys[0]]
                     store.restore(
                         (each.key, Context(data, record.unit, record.step), each.result(folder))
-                        for record in task.stage.records(folder)
+                        for record in read_records(folder)
                         for each in record.results
                     )
             collecting = task.collecting()
@@ -191,11 +192,8 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
             if task.is_made():
                 plan.recorded(collecting.run)
                 continue
-            try:
+            with suppress(NotStoredError):  # what follows calls that are still to be made is counted at most
                 collecting.run(plan.run)
-            except NotStoredError as error:  # what follows calls that are still to be made is counted at most
-                for component, asked, count in error.rest:
-                    plan.of(component).add(asked, count)
         models = {name: plan.of(project.component("models", name)) for name in settings.named("models")}
         counted = {
             f"models.{name}": calls

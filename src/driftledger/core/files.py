@@ -132,9 +132,12 @@ def read_json(path: Path, kind: type[R]) -> R:
     return parse_json(read_bytes(path), kind, str(path))
 
 
-def read_jsonl(path: Path, kind: type[R]) -> list[R]:
-    """Read a file that :func:`write_jsonl` wrote; errors as in :func:`read_json`."""
-    return parse_jsonl(read_bytes(path), kind, str(path))
+def read_jsonl(path: Path, kind: type[R], name: str | None = None) -> list[R]:
+    """Read a file that :func:`write_jsonl` wrote; errors as in :func:`read_json`, and by its ``name`` if it has one."""
+    lines = read_bytes(path).removesuffix(b"\n").split(b"\n")  # not splitlines: a text may hold other line breaks
+    if lines == [b""]:
+        return []
+    return [parse_json(line, kind, f"{name or path}, line {number}") for number, line in enumerate(lines, 1)]
 
 
 def read_bytes(path: Path) -> bytes:
@@ -163,14 +166,6 @@ def parse_json(data: bytes, kind: type[R], where: str) -> R:
         raise StoreError(explain(error, unfit)) from None
     except ValueError as error:
         raise StoreError(f"{unfit}: {error}") from None
-
-
-def parse_jsonl(data: bytes, kind: type[R], where: str) -> list[R]:
-    """Read records from bytes, a line each; errors as in :func:`parse_json`."""
-    lines = data.removesuffix(b"\n").split(b"\n")  # not splitlines: a text may hold other line breaks
-    if lines == [b""]:
-        return []
-    return [parse_json(line, kind, f"{where}, line {number}") for number, line in enumerate(lines, 1)]
 
 
 def load_json(data: bytes, most: int = LARGEST_JSON) -> Any:
@@ -268,15 +263,10 @@ def made_from(folder: Path) -> Made | None:
         return None
 
 
-def is_made(folder: Path, inputs: str, *, look_into_files: bool = True) -> bool:
-    """Whether ``folder`` was made from these inputs and, if they are looked into, has its files unchanged."""
-    mark = made_from(folder)
-    return mark is not None and mark.inputs == inputs and (not look_into_files or mark.files == files_digest(folder))
-
-
 def make(folder: Path, inputs: str, write: Callable[[], object]) -> None:
-    """Call ``write`` to make ``folder``, unless it is made already."""
-    if not is_made(folder, inputs):
+    """Call ``write`` to make ``folder``, unless it was made from these inputs and its files are unchanged."""
+    mark = made_from(folder)
+    if mark is None or mark.inputs != inputs or mark.files != files_digest(folder):
         write()
         write_json(folder / INPUTS, Made(inputs=inputs, files=files_digest(folder)))
 

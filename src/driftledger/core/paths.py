@@ -1,6 +1,7 @@
 """Combinations by name, and the main checkout that keeps what all checkouts of a repository share."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,10 @@ class Combination(NamedTuple):
     def __str__(self) -> str:
         return f"{self.model} · {self.generator} · {self.encoder}"
 
+    def shows(self, keys: Mapping[str, str]) -> bool:
+        """Whether its run shows a score: a model, generator or encoder among the score's keys is the combination's."""
+        return all(keys.get(role, name) == name for role, name in self._asdict().items())
+
 
 def leads_out(path: Path, folder: Path) -> bool:
     """Whether links lead from ``path``, somewhere below ``folder``, to a place outside of it."""
@@ -35,9 +40,8 @@ def main_checkout(root: Path) -> Path:
     """
     here = root.resolve()
     for elsewhere in (_copied_from, _worktree_of):
-        top = _top(here)
-        main = elsewhere(top) if top else None
-        here = main / here.relative_to(top) if top and main else here
+        if (top := _top(here)) and (main := elsewhere(top)):
+            here = main / here.relative_to(top)
     return root if here == root.resolve() else here
 
 

@@ -96,11 +96,6 @@ class Provided(Strict):
         """Learn the name that it has in its module: a class knows its own; one made of functions learns it here."""
 
 
-def is_place(provider: str) -> bool:
-    """Whether a provider is meant as a place, and not as a name in the registry."""
-    return ":" in provider
-
-
 def place_of(kind: type) -> str:
     """Return the place of a class, by which :func:`import_place` finds it.
 
@@ -183,7 +178,7 @@ def provider_place(section: str, provider: str) -> str:
     Raises:
         ConfigError: the provider is unknown, or two distributions have one of that name.
     """
-    if is_place(provider):
+    if ":" in provider:
         return provider
     if provider in OURS[section]:
         return OURS[section][provider]
@@ -212,9 +207,10 @@ def provider_class(section: str, provider: str, own: Path | None = None) -> type
         ConfigError: the provider is unknown, or cannot be imported.
         UntrustedCodeError: it is a project's own code, which may not be run.
     """
-    if is_place(provider) and own is None and not is_provider(section, provider):
+    is_place = ":" in provider
+    if is_place and own is None and not is_provider(section, provider):
         raise UntrustedCodeError(f"{provider!r:.80} is this checkout's own code, which is not run without --trust")
-    named: type[Provided] = import_place(provider_place(section, provider), own if is_place(provider) else None)
+    named: type[Provided] = import_place(provider_place(section, provider), own if is_place else None)
     return named
 
 

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any, TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -73,18 +74,10 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Table:
     return grid
 
 
-class _WholeLines:
-    """A stream that makes what tqdm draws over itself into one line after the other."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> None:
-        if line := text.strip():
-            self._stream.write(f"{line}\n")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+def _write_line(text: str) -> None:
+    """Write what tqdm would draw over the line before as a line of its own."""
+    if line := text.strip():
+        sys.stderr.write(f"{line}\n")
 
 
 class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs only
@@ -100,7 +93,7 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
             desc=description,
             total=total,
             unit=unit,
-            file=sys.stderr if watched else _WholeLines(sys.stderr),
+            file=sys.stderr if watched else SimpleNamespace(write=_write_line, flush=sys.stderr.flush),
             dynamic_ncols=watched,
             mininterval=0.1 if watched else 10.0,
             maxinterval=10.0,

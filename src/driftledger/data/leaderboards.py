@@ -30,17 +30,6 @@ class OutsideValue(NamedTuple):
     date: Date
 
 
-class Leaderboard(NamedTuple):
-    """A file: its name without ``.csv``, and its rows."""
-
-    name: str
-    values: tuple[OutsideValue, ...]
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(each.model for each in self.values))
-
-
 def leaderboard_files(root: Path) -> list[Path]:
     """The leaderboards of a project by name: the package's, and its own, which replace those of the same name."""
     folders = Path(str(files("driftledger"))) / "catalogue" / "leaderboards", root / "data" / "leaderboards"
@@ -48,14 +37,14 @@ def leaderboard_files(root: Path) -> list[Path]:
     return [paths[name] for name in sorted(paths)]
 
 
-def read_leaderboards(paths: Iterable[Path]) -> list[Leaderboard]:
-    """Read leaderboards.
+def read_leaderboards(paths: Iterable[Path]) -> dict[str, list[OutsideValue]]:
+    """Read leaderboards: the name of a file without ``.csv``, and its rows.
 
     Raises:
         DataError: a file is not CSV, a row lacks a value or has a wrong one, or a model has two values of one
             benchmark. Names the file and the line.
     """
-    adapter, boards = TypeAdapter(OutsideValue), []
+    adapter, boards = TypeAdapter(OutsideValue), dict[str, list[OutsideValue]]()
     for path in paths:
         values: dict[tuple[str, str], OutsideValue] = {}
         for place, cells in read_table(path).rows:
@@ -66,5 +55,5 @@ def read_leaderboards(paths: Iterable[Path]) -> list[Leaderboard]:
                 raise DataError(f"{explain(error, where)}; correct it") from None
             if values.setdefault((value.model, value.benchmark), value) is not value:
                 raise DataError(f"{where}: {value.model!r} has another value of {value.benchmark!r} above; keep one")
-        boards.append(Leaderboard(path.stem, tuple(values.values())))
+        boards[path.stem] = [*values.values()]
     return boards

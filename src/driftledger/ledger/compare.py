@@ -17,7 +17,7 @@ from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.core.errors import LedgerError, StoreError, first_few
-from driftledger.core.files import parse_jsonl
+from driftledger.core.files import read_jsonl
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import HEAD, line, lines, table
 from driftledger.core.text import changes, figure, shown_apart
@@ -281,7 +281,7 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
                 raise LedgerError(
                     f"{lineage.rows_path} of that version (md5 {lineage.folder.md5}) is not here; {FETCH}"
                 )
-            rows.append(parse_jsonl(path.read_bytes(), Row, lineage.rows_path))
+            rows.append(read_jsonl(path, Row, lineage.rows_path))
     except (LedgerError, StoreError) as error:
         why_not = f"no rows available: {error}"
     metrics = []
@@ -321,7 +321,7 @@ def _compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
     keys: list[str] = []
     for metric in spec.metrics:
         if (metric.headline or metric.compared) and metric.row and metric.higher_is_better is not None:
-            ours, theirs = spec.members(metric, a), spec.members(metric, b)
+            ours, theirs = spec.keys_of(metric, a), spec.keys_of(metric, b)
             both = [key for key in ours if key in theirs]
             keys += both[-1:] if both else [*ours[-1:], *theirs[-1:]]
     return keys

@@ -126,7 +126,7 @@ class Settings(Strict):
         Raises:
             ConfigError: one is needed, and ``run.judge`` is not set.
         """
-        if not any(spec.judged for spec in self.benchmarks):
+        if not any(spec.collects.judged for spec in self.benchmarks):
             return None
         if self.run.judge is None:
             raise ConfigError(f"{PARAMS}: run.judge names no model; name the one that grades open answers")
@@ -341,7 +341,7 @@ def _components(settings: Settings) -> Iterator[str]:
             yield f"{where}: {name!r} has no {kind} tower; {remedy}"
     used = dict[tuple[str, str, str], None]()
     for spec in settings.benchmarks:
-        for stage in (*spec.collects, spec.scores):
+        for stage in spec.stages[1:]:
             for key in {"generator", "encoder"} & {*stage.keys}:
                 used |= dict.fromkeys((f"{key}s", f"run.{key}s", name) for name in getattr(run, f"{key}s"))
     if judge := settings.judge:

@@ -4,7 +4,7 @@ Pearson's r over the models that two columns share. Controls are left out: sever
 have the same values, and would make any two metrics agree.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 from driftledger.benchmarks.base import NOTHING, Table
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.text import csv_text, for_csv
-from driftledger.data.leaderboards import Leaderboard, leaderboard_files, read_leaderboards
+from driftledger.data.leaderboards import OutsideValue, leaderboard_files, read_leaderboards
 from driftledger.metrics.correlation import FEWEST, fisher_interval, pearson
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.catalogue import CorrelationSettings
@@ -70,9 +70,9 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
     rows = [[*map(for_csv, (a.of, a.key, b.of, b.key)), n, r, *(ends or ("", ""))] for a, b, n, r, ends in pairs]
     matched = []
     for board in boards:
-        models = {model for each in columns if each.of == board.name for model in each.values}
+        models = {model for each in columns if each.of == board for model in each.values}
         ours = ", ".join(model for model in project.settings.run.models if model in models)
-        matched.append(f"{board.name}: {ours or 'none'}")
+        matched.append(f"{board}: {ours or 'none'}")
     lead = (
         f"Do two numbers order models alike? {FEWEST} models in common are the fewest; controls are left out. "
         f"Intervals of {settings.confidence:.0%} by Fisher's transformation take models to be drawn independently, "
@@ -98,26 +98,26 @@ def our_columns(blocks: Sequence[Block]) -> Iterator[Column]:
                 yield Column(block.title, f"{block.spec.name}/{key}", f"{metric.named(key)}, {block.title}", values)
 
 
-def outside_columns(boards: Sequence[Leaderboard], settings: CorrelationSettings) -> Iterator[Column]:
+def outside_columns(boards: Mapping[str, Sequence[OutsideValue]], settings: CorrelationSettings) -> Iterator[Column]:
     """Every benchmark of every leaderboard, without its parts.
 
     Raises:
         ConfigError: ``correlation.models`` names a leaderboard that does not exist, or a model that it does not have.
     """
-    by_name = {board.name: board for board in boards}
-    for name, models in settings.models.items():
-        if name not in by_name:
-            raise ConfigError(unknown_name("params.yaml: correlation.models: leaderboard", name, by_name))
+    for board, models in settings.models.items():
+        if board not in boards:
+            raise ConfigError(unknown_name("params.yaml: correlation.models: leaderboard", board, boards))
+        valid = {each.model for each in boards[board]}
         for own, outside in models.items():
-            if outside not in by_name[name].models:
-                where = f"params.yaml: correlation.models.{name}.{own}: model"
-                raise ConfigError(unknown_name(where, outside, by_name[name].models))
-    for board in boards:
-        ours = {outside: own for own, outside in settings.models.get(board.name, {}).items()}
-        for benchmark in dict.fromkeys(each.benchmark for each in board.values if "/" not in each.benchmark):
-            values = [each for each in board.values if each.benchmark == benchmark]
-            by_model = {ours.get(each.model, f"{board.name}: {each.model}"): each.value for each in values}
-            yield Column(board.name, benchmark, benchmark, by_model, ours=False)
+            if outside not in valid:
+                where = f"params.yaml: correlation.models.{board}.{own}: model"
+                raise ConfigError(unknown_name(where, outside, valid))
+    for board, rows in boards.items():
+        ours = {outside: own for own, outside in settings.models.get(board, {}).items()}
+        for benchmark in dict.fromkeys(each.benchmark for each in rows if "/" not in each.benchmark):
+            values = [each for each in rows if each.benchmark == benchmark]
+            by_model = {ours.get(each.model, f"{board}: {each.model}"): each.value for each in values}
+            yield Column(board, benchmark, benchmark, by_model, ours=False)
 
 
 def correlated(columns: Sequence[Column], confidence: float) -> Iterator[Pair]:
@@ -142,14 +142,14 @@ def _picture(columns: Sequence[Column], pairs: Sequence[Pair]) -> Drawing:
     return matrix("pearson", title, names, numbers, values, note, most=1.0, digits=2)
 
 
-def _tables(boards: Sequence[Leaderboard], pairs: Sequence[Pair]) -> Iterator[Table]:
+def _tables(boards: Iterable[str], pairs: Sequence[Pair]) -> Iterator[Table]:
     """Our headlines and other benchmarks, our headlines, and each leaderboard's own."""
     for title, name, some in (
         ("Our headlines and other benchmarks", "out", [p for p in pairs if p.a.ours != p.b.ours]),
         ("Our headlines among each other", "ours", [p for p in pairs if p.a.ours and p.b.ours]),
         *(
             (f"{of}: its benchmarks among each other", of, [p for p in pairs if p.a.of == p.b.of == of])
-            for of in (board.name for board in boards)
+            for of in boards
         ),
     ):
         rows = [

@@ -114,7 +114,7 @@ def shown_by_dvc(score: Score) -> dict[str, float]:
     spec = benchmark(score.benchmark)
     shown: dict[str, float] = {}
     for metric in spec.metrics:
-        if metric.key in (spec.layout.for_dvc or spec.glanced) and (keys := spec.members(metric, score)):
+        if metric.key in (spec.layout.for_dvc or spec.glanced) and (keys := spec.keys_of(metric, score)):
             if "_at_{t}" in metric.key:
                 shown[metric.key.replace("_at_{t}", "")] = score.metrics[keys[-1]]
                 shown["iterations"] = int((metric.match(keys[-1]) or {})["t"])

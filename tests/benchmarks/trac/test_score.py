@@ -11,8 +11,7 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, Collect
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.trac.records import TracProtocol
-from driftledger.benchmarks.trac.score import retrieve
-from driftledger.benchmarks.trac.settings import TracScoring
+from driftledger.benchmarks.trac.score import TracScoring, retrieve
 from driftledger.benchmarks.trac.spec import Trac
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from driftledger.benchmarks.base import (
     COVERAGE,
@@ -30,18 +30,23 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import Collecting, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix, filled
-from driftledger.benchmarks.records import CollectedRecord
+from driftledger.benchmarks.records import CollectedRecord, read_records
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.trac.records import DescriptionExtra, TracProtocol, condition_name, length_name
-from driftledger.benchmarks.trac.settings import TracScoring, TracSettings
-from driftledger.benchmarks.trac.traces import traces
-from driftledger.benchmarks.traces import Trace
+from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.settings import OfSelected, Section
+from driftledger.benchmarks.trac.records import (
+    TracProtocol,
+    condition_name,
+    condition_of,
+    length_name,
+)
+from driftledger.benchmarks.trac.score import TracScoring, score_descriptions
+from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import RunSteps
 from driftledger.components.base import Model
 from driftledger.core.errors import DataError
-
-if TYPE_CHECKING:
-    from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.core.strict import Name
+from driftledger.data.records import read_samples
 
 _KEYS = ("dataset", "model", "description")
 _TEXTS = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
@@ -54,16 +59,21 @@ _accuracy = partial(Metric, needs=_TEXTS, unit="%")
 _count = partial(Metric, formula="how many", source="retrieval.votes", needs=_SAID, higher_is_better=None, digits=0)
 
 
+class TracSettings(Section):
+    """How accuracies are told."""
+
+    sampled_classes: Annotated[tuple[Name, ...], OfSelected()]
+    """Datasets with classes that are a sample of others like them, so that intervals are over classes."""
+
+
 class Trac(Benchmark):
     """Descriptions of a labelled dataset, retrieved by one another."""
 
     name: ClassVar[str] = "trac"
     title: ClassVar[str] = "TRAC"
     data: ClassVar[Stage] = DATASET
-    collects: ClassVar[tuple[Stage, ...]] = (
-        Stage("describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2, DescriptionExtra),
-    )
-    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=3)
+    collects: ClassVar[Stage] = Stage("describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2)
+    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), TracScoring, version=3)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _accuracy(
             "top1",
@@ -162,19 +172,19 @@ class Trac(Benchmark):
     def facts(self, score: Score) -> dict[str, Any]:
         """Those of the headline: its length, and how its examples were chosen and by whom they were described."""
         facts = super().facts(score)
-        asked = TracProtocol.model_validate(score.inputs.protocol)
+        protocol = TracProtocol.model_validate(score.inputs.protocol)
         for key in ("max_tokens", "choose", "shots"):
             del facts[key]
-        if asked.choose is not None:
+        if protocol.choose is not None:
             seen = {role: score.components[role].fingerprint for role in _EXAMPLES if role in score.components}
-            facts["examples"] = {"choose": asked.choose, "shots": max(asked.shots), **seen}
-        return facts | {"length": asked.max_tokens[0]}
+            facts["examples"] = {"choose": protocol.choose, "shots": max(protocol.shots), **seen}
+        return facts | {"length": protocol.max_tokens[0]}
 
     def collecting(self, given: StageInputs) -> Collecting:
         """Return what descriptions are made from; errors as in :meth:`Benchmark.collecting`.
 
         Raises:
-            ConfigError: there is no such description, or its prompt wants a general category and there is none.
+            ConfigError: there is no such description, or its prompt needs a general category that the dataset lacks.
             DataError: the dataset has no support and test set.
         """
         collecting = super().collecting(given)
@@ -190,9 +200,9 @@ class Trac(Benchmark):
             components["example_encoder"] = shown.encoder, given.encoder(shown.encoder)
         if shown is not None and shown.by:
             components["example_model"] = shown.by, given.model(shown.by)
-        for asked, component in components.values():
+        for model, component in components.values():
             if isinstance(component, Model):
-                check_prefix(way.prefix, asked, component)
+                check_prefix(way.prefix, model, component)
         protocol = TracProtocol(
             prompt=filled(way.prompt, card, name),
             prefix=way.prefix,
@@ -208,13 +218,11 @@ class Trac(Benchmark):
 
         return collect_descriptions(collecting, run)
 
-    def score(self, given: "ToScore") -> "Scored":
-        from driftledger.benchmarks.trac.score import score
-
-        return score(given, self)
+    def score(self, given: ToScore) -> Scored:
+        return score_descriptions(given, self)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
-        """Those of a class; of a condition there are none, since rows are of the headline's alone."""
+        """Those of a class; none of a condition, since rows are the headline's alone."""
         return [row for row in rows if row.extra.get("label") == name] if kind == "class" else []
 
     def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
@@ -249,8 +257,42 @@ class Trac(Benchmark):
             yield f"Unless a row says otherwise, the values are of {scores[0].details['headline']}."
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(self, folders, score, rows)
+        """The test images of these rows, described under the headline's condition."""
+        files = {sample.id: sample.image.path for sample in read_samples(folders["dataset"])}
+        records = {
+            each.unit: each
+            for each in read_records(folders["describe"])
+            if each.step and condition_name(*condition_of(each)) == score.details["headline"]
+        }
+        prompt = TracProtocol.model_validate(score.inputs.protocol).prompt
+        values = values_of(self, score)
+        for row in rows:
+            record, nearest = records[row.unit], str(row.extra.get("nearest"))
+            image: dict[str, Shown] = {"sample": row.unit, "image": Shot(files[row.unit])}
+            asked, gave = {"prompt": prompt, **image}, {"description": record.text}
+            steps = [Step("describe", "model", asked, gave, record.outcome, record.error, _START)]
+            if nearest in records:  # the support image with the most similar description shows the difference
+                shown = {"image": Shot(files[nearest]), "description": records[nearest].text}
+                name, taken_for = f"nearest by {score.keys['text_encoder']}", row.extra["top1"]
+                right = None if taken_for is None else taken_for == row.extra["label"]
+                gave_nearest = {**shown, "taken for": taken_for}
+                steps.append(Step(name, "", {"nearest": nearest}, gave_nearest, column=name, good=right))
+            yield Trace(
+                unit=row.unit,
+                name="description",
+                asked=image,
+                gave={"description": record.text, **{name: row.extra.get(key) for name, key in _TAKEN.items()}},
+                outcome=row.outcome,
+                steps=steps,
+                values=values(row),
+                start=_START,
+                known={"label": row.extra.get("label")},
+            )
 
+
+_START = "test image"
+_TAKEN = {"label": "label", "taken for": "top1", "by class mean": "class_mean", "nearest": "nearest"}
+"""What a reader is shown → the row's name for it."""
 
 _EXAMPLES = ("example_encoder", "example_model")
 _ABBREVIATIONS = {"random": "RS", "similar_image": "SIIR", "similar_text": "STTR"}
