@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.core.canonical import md5_file
+from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lineage import Folder
 from driftledger.ledger.objects.contents import Contents
@@ -32,7 +32,7 @@ def test_bytes_come_from_the_cache_or_from_their_place(ledger: Ledger, lost: tup
     contents = Contents(ledger.root)
     assert contents.has(folder)
     place = contents.recorded(folder)
-    assert {name: md5_file(place / name) for name in before} == before
+    assert {name: md5_bytes((place / name).read_bytes()) for name in before} == before
     assert contents.recorded(folder) == place
     del contents
     assert not place.exists()

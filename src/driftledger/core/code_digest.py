@@ -44,14 +44,22 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
         spec = getattr(script, "__spec__", None)
         module = spec.name if spec else Path(getattr(script, "__file__", "__main__")).stem
     home = _home(module)
-    if home is None or _file(home, module) is None:
+
+    def own_file(name: str) -> Path | None:
+        """Return the file of a module by the same author."""
+        is_of_package = name.partition(".")[0] == module.partition(".")[0]
+        if home is None or (not is_of_package and (home.name in _INSTALLED or is_ours(name))):
+            return None
+        path = home.joinpath(*name.split("."))
+        return next((file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file()), None)
+
+    if home is None or own_file(module) is None:
         raise ConfigError(
             f"the code of {module!r} is in no file here, and it is what tells versions apart; "
             "put it into a module that can be imported"
         )
     digests: dict[str, str] = {}
-    packages = [name for name in _with_packages(module) if name == module or _is_own(name, module, home)]
-    waiting = {name: file for name in packages if (file := _file(home, name))}
+    waiting = {name: file for name in _with_packages(module) if (file := own_file(name))}
     while waiting:
         name, file = waiting.popitem()
         try:
@@ -60,7 +68,7 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
             raise ConfigError(f"{file} cannot be read as Python ({error}); correct it") from None
         digests[name] = sha256_bytes(_written(tree).encode())
         for imported in _imports(tree, name if file.name == "__init__.py" else name.rpartition(".")[0]):
-            if imported not in digests and _is_own(imported, module, home) and (beside := _file(home, imported)):
+            if imported not in digests and (beside := own_file(imported)):
                 waiting[imported] = beside
         for data in _data_files(tree, file):
             digests[data.relative_to(home).as_posix()] = sha256_file(data)
@@ -78,18 +86,6 @@ def _home(module: str) -> Path | None:
         return Path(folders[0]).parent if folders else None
     origin = Path(spec.origin)
     return origin.parents[1] if origin.name == "__init__.py" else origin.parent
-
-
-def _file(home: Path, module: str) -> Path | None:
-    path = home.joinpath(*module.split("."))
-    files = (path / "__init__.py", path.with_suffix(".py"))
-    return next((file for file in files if file.is_file()), None)
-
-
-def _is_own(name: str, module: str, home: Path) -> bool:
-    """Whether an imported module is of the same author as ``module``."""
-    top = name.partition(".")[0]
-    return top == module.partition(".")[0] or (home.name not in _INSTALLED and top != _PACKAGE)
 
 
 def _written(value: object) -> str:

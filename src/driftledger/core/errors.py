@@ -37,11 +37,6 @@ class MissingExtraError(ConfigError):
 class MissingSourceError(ConfigError):
     """A folder, file or repository that a setting names is not on this machine, and may be on another."""
 
-    def __init__(self, sentence: str, place: str = "") -> None:
-        super().__init__(sentence)
-        self.place = place
-        """What the setting names."""
-
 
 class UntrustedCodeError(ConfigError):
     """A provider is code of the checkout, which is not run where the checkout is only read."""

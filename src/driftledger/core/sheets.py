@@ -78,7 +78,7 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingSourceError(f"{where} is missing; write it with: {writes}", str(path)) from None
+        raise MissingSourceError(f"{where} is missing; write it with: {writes}") from None
     except OSError as error:
         raise ConfigError(f"{where} cannot be read ({error.strerror or error}); correct path or its rights") from None
     except UnicodeDecodeError:

@@ -81,7 +81,7 @@ def find_source(path: str, revision: str | None, kind: Literal["model", "dataset
         return Source(folder, None, None)
     if revision is None:
         sentence = f"{path!r:.200} is not a folder here; correct path, or set revision if it is on the hub"
-        raise ConfigError(sentence) if folder.exists() else MissingSourceError(sentence, path)
+        raise ConfigError(sentence) if folder.exists() else MissingSourceError(sentence)
     if _COMMIT.fullmatch(revision):
         return Source(None, path, revision)
     hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
@@ -94,8 +94,7 @@ def find_source(path: str, revision: str | None, kind: Literal["model", "dataset
                 return Source(None, path, cached)
         raise MissingSourceError(
             f"{path!r:.200} at {revision!r:.100} is not a folder here and not reachable on the hub "
-            f"({for_line(str(error)):.300}); correct path, revision or the network",
-            path,
+            f"({for_line(str(error)):.300}); correct path, revision or the network"
         ) from None
 
 

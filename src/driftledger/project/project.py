@@ -74,10 +74,8 @@ class Project:
             except (MissingSourceError, MissingExtraError) as error:
                 if isinstance(noted, str) and not self.asks:  # counting calls does not need it
                     component.__dict__.update(fingerprint=noted, spec={})  # where cached properties are kept
-                elif isinstance(error, MissingSourceError):
-                    raise MissingSourceError(f"{section}.{name} is needed: {error}", error.place) from None
                 else:
-                    raise MissingExtraError(f"{section}.{name} is needed: {error}") from None
+                    raise type(error)(f"{section}.{name} is needed: {error}") from None
             same = (each for each in self.components.values() if each == component)
             self.components[section, name] = next(same, component)
         return self.components[section, name]
@@ -124,7 +122,7 @@ class Project:
         file: Path = self.root / path
         if not file.is_file():
             sentence = f"{spec.name}.{setting} in params.yaml is {path}, which is missing; correct it or set null"
-            raise ConfigError(sentence) if file.exists() else MissingSourceError(sentence, str(path))
+            raise ConfigError(sentence) if file.exists() else MissingSourceError(sentence)
         return file
 
     def _folders(self, spec: Benchmark, keys: Mapping[str, str]) -> dict[str, Path]:

@@ -146,7 +146,7 @@ def reached(path: Path, kind: Literal["file", "folder"], setting: str, what: str
     except (OSError, RuntimeError, ValueError) as error:
         raise ConfigError(f"{shown} cannot be reached ({error!s:.200}); set {setting}") from None
     if is_missing:
-        raise MissingSourceError(f"{shown} is missing; set {setting}", str(path))
+        raise MissingSourceError(f"{shown} is missing; set {setting}")
     raise ConfigError(f"{shown} is not a {kind}; set {setting}")
 
 

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from tempfile import mkdtemp
 
-from driftledger.core.canonical import md5_bytes, md5_file
+from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lineage import Folder
 from driftledger.ledger.objects.files import DIR, Workspace, listing_md5, parse_listing
@@ -64,7 +64,7 @@ class Contents:
             near: the path, relative to the top folder, at which it was written.
         """
         if (md5, near) not in self._paths:
-            path = next((file for file in self._candidates(md5, near) if md5_file(file) == md5), None)
+            path = next((file for file in self._candidates(md5, near) if md5_bytes(file.read_bytes()) == md5), None)
             if path is None:
                 return None
             self._paths[md5, near] = path

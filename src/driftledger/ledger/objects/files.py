@@ -8,7 +8,7 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 from pydantic import TypeAdapter
 
-from driftledger.core.canonical import md5_bytes, md5_file
+from driftledger.core.canonical import md5_bytes
 from driftledger.core.files import LARGEST_TEXT, load_json
 from driftledger.core.strict import Md5, RelativePath
 
@@ -41,7 +41,7 @@ class Workspace:
         top = self.root / folder
         files = sorted(Path(below, name) for below, _, names in os.walk(top) for name in names)
         return {
-            file.relative_to(top).as_posix(): md5_file(file)
+            file.relative_to(top).as_posix(): md5_bytes(file.read_bytes())
             for file in files
             if self.is_here(file) and not self._ignored.match_file(file.relative_to(self.root).as_posix())
         }
