@@ -138,6 +138,10 @@ class RowReader:
             DataError: a cell holds something of another kind than it should.
         """
         subset, options, text = self._subset, self._options(cells, place), partial(self._text, cells, place)
+        capabilities = cells.get(self.columns["capabilities"][0]) if "capabilities" in self.columns else None
+        if not isinstance(capabilities, list | tuple):
+            written = text("capabilities")
+            capabilities = written.split(self._map.capability_separator) if written else ()
         image_id = text("image_id") if "image_id" in self.columns else image
         if image_id is None:
             raise DataError(f"{place} has no image_id; write one, or set columns.image_id to null")
@@ -149,11 +153,11 @@ class RowReader:
             read=read,
             question=text("question", strip=False) or "",
             options=options,
-            answer=self._option(cells, place, "answer", self._map.answer_is, options),
-            refusal=self._provider.refusal or self._option(cells, place, "refusal", self._map.refusal_is, options),
+            answer=self._option(cells, place, "answer", options),
+            refusal=self._provider.refusal or self._option(cells, place, "refusal", options),
             subset=subset or text("subset"),
             subtask=text("subtask"),
-            capabilities=self._capabilities(cells, place),
+            capabilities=tuple((as_text(each, f"{place} in capabilities") or "").strip() for each in capabilities),
             category=text("category"),
             source={"row": str(number)} | ({"file": file} if file else {}),
         )
@@ -175,24 +179,16 @@ class RowReader:
             raise DataError(f"{where} {what}")
         return tuple(as_text(option, where) or "" for option in options)
 
-    def _option(
-        self, cells: Mapping[str, Any], place: str, field: str, form: AnswerForm, options: tuple[str, ...]
-    ) -> str | None:
+    def _option(self, cells: Mapping[str, Any], place: str, field: str, options: tuple[str, ...]) -> str | None:
+        """Return the option that a cell names, by its text or by its letter."""
         text = self._text(cells, place, field, strip=False)
-        if text is None or form == "text":
+        if text is None or getattr(self._map, f"{field}_is") == "text":
             return text
         letters = string.ascii_uppercase[: len(options)]
         if len(name := text.strip().upper()) == 1 and name in letters:
             return options[letters.index(name)]
         what = f"letter of its {len(options)} options; correct it, or set columns.{field}_is"
         raise DataError(f"{place} has the {field} {text!r:.80}, which is not a {what}")
-
-    def _capabilities(self, cells: Mapping[str, Any], place: str) -> tuple[str, ...]:
-        cell = cells.get(self.columns["capabilities"][0]) if "capabilities" in self.columns else None
-        if not isinstance(cell, list | tuple):
-            text = self._text(cells, place, "capabilities")
-            cell = text.split(self._map.capability_separator) if text else ()
-        return tuple((as_text(each, f"{place} in capabilities") or "").strip() for each in cell)
 
 
 class QuestionTable(ColumnQuestions):
