@@ -139,9 +139,11 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
             except DataError as error:
                 problems.append(str(error))
             if not problems:
-                copied = {field: getattr(question, field) for field in _COPIED}
-                copied |= {"answer": rules.answer(question), "refusal": rules.refusal(question)}
-                entries.append(QuestionEntry(**copied, **stored))
+                copied, (answer, refusal) = (
+                    {field: getattr(question, field) for field in _COPIED},
+                    rules.stored(question),
+                )
+                entries.append(QuestionEntry(**copied, answer=answer, refusal=refusal, **stored))
         if not by_image:
             raise DataError(f"question set {name!r} has no questions; check where its settings point")
         if problems := problems or list(rules.problems_of_images(by_image.values())):

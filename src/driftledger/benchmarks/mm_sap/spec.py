@@ -102,17 +102,13 @@ class MMSAPQuestions(QuestionRules):
             return f"has the answer {answer!r:.80}, which is not among its options (correct one of them)"
         return None
 
-    def answer(self, question: SourceQuestion) -> int | None:
-        """The index of the right option; beyond has none, even where a table writes the refusal for it."""
-        beyond = question.subset == "beyond" or question.answer is None
-        return None if beyond else _index(question, question.answer or "")
-
-    def refusal(self, question: SourceQuestion) -> int:
-        return _index(question, question.refusal or "")
-
-
-def _index(question: SourceQuestion, text: str) -> int:
-    return [folded(option) for option in question.options].index(folded(text))
+    def stored(self, question: SourceQuestion) -> tuple[int | None, int]:
+        """Return two indexes; in beyond no option is right, even where a table writes the refusal for it."""
+        options = [folded(option) for option in question.options]
+        refusal = options.index(folded(question.refusal or ""))
+        if question.subset == "beyond" or question.answer is None:
+            return None, refusal
+        return options.index(folded(question.answer)), refusal
 
 
 _OVER_ORDERS = "mean over the stored orders of the options"

@@ -71,8 +71,8 @@ class MMEQuestions(QuestionRules):
             elif len(categories) > 1:
                 yield f"{name} and {questions[1].name} share an image but not the category (give them the same)"
 
-    def answer(self, question: SourceQuestion) -> str:
-        return folded(question.answer or "")
+    def stored(self, question: SourceQuestion) -> tuple[str, None]:
+        return folded(question.answer or ""), None
 
 
 _PAPER = "Fu et al., MME, section 2.2"

@@ -60,13 +60,13 @@ class QuestionRules(ABC):
         """Say what is wrong with the whole set; ``images`` holds the questions about each image."""
         return iter(())
 
-    def answer(self, question: SourceQuestion) -> int | str | None:
-        """Return the right answer as it is stored; ``question`` keeps the rules."""
-        return question.answer
+    def stored(self, question: SourceQuestion) -> tuple[int | str | None, int | None]:
+        """Return the right answer as it is stored, and the index of the option that refuses if there is one.
 
-    def refusal(self, question: SourceQuestion) -> int | None:
-        """Return the index of the option that refuses, where there is one; ``question`` keeps the rules."""
-        return None
+        Args:
+            question: one that keeps the rules.
+        """
+        return question.answer, None
 
 
 class QuestionProvider(Provider, ABC):
