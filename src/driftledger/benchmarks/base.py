@@ -380,7 +380,7 @@ class Layout:
     """Kind of groups that average those of ``groups``, with members in ``details["groups"]``; their means and ranks are
     rows of the same tables."""
     bars: tuple[str, ...] = ()
-    """Those whose bars stand in one figure; the first headline if it is empty."""
+    """Those with bars in one figure; the first headline if it is empty."""
     group_bars: Mapping[str, str] = field(default_factory=dict)
     """Kind of groups → the metric that a figure shows for each group."""
     lines: Mapping[str, tuple[str, str]] = field(default_factory=dict)

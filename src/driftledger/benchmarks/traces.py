@@ -43,8 +43,8 @@ class Step(NamedTuple):
     """``describe 1``."""
     role: str
     """Who was asked: ``model``, ``generator``, ``judge``; empty where a rule read an answer."""
-    asked: Mapping[str, Shown]
-    gave: Mapping[str, Shown]
+    inputs: Mapping[str, Shown]
+    outputs: Mapping[str, Shown]
     outcome: Outcome = Outcome.OK
     error: str | None = None
     column: str = ""
@@ -66,8 +66,8 @@ class Trace:
     unit: str
     name: str
     """What is done with each unit: ``chain``."""
-    asked: Mapping[str, Shown]
-    gave: Mapping[str, Shown]
+    inputs: Mapping[str, Shown]
+    outputs: Mapping[str, Shown]
     outcome: Outcome
     steps: Sequence[Step]
     values: Mapping[str, float] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Trace:
     """What stands above the image that was asked about, where it is the first of a row of images: ``t = 0``."""
     curve: str = ""
     """What the numbers of its columns are, where they make a line over these."""
-    known: Mapping[str, Shown] = field(default_factory=dict)
+    facts: Mapping[str, Shown] = field(default_factory=dict)
     """What is known of the unit for every model: its label, what is right."""
 
 

@@ -160,7 +160,7 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
 
 
 def _damaged(project: Project, chosen: list[Combination], contents: Contents, error: DriftledgerError) -> Verified:
-    """Return what is wrong with the folders behind selected runs, for runs whose evidence cannot be read."""
+    """Return what is wrong with the folders behind selected runs, for runs with evidence that cannot be read."""
     from driftledger.ledger.verify.files import check_folders
 
     if not chosen:

@@ -264,7 +264,7 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
     """Bring the stores of shards, or all stores in a folder, into the call store, and say what was new.
 
     Raises:
-        StoreError: there is no store, or one cannot be read; those before it are merged.
+        StoreError: a store is missing or cannot be read; those before it are merged.
     """
     folders = dict[Path, None]()
     for path in paths:

@@ -66,7 +66,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         plain: whether DVC's text is shown as it is.
 
     Raises:
-        ConfigError: the settings are wrong, there is no DVC project here, or another run is under way.
+        ConfigError: the settings are wrong, this is not a DVC project, or another run is under way.
     """
     models = project.settings.run.models  # a mistake in params.yaml ends the run before anything starts
     if not (project.root / ".dvc").is_dir():

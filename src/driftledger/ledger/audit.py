@@ -175,11 +175,11 @@ def find_run(sources: Sources, text: str) -> Evidence:
     """The evidence of a run.
 
     Raises:
-        LedgerError: there is no such run, or it is incomplete.
+        LedgerError: the run does not exist, or is incomplete.
     """
     if target := sources.find(text):
         return target.evidence
-    raise LedgerError(f"there is no run {text!r:.300}, selected in params.yaml or published")
+    raise LedgerError(f"no run {text!r:.300} is selected in params.yaml or published")
 
 
 def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
@@ -203,7 +203,7 @@ def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
     runs = [name for each in sources.combinations for name in ("/".join(each), str(each))]
     nearest = get_close_matches(text, runs, n=3, cutoff=0.4) or runs[:3]
     hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
-    raise LedgerError(f"there is no run, score file, image or metric {text!r:.300}{hint}{sources.incomplete}")
+    raise LedgerError(f"no run, score file, image or metric is called {text!r:.300}{hint}{sources.incomplete}")
 
 
 def _file(sources: Sources, text: str) -> Path | None:
@@ -238,7 +238,7 @@ def find_number(lineages: Sequence[Lineage], name: str) -> Number:
     if not numbers:
         nearest = get_close_matches(name, named, n=3, cutoff=0.4)
         hint = f"nearest: {', '.join(nearest)}" if nearest else "'driftledger audit RUN --full' lists them"
-        raise LedgerError(f"there is no metric {name!r:.100}; {hint}")
+        raise LedgerError(f"no metric is called {name!r:.100}; {hint}")
     if len(numbers) > 1 and "/" not in name:
         names = first_few([number.name for number in numbers])
         raise LedgerError(f"{len(numbers)} score files have a {name!r:.100}; name one: {names}")

@@ -80,7 +80,7 @@ def write_plots(folder: Path, scores: Sequence[Score]) -> None:
 
     All rows of a file have the same keys, since DVC draws none of them otherwise; a model without a value has null.
     """
-    with new_folder(folder) as made:
+    with new_folder(folder) as target:
         for name, own in grouped(scores, lambda score: score.benchmark).items():
             keys = [key for key in benchmark(name).scores.keys if key != "model"]
             named = [
@@ -92,18 +92,18 @@ def write_plots(folder: Path, scores: Sequence[Score]) -> None:
                     for row, score in named
                     for point in score.curves.get(curve, ())
                 ]
-                write_text(made / name / f"{curve.replace('/', '_')}.json", pretty_json(rows))
+                write_text(target / name / f"{curve.replace('/', '_')}.json", pretty_json(rows))
             metrics = dict.fromkeys(key for score in own for key in score.metrics if base_key(key) == key)
             table = [{**row, **{key: score.metrics.get(key) for key in metrics}} for row, score in named]
-            write_text(made / name / "scores.json", pretty_json(table))
+            write_text(target / name / "scores.json", pretty_json(table))
 
 
 def write_metrics(folder: Path, scores: Sequence[Score]) -> None:
     """Write what ``dvc metrics`` shows, a file per score, as ``<model>/<benchmark>/<data>….json``."""
-    with new_folder(folder) as made:
+    with new_folder(folder) as target:
         for score in scores:
             path = benchmark(score.benchmark).scores.at(score.keys).removeprefix(f"{SCORES_FOLDER}/")
-            write_text(made / f"{path}.json", pretty_json(shown_by_dvc(score) | {"coverage": score.coverage}))
+            write_text(target / f"{path}.json", pretty_json(shown_by_dvc(score) | {"coverage": score.coverage}))
 
 
 def shown_by_dvc(score: Score) -> dict[str, float]:

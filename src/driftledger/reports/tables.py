@@ -73,7 +73,7 @@ def ranks_in(block: Block, number: str) -> dict[str, Cell]:
 
 
 def misplaced(block: Block, number: str) -> str:
-    """Say in a head how many models a control is above, or may be as far as tests show; empty if there is none."""
+    """Say in a head how many models a control is above, or may be as far as tests show; empty without controls."""
     metric, tested, models = block.metric(number), block.tested(number), block.ranked(number)
     if metric is None or metric.higher_is_better is None:
         return ""

@@ -98,7 +98,7 @@ def test_what_an_encoder_cannot_do_is_absent_with_a_reason_and_never_zero(tmp_pa
     assert found.absent["clip_s"] == "e has no text tower"
     assert "image_similarity is the same cosine" in found.absent["clip_s_i"]
     assert "frechet_table is the same distance" in found.absent["fid"]
-    assert found.absent["human"] == "nobody has rated these descriptions"
+    assert found.absent["human"] == "no ratings of these descriptions"
 
 
 def test_an_encoder_of_both_gives_clip_s_even_of_what_could_not_be_drawn(tmp_path: Path) -> None:

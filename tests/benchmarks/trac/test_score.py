@@ -164,7 +164,7 @@ def test_a_class_that_lost_its_support_is_not_scored(tmp_path: Path) -> None:
     found, rows = scored(tmp_path)
     assert (rows["b"].values, rows["b"].extra["scored"]) == ({}, False)
     assert found.scored == 3
-    assert "no support description is left of wren, whose test samples are not scored" in found.flags
+    assert "no support description is left of wren; their test samples are not scored" in found.flags
     write_case(tmp_path / "all", lost=list(SUPPORT))
     with pytest.raises(CoverageError, match="no description of the support set is left"):
         scored(tmp_path / "all")

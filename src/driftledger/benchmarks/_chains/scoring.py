@@ -143,7 +143,7 @@ def unified(card: CollectedCard) -> Iterator[str]:
     """A sentence where one component describes and draws."""
     model, generator = (card.components[role] for role in ("model", "generator"))
     if model.fingerprint == generator.fingerprint:
-        yield f"{model.name} describes and draws: one model of one fingerprint, whose drift is that of both"
+        yield f"{model.name} describes and draws, so the drift is that of both roles"
 
 
 def few_images(measured: Measured, reached: int) -> Iterator[str]:

@@ -128,16 +128,16 @@ class ChainBenchmark(Benchmark):
             similarity = row.alone(repeat).values.get("similarity", [])
             shown = files[row.unit] if t == 1 else folder / image_path(record.unit, t - 1, repeat)
             for each in record.results:
-                asked: Mapping[str, Shown] = {"prompt": prompt, "image": Shot(shown)}
-                gave: Mapping[str, Shown] = {"description": each.text}
+                inputs: Mapping[str, Shown] = {"prompt": prompt, "image": Shot(shown)}
+                outputs: Mapping[str, Shown] = {"description": each.text}
                 if each.role == "generator":
-                    asked = {"description": record.text, "seed": record.extra["seed"]}
-                    gave = {**drawn(record), **{f"s({t})": s for s in similarity[t - 1 : t] if s is not None}}
+                    inputs = {"description": record.text, "seed": record.extra["seed"]}
+                    outputs = {**drawn(record), **{f"s({t})": s for s in similarity[t - 1 : t] if s is not None}}
                 yield Step(
                     f"{self.drawing if each.role == 'generator' else 'describe'} {t}{of_repeat(repeat)}",
                     each.role,
-                    asked,
-                    gave,
+                    inputs,
+                    outputs,
                     each.outcome,
                     each.error,
                     f"t = {t}",
@@ -152,8 +152,8 @@ class ChainBenchmark(Benchmark):
             yield Trace(
                 unit=row.unit,
                 name=self.named,
-                asked={"sample": row.unit, "category": category, "image": Shot(files[row.unit])},
-                gave={"description": end.text, **drawn(end)},
+                inputs={"sample": row.unit, "category": category, "image": Shot(files[row.unit])},
+                outputs={"description": end.text, **drawn(end)},
                 outcome=row.outcome,
                 steps=[step for record in chains for step in steps(row, record)],
                 values=values(row),

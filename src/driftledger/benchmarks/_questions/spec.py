@@ -147,12 +147,12 @@ class QuestionBenchmark(Benchmark):
             yield Trace(
                 unit=row.unit,
                 name="question" if len(about) == 1 else "questions",
-                asked={**put_as, "image": Shot(folder / about[0].image)},
-                gave={"read as": sorted(given), **truth},
+                inputs={**put_as, "image": Shot(folder / about[0].image)},
+                outputs={"read as": sorted(given), **truth},
                 outcome=row.outcome,
                 steps=steps,
                 values=values(row),
-                known=truth,
+                facts=truth,
             )
 
 

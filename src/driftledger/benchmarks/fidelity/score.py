@@ -128,10 +128,10 @@ def _measured(
 def _absent(encoder: Encoder, name: str, metrics: Container[str]) -> Iterator[tuple[str, str]]:
     if not encoder.reads:
         yield "clip_s", f"{name} has no text tower"
-        yield "clip_s_i", f"{name} is no CLIP; image_similarity is the same cosine, seen through it"
+        yield "clip_s_i", f"{name} is not a CLIP; image_similarity is the same cosine with this encoder"
     if encoder.frechet_name not in metrics:
         yield encoder.frechet_name, "fewer than two images were redrawn"
     if encoder.frechet_name != "fid":
         yield "fid", f"{name} is not Inception; {encoder.frechet_name} is the same distance, seen through it"
     if "human" not in metrics:
-        yield "human", "nobody has rated these descriptions"
+        yield "human", "no ratings of these descriptions"

@@ -83,7 +83,7 @@ class Fidelity(ChainBenchmark):
         version=2,
         settings=("description", "repeats", "generate_prompt"),
     )
-    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), FidelityScoring, ("ratings",), version=2)
+    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), FidelityScoring, ("ratings",), version=3)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _per_sample(
             "ssim",
@@ -105,7 +105,7 @@ class Fidelity(ChainBenchmark):
         _per_sample(
             "image_similarity",
             "image similarity",
-            f"{_IMAGES}; through an encoder that is no CLIP",
+            f"{_IMAGES}; with an encoder that is not a CLIP",
             "drift.cosine_similarity",
             SEEN,
         ),
@@ -154,7 +154,7 @@ class Fidelity(ChainBenchmark):
         """Return what is asked of every image: one redrawing is a chain of one iteration.
 
         Raises:
-            ConfigError: there is no such description, or its prompt needs a general category that the dataset lacks.
+            ConfigError: the description does not exist, or its prompt needs a general category that the dataset lacks.
         """
         settings: FidelitySettings = given.section
         description = given.description(settings.description)

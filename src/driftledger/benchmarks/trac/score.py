@@ -248,7 +248,7 @@ def _flags(dataset: DatasetCard, records: Sequence[CollectedRecord], retrieved: 
         yield f"{missing} support samples have no description and cannot be retrieved"
     lost = sorted(set(dataset.labels) - set(retrieved.labels))
     if lost:
-        yield f"no support description is left of {first_few(lost)}, whose test samples are not scored"
+        yield f"no support description is left of {first_few(lost)}; their test samples are not scored"
     unknown = retrieved.nearest.count(None)
     if unknown:
         yield f"the text encoder knows no word of {unknown} test descriptions, which count as wrong"
