@@ -139,10 +139,8 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
             except DataError as error:
                 problems.append(str(error))
             if not problems:
-                copied, (answer, refusal) = (
-                    {field: getattr(question, field) for field in _COPIED},
-                    rules.stored(question),
-                )
+                copied = {field: getattr(question, field) for field in _COPIED}
+                answer, refusal = rules.stored(question)
                 entries.append(QuestionEntry(**copied, answer=answer, refusal=refusal, **stored))
         if not by_image:
             raise DataError(f"question set {name!r} has no questions; check where its settings point")
