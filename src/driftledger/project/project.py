@@ -99,31 +99,29 @@ class Project:
         section = self.settings.section(spec.name)
         scoring = spec.scoring_of(section, self.settings.run.seed)
         named = {role: keys.get(role) or getattr(scoring, role, None) for role in ("encoder", "text_encoder")}
-        files = {setting: self.file_beside(spec, setting) for setting in spec.scores.beside}
         return ToScore(
             keys=keys,
             folders=self._folders(spec, keys),
             scoring=scoring,
             min_coverage=section.min_coverage,
             encoders={role: self.component("encoders", name) for role, name in named.items() if name is not None},
-            beside={setting: file for setting, file in files.items() if file is not None},
+            beside=self.files_beside(spec),
             features=FeatureStore(self.state / "features"),
         )
 
-    def file_beside(self, spec: Benchmark, setting: str) -> Path | None:
-        """Return the file that a setting of a benchmark names; None where it names none.
+    def files_beside(self, spec: Benchmark) -> dict[str, Path]:
+        """Return the files that settings of a benchmark name and that go into its scores, by setting.
 
         Raises:
-            MissingSourceError: it is missing.
+            MissingSourceError: one is missing.
         """
-        path = getattr(self.settings.section(spec.name), setting)
-        if path is None:
-            return None
-        file: Path = self.root / path
-        if not file.is_file():
-            sentence = f"{spec.name}.{setting} in params.yaml is {path}, which is missing; correct it or set null"
-            raise ConfigError(sentence) if file.exists() else MissingSourceError(sentence)
-        return file
+        named = {setting: getattr(self.settings.section(spec.name), setting) for setting in spec.scores.beside}
+        files = {setting: self.root / path for setting, path in named.items() if path is not None}
+        for setting, file in files.items():
+            if not file.is_file():
+                what = f"{spec.name}.{setting} in params.yaml is {named[setting]}, which is missing"
+                raise (ConfigError if file.exists() else MissingSourceError)(f"{what}; correct it or set null")
+        return files
 
     def _folders(self, spec: Benchmark, keys: Mapping[str, str]) -> dict[str, Path]:
         stages = spec.stages[:-1]

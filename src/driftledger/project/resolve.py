@@ -63,10 +63,8 @@ def resolved(project: Project) -> dict[str, Any]:
     noted["descriptions"] = {name: _description(settings, name, noted) for name in settings.named("descriptions")}
     noted["judge"] = noted["models"][settings.judge] if settings.judge else NOTHING
     noted["beside"] = {
-        spec.name: {
-            setting: sha256_file(file) if (file := project.file_beside(spec, setting)) else NOTHING
-            for setting in spec.scores.beside
-        }
+        spec.name: dict.fromkeys(spec.scores.beside, NOTHING)
+        | {setting: sha256_file(file) for setting, file in project.files_beside(spec).items()}
         for spec in settings.benchmarks
         if spec.scores.beside
     }
