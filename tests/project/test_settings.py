@@ -333,7 +333,7 @@ def test_workers_are_no_part_of_what_a_component_is(load: Callable[[Change], Set
     assert settings.build("models", "blind").fingerprint == plain.build("models", "blind").fingerprint
     given = settings.workers(settings.build("models", "blind"))
     assert given == WorkerSettings(replicas=3, resources={"big": 1})
-    assert settings.workers(settings.build("models", "always_refuse")) is None
+    assert settings.workers(settings.build("models", "always_refuse")) == WorkerSettings()
 
 
 NOT_UNDERSTOOD = {

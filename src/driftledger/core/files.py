@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from threading import get_ident
-from typing import IO, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -60,9 +60,8 @@ def write_json(path: Path, value: Record | dict[str, Any]) -> None:
 
 
 def write_jsonl(path: Path, rows: Iterable[Record]) -> None:
-    """Write one canonical JSON object per line, in one step, each row as it comes."""
-    with _new_file(path) as file:
-        file.writelines(f"{canonical_json(row.to_dict())}\n".encode() for row in rows)
+    """Write one canonical JSON object per line, in one step."""
+    write_text(path, "".join(f"{canonical_json(row.to_dict())}\n" for row in rows))
 
 
 def write_text(path: Path, text: str) -> None:
@@ -76,27 +75,20 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
     Args:
         durable: others may write the same bytes at the same time, and a power cut leaves all of them or no file.
     """
-    with _new_file(path, f".{os.getpid()}.{get_ident()}" if durable else "") as file:
-        file.write(data)
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
-
-
-@contextmanager
-def _new_file(target: Path, mark: str = "") -> Iterator[IO[bytes]]:
-    """Open a file that appears at ``target`` when the block ends well, and not at all otherwise."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f"{target.name}{mark}.partial")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}{f'.{os.getpid()}.{get_ident()}' if durable else ''}.partial")
     partial.unlink(missing_ok=True)
     try:
         with partial.open("xb") as file:  # which follows no link that a stranger may have put there
-            yield file
-        partial.replace(target)
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        partial.replace(path)
     except BaseException as error:
         partial.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:  # no room: say for which file
-            error.filename = str(target)
+            error.filename = str(path)
         raise
 
 

@@ -10,9 +10,8 @@ from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.call import Planned
 from driftledger.collect.ray import RayWorkers
 from driftledger.collect.run import Collector, called
-from driftledger.collect.settings import WorkerSettings
 from driftledger.collect.store import CallStore
-from driftledger.components.base import Component, Model
+from driftledger.components.base import Model
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.terminal import Progress
@@ -27,13 +26,7 @@ def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Co
     Args:
         shards: as of :class:`~driftledger.collect.run.Collector`.
     """
-
-    def actors_of(component: Component) -> WorkerSettings | None:
-        if isinstance(component, Model) and type(component).check_subjects is not Model.check_subjects:
-            return None  # it reads its answers from files of this checkout
-        return settings.workers(component) or WorkerSettings()
-
-    workers = RayWorkers(settings.collect.address, actors_of) if settings.collect.where == "ray" else None
+    workers = RayWorkers(settings.collect.address, settings.workers) if settings.collect.where == "ray" else None
     return Collector(store, workers, shards=shards)
 
 

@@ -189,13 +189,18 @@ class Settings(Strict):
         return description
 
     def workers(self, component: Component) -> WorkerSettings | None:
-        """Return the workers of the first entry that gives this component."""
+        """Return the workers of the first entry that gives this component, or else the default ones.
+
+        None for a model that reads its answers from files of this checkout, which other machines lack.
+        """
+        if isinstance(component, Model) and type(component).check_subjects is not Model.check_subjects:
+            return None
         section = f"{component.kind}s"
         for name, entry in self.entries(section).items():
             workers: WorkerSettings | None = entry.workers
             if workers is not None and self.build(section, name) == component:
                 return workers
-        return None
+        return WorkerSettings()
 
     def build(self, section: str, name: str) -> Any:
         """Make what an entry of a section says: a dataset's provider, a model, …
