@@ -1,8 +1,11 @@
 """What commands show, as text."""
 
 import io
+import os
 import unicodedata
 from collections import Counter
+from contextlib import redirect_stdout
+from unittest.mock import patch
 
 from rich.cells import cell_len
 from rich.console import RenderableType
@@ -15,8 +18,8 @@ WIDTHS = (60, 80, 120)
 
 def printed(shown: RenderableType, width: int = 100_000) -> str:
     """As it stands in a file, however long its lines, or in so many columns."""
-    file = io.StringIO()
-    show(shown, file, width)
+    with patch.dict(os.environ, COLUMNS=str(width)), redirect_stdout(io.StringIO()) as file:
+        show(shown)
     return file.getvalue().removesuffix("\n")
 
 

@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
-from typing import Any, TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -23,16 +22,11 @@ HEAD, QUIET, GOOD, BAD, DOUBT = "bold", "dim", "green", "red", "yellow"
 """Styles."""
 
 
-def show(shown: RenderableType, file: TextIO | None = None, width: int | None = None) -> None:
-    """Print it, without blanks at the ends of lines; a plain text, such as JSON, unchanged.
-
-    Args:
-        file: gets plain text; None is standard output, as it is now.
-        width: in columns; without it ``COLUMNS`` or else the terminal's.
-    """
-    width = width or shutil.get_terminal_size((80, 24)).columns
-    plain: dict[str, Any] = {} if file is None else {"color_system": None, "force_jupyter": False}
-    out = Console(file=file, width=width, highlight=False, markup=False, emoji=False, **plain)
+def show(shown: RenderableType) -> None:
+    """Print it in ``COLUMNS`` or the terminal's width, without blanks at the ends of lines; a plain text, such as JSON,
+    unchanged."""
+    width = shutil.get_terminal_size((80, 24)).columns
+    out = Console(width=width, highlight=False, markup=False, emoji=False)
     with out.capture() as drawn:
         if isinstance(shown, str):
             out.out(shown, highlight=False)

@@ -80,7 +80,7 @@ def shortened(text: str, most: int = 300) -> str:
     return line if len(line) <= most else f"{line[:begin]}…{line[begin + 1 - most :]}"
 
 
-def as_many(texts: Sequence[str], letters: int, joint: str = ", ") -> str:
+def as_many(texts: Sequence[str], letters: int) -> str:
     """As many of the texts as ``letters`` hold, and how many more there are; the first is cut rather than left out.
 
     >>> as_many(["photos", "digits", "scenes"], 21), as_many(["photographs"], 8)
@@ -92,11 +92,11 @@ def as_many(texts: Sequence[str], letters: int, joint: str = ", ") -> str:
         rest = f" and {left} more" if left else ""
         if not shown:
             shown.append(text if len(text) <= letters else f"{text[: letters - 1]}…")
-        elif len(joint.join([*shown, text])) + len(rest) <= letters:
+        elif len(", ".join([*shown, text])) + len(rest) <= letters:
             shown.append(text)
         else:
-            return f"{joint.join(shown)} and {left + 1} more"
-    return joint.join(shown)
+            return f"{', '.join(shown)} and {left + 1} more"
+    return ", ".join(shown)
 
 
 def figure(value: float, digits: int, ends: tuple[float, float] | None = None) -> str:
