@@ -8,6 +8,7 @@ such question refuses the set.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from driftledger.core.strict import ID_RULE, is_id
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import MAX_PIXELS, DatasetProvider
 from driftledger.data.datasets.decode import decode
-from driftledger.data.question_sets.base import QuestionFacts, QuestionProvider, QuestionRules, SourceQuestion
+from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
 from driftledger.data.question_sets.files import CARD, QUESTIONS, QuestionEntry, QuestionSetCard, questions_digest
 from driftledger.data.records import DATASET_CARD, SAMPLES, DatasetCard, SampleEntry, dataset_digest
 
@@ -126,9 +127,9 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
     with new_folder(target) as folder:
         images = _Images(folder, getattr(provider, "max_pixels", MAX_PIXELS))
         entries, problems, ids = list[QuestionEntry](), list[str](), dict[str, str]()
-        by_image: dict[str, list[QuestionFacts]] = {}
+        by_image: dict[str, list[SourceQuestion]] = {}
         for question in provider.questions(rules):
-            by_image.setdefault(question.image_id, []).append(QuestionFacts(question.name, question.category))
+            by_image.setdefault(question.image_id, []).append(replace(question, read=bytes))
             problem = None if question.question.strip() else "has an empty question (write one, or remove it)"
             if problem := problem or rules.problem(question):
                 problems.append(f"{question.name} {problem}")

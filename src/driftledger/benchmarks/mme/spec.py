@@ -26,7 +26,7 @@ from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.scoring import PERCENT, Ends, Scored, ToScore, interval_ends
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
-from driftledger.data.question_sets.base import QuestionFacts, QuestionRules, SourceQuestion, folded
+from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
 from driftledger.data.question_sets.files import QuestionEntry
 from driftledger.metrics import yes_no
 from driftledger.metrics.exact import exact_mean
@@ -59,7 +59,7 @@ class MMEQuestions(QuestionRules):
             return f"has the answer {question.answer!r:.80}, which is neither yes nor no (correct it)"
         return None
 
-    def problems_of_images(self, images: Iterable[Sequence[QuestionFacts]]) -> Iterator[str]:
+    def problems_of_images(self, images: Iterable[Sequence[SourceQuestion]]) -> Iterator[str]:
         for questions in images:
             name, categories = questions[0].name, {each.category for each in questions}
             if len(questions) != PER_IMAGE:

@@ -4,7 +4,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from driftledger.core.strict import Name
 from driftledger.data.datasets.base import Provider
@@ -35,13 +35,6 @@ class SourceQuestion:
     source: dict[str, str] = field(default_factory=dict)
 
 
-class QuestionFacts(NamedTuple):
-    """A question as far as a rule over all of them sees it."""
-
-    name: str
-    category: str | None
-
-
 class QuestionRules(ABC):
     """The rules of one benchmark: which fields its questions have, what is wrong with one, and how it is stored."""
 
@@ -56,8 +49,8 @@ class QuestionRules(ABC):
     def problem(self, question: SourceQuestion) -> str | None:
         """Say what is wrong with ``question`` by itself, and what to do; None where nothing is."""
 
-    def problems_of_images(self, images: Iterable[Sequence[QuestionFacts]]) -> Iterator[str]:
-        """Say what is wrong with the whole set; ``images`` holds the questions about each image."""
+    def problems_of_images(self, images: Iterable[Sequence[SourceQuestion]]) -> Iterator[str]:
+        """Say what is wrong with the whole set; ``images`` has the questions about each image, without its bytes."""
         return iter(())
 
     def stored(self, question: SourceQuestion) -> tuple[int | str | None, int | None]:
