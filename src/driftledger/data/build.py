@@ -8,7 +8,7 @@ such question refuses the set.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
             (folder / file).write_bytes(png)
             entries.append(
                 SampleEntry(
-                    **{field: getattr(item, field) for field in ("id", "category", "label", "split", "source")},
+                    **{key: getattr(item, key) for key in ("id", "category", "label", "split", "source")},
                     file=file,
                     sha256=sha256_bytes(png),
                     width=image.width,
@@ -125,11 +125,12 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
         DataError: a question or an image cannot be used, or there are not as many as expected; nothing is written.
     """
     with new_folder(target) as folder:
+        (folder / "images").mkdir()
         images = _Images(folder, getattr(provider, "max_pixels", MAX_PIXELS))
         entries, problems, ids = list[QuestionEntry](), list[str](), dict[str, str]()
         by_image: dict[str, list[SourceQuestion]] = {}
         for question in provider.questions(rules):
-            by_image.setdefault(question.image_id, []).append(replace(question, read=bytes))
+            by_image.setdefault(question.image_id, []).append(replace(question, read=bytes))  # without the image
             problem = None if question.question.strip() else "has an empty question (write one, or remove it)"
             if problem := problem or rules.problem(question):
                 problems.append(f"{question.name} {problem}")
@@ -140,7 +141,7 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
             except DataError as error:
                 problems.append(str(error))
             if not problems:
-                copied = {field: getattr(question, field) for field in _COPIED}
+                copied = {key: getattr(question, key) for key in _COPIED}
                 answer, refusal = rules.stored(question)
                 entries.append(QuestionEntry(**copied, answer=answer, refusal=refusal, **stored))
         if not by_image:
@@ -155,30 +156,33 @@ _COPIED = ("id", "image_id", "question", "options", "subset", "subtask", "capabi
 """Fields of a question that are stored as their source has them."""
 
 
+@dataclass
 class _Images:
     """The images of a question set: decoded once per file, and stored once per picture."""
 
-    def __init__(self, folder: Path, max_pixels: int) -> None:
-        self._folder, self._max_pixels = folder, max_pixels
-        self._stored: dict[str, dict[str, Any]] = {}
-        self._files: dict[str, str] = {}
-        self._by_id: dict[str, tuple[str, str]] = {}
-        (folder / "images").mkdir()
+    folder: Path
+    max_pixels: int
+    stored: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """SHA-256 of a file → the fields that entries have from it."""
+    files: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of a picture → where it is stored."""
+    by_id: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """``image_id`` → its first question, and the SHA-256 of its picture."""
 
     def put(self, question: SourceQuestion) -> dict[str, Any]:
         """Store a question's image, and return the fields of its entry."""
         data = question.read()
         source = sha256_bytes(data)
-        if source not in self._stored:
-            image, notes = decode(data, question.name, self._max_pixels)
+        if source not in self.stored:
+            image, notes = decode(data, question.name, self.max_pixels)
             png = png_bytes(image)
             sha256 = sha256_bytes(png)
-            if sha256 not in self._files:
-                self._files[sha256] = f"images/{len(self._files)}.png"
-                (self._folder / self._files[sha256]).write_bytes(png)
-            self._stored[source] = {"image": self._files[sha256], "image_sha256": sha256, "notes": notes}
-        stored = self._stored[source]
-        first, sha256 = self._by_id.setdefault(question.image_id, (question.name, stored["image_sha256"]))
+            if sha256 not in self.files:
+                self.files[sha256] = f"images/{len(self.files)}.png"
+                (self.folder / self.files[sha256]).write_bytes(png)
+            self.stored[source] = {"image": self.files[sha256], "image_sha256": sha256, "notes": notes}
+        stored = self.stored[source]
+        first, sha256 = self.by_id.setdefault(question.image_id, (question.name, stored["image_sha256"]))
         if sha256 != stored["image_sha256"]:
             shared = f"the image_id {question.image_id!r:.80} of {first}"
             raise DataError(f"{question.name} has {shared}, and another image (correct one)")
