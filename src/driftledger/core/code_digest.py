@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 
 from driftledger.core.canonical import sha256_bytes, sha256_file, sha256_of
@@ -59,7 +60,7 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
             "put it into a module that can be imported"
         )
     digests: dict[str, str] = {}
-    waiting = {name: file for name in _with_packages(module) if (file := own_file(name))}
+    waiting = {name: file for name in accumulate(module.split("."), "{}.{}".format) if (file := own_file(name))}
     while waiting:
         name, file = waiting.popitem()
         try:
@@ -121,12 +122,7 @@ def _imports(tree: ast.Module, package: str) -> Iterator[str]:
             base = ".".join([*above, *([node.module] if node.module else [])])
             names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
         for name in names:
-            yield from _with_packages(name)
-
-
-def _with_packages(name: str) -> Iterator[str]:
-    parts = name.split(".")
-    return (".".join(parts[: end + 1]) for end in range(len(parts)))
+            yield from accumulate(name.split("."), "{}.{}".format)  # a.b.c: a, a.b, a.b.c
 
 
 def _data_files(tree: ast.Module, module: Path) -> Iterator[Path]:

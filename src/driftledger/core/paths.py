@@ -1,4 +1,4 @@
-"""Combinations by name, and the main checkout that keeps what all checkouts of a repository share."""
+"""The name of a run, links that lead out of a folder, and the main checkout, which keeps what all checkouts share."""
 
 import os
 from collections.abc import Mapping
