@@ -21,7 +21,7 @@ SECTIONS = ("models", "generators", "encoders")
 OURS = [
     (section, point.name)
     for section in SECTIONS
-    for point in entry_points(f"driftledger.{section}")
+    for point in entry_points(section)
     if point.module.startswith("driftledger_demo.")
 ]
 

@@ -13,7 +13,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.core import registry
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, UntrustedCodeError
-from driftledger.core.registry import OURS, is_provider, provider_class, providers
+from driftledger.core.registry import OURS, provider_class, providers
 from driftledger.core.types import Conversation, ImageFile
 from driftledger.project.catalogue import class_of_record
 from driftledger.project.project import Project
@@ -214,7 +214,6 @@ def test_a_distribution_names_its_providers(tmp_path: Path, monkeypatch: pytest.
     assert providers("generators")["diffusers"] == OURS["generators"]["diffusers"]
     assert "package" not in ComponentCard.of("painter", settings.build("generators", "painter")).to_dict()
     assert provider_class("generators", "own_colours:Plain") is type(found)
-    assert is_provider("generators", "own_colours:Plain")
 
 
 def test_two_distributions_of_one_name_are_told_apart_by_people(

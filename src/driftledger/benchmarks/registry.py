@@ -22,10 +22,10 @@ BENCHMARKS = {
     "mm_vet": "driftledger.benchmarks.mm_vet.spec:MMVet",
     "mme": "driftledger.benchmarks.mme.spec:MME",
 }
-"""Name → its specification, in the order in which tables and MLflow tell of them."""
+"""Name → its specification, in the order in which tables and MLflow tell of them.
 
-ENTRY_POINTS = "driftledger.benchmarks"
-"""The group under which an installed distribution names further ones."""
+Installed distributions name further ones by entry points of the group ``driftledger.benchmarks``.
+"""
 
 
 @cache
@@ -86,4 +86,4 @@ def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
 
 @cache
 def _table() -> dict[str, str]:
-    return BENCHMARKS | {point.name: point.value for point in entry_points(ENTRY_POINTS)}
+    return BENCHMARKS | {point.name: point.value for point in entry_points("benchmarks")}

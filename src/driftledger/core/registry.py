@@ -51,8 +51,6 @@ OURS: dict[str, dict[str, str]] = {
 
 PROVIDED_SECTIONS = tuple(OURS)
 """The sections of ``params.yaml`` with entries that name a provider."""
-GROUP = "driftledger.{section}"
-"""The entry points by which an installed distribution names its providers for a section."""
 LONGEST = 200
 """Characters of a provider's name or place."""
 _WORDS = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
@@ -146,9 +144,9 @@ def import_place(place: str, folder: Path | None = None) -> Any:
 
 
 @cache
-def entry_points(group: str) -> tuple[metadata.EntryPoint, ...]:
-    """List what installed distributions name in a group; what is installed later is not seen."""
-    return tuple(metadata.entry_points(group=group))
+def entry_points(section: str) -> tuple[metadata.EntryPoint, ...]:
+    """List what installed distributions bring for a section of settings; what is installed later is not seen."""
+    return tuple(metadata.entry_points(group=f"driftledger.{section}"))
 
 
 @cache
@@ -161,7 +159,7 @@ def package_of(module: str) -> str | None:
     top = module.partition(".")[0]
     if top == "driftledger":
         return None
-    points = (each for section in PROVIDED_SECTIONS for each in entry_points(GROUP.format(section=section)))
+    points = (each for section in PROVIDED_SECTIONS for each in entry_points(section))
     names = {each.dist.name for each in points if each.dist is not None and each.module.partition(".")[0] == top}
     names = names or {*metadata.packages_distributions().get(top, ())}  # which opens every distribution's list of files
     return ", ".join(f"{name} {metadata.version(name)}" for name in sorted(names - {"driftledger"})) or None
@@ -169,7 +167,7 @@ def package_of(module: str) -> str | None:
 
 def providers(section: str) -> Mapping[str, str]:
     """Every provider of a section by its name, with the place of its class; ours win over those of distributions."""
-    return {each.name: each.value for each in entry_points(GROUP.format(section=section))} | OURS[section]
+    return {each.name: each.value for each in entry_points(section)} | OURS[section]
 
 
 def provider_place(section: str, provider: str) -> str:
@@ -182,18 +180,13 @@ def provider_place(section: str, provider: str) -> str:
         return provider
     if provider in OURS[section]:
         return OURS[section][provider]
-    places = {each.value for each in entry_points(GROUP.format(section=section)) if each.name == provider}
+    places = {each.value for each in entry_points(section) if each.name == provider}
     if not places:
         raise ConfigError(unknown_name(f"{section} provider", provider, providers(section)))
     if len(places) > 1:
         several = " and ".join(sorted(places))
         raise ConfigError(f"{section} provider {provider!r} is {several}; uninstall one, or name it by its place")
     return places.pop()
-
-
-def is_provider(section: str, provider: str) -> bool:
-    """Whether ours or an installed distribution's provider has this name, or its class this place."""
-    return any(provider in names for names in providers(section).items())
 
 
 def provider_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:
@@ -208,7 +201,7 @@ def provider_class(section: str, provider: str, own: Path | None = None) -> type
         UntrustedCodeError: it is a project's own code, which may not be run.
     """
     is_place = ":" in provider
-    if is_place and own is None and not is_provider(section, provider):
+    if is_place and own is None and provider not in providers(section).values():
         raise UntrustedCodeError(f"{provider!r:.80} is this checkout's own code, which is not run without --trust")
     named: type[Provided] = import_place(provider_place(section, provider), own if is_place else None)
     return named

@@ -18,7 +18,7 @@ from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import load_yaml
-from driftledger.core.registry import LONGEST, PROVIDED_SECTIONS, Provided, is_provider, provider_class, provider_place
+from driftledger.core.registry import LONGEST, PROVIDED_SECTIONS, Provided, provider_class, provider_place, providers
 from driftledger.core.strict import Name, Strict
 from driftledger.core.text import for_line
 from driftledger.data.datasets.base import DatasetProvider
@@ -113,7 +113,8 @@ def class_of_record(section: str, provider: str, settings: "Settings | None") ->
     through.
     """
     try:
-        if is_provider(section, provider):
+        places = providers(section)
+        if provider in places or provider in places.values():
             return provider_class(section, provider)
         for entry in getattr(settings, section, {}).values():
             if isinstance(entry, CatalogueEntry) and entry.provider == provider and settings is not None:
