@@ -148,6 +148,16 @@ def test_the_most_similar_example_is_shown_last_with_its_description(folder: Pat
     assert shown.turns[1].parts == ("red30 green41 pixel pixel pixel pixel pixel",)
 
 
+def test_a_picture_that_is_there_several_times_crowds_out_no_example(tmp_path: Path) -> None:
+    """Of four support samples three are one picture, so that the other one is the last of the most similar."""
+    copies = [Item(f"copy-{n}", "class 0", "support", (10, 40, 0)) for n in range(3)]
+    other, asked = Item("other", "class 1", "support", (0, 90, 0)), Item("asked", "class 0", "test", (11, 40, 0))
+    write_labelled(tmp_path / "birds", [*copies, other, asked])
+    how = Demonstrations(choose="similar_image", shots=(1,), encoder="table")
+    shown = {each.unit: shown_in(each) for each in collected(tmp_path, stage(tmp_path, how)) if shown_in(each)}
+    assert shown == {**{copy.id: ["other"] for copy in copies}, "other": ["copy-0"], "asked": ["copy-0"]}
+
+
 DRAWN = ["5 2", "5 3", "0 3", "1 4", "5 1", "3 4", "4 0", "2 1", "1 2", "4 5"]
 """The examples of each image, by the seed of these tests."""
 
