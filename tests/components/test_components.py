@@ -81,16 +81,6 @@ def test_a_number_that_is_not_finite_is_refused_or_told_apart() -> None:
     assert len(set(seen)) == len(seen)
 
 
-def test_a_copy_with_other_settings_has_its_own_fingerprint() -> None:
-    before = EchoModel()
-    fingerprint = before.fingerprint
-    after = before.model_copy(update={"refuses": 5})
-    assert after.refuses == 5
-    assert after.fingerprint == EchoModel(refuses=5).fingerprint != fingerprint
-    assert before.fingerprint == fingerprint
-    assert before.model_copy().fingerprint == fingerprint
-
-
 @pytest.mark.parametrize("method", [Encoder.encode_images, Encoder.encode_texts])
 def test_an_encoder_says_which_tower_it_lacks(method: Callable[..., Any]) -> None:
     class Towerless(Encoder):
