@@ -124,7 +124,7 @@ def add_trac(root: Path, *scores: Score, said: str = "a hook", label: str = "sev
             for shots in (0, *asked["shots"])
             for entry in entries
         ]
-        folder = write_collected(root, score, "describe", records)
+        folder = write_collected(root, score, records)
         write_scored(root, score, [trac_row("d1", label, label)])
         folders = {
             "dataset": locked(DIGITS, "3" * 32 + ".dir", nfiles=4),
