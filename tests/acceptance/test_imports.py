@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.acceptance.places import REPOSITORY
 
 SOURCE = REPOSITORY / "src"
@@ -36,6 +38,13 @@ def test_the_checker_imports_nothing_of_driftledger() -> None:
     assert not [
         each for each in found if each.partition(": ")[2].partition(".")[0] in {"driftledger", "driftledger_demo"}
     ]
+
+
+@pytest.mark.parametrize("package", ["driftledger", "driftledger_check", "driftledger_demo"])
+def test_no_package_imports_what_stands_beside_the_sources(package: str) -> None:
+    tops = {name.partition(".")[0] for _, name in all_imports(package)}
+    assert tops
+    assert not tops & {"lab", "perf", "tests"}
 
 
 def test_driftledger_does_not_import_its_demonstration() -> None:

@@ -198,24 +198,6 @@ def test_a_name_that_is_not_in_the_catalogue_is_named_with_the_valid_ones(sectio
         settings.build(section, "nobody")
 
 
-def test_two_selected_combinations_never_share_a_stage(load: Callable[[Change], Settings]) -> None:
-    """DVC joins the names with ``-``: of two stages with one name it runs one, and says nothing of the other."""
-
-    def change(params: dict[str, Any]) -> None:
-        params["datasets"] |= {"a": {"provider": "photos"}, "a-b": {"provider": "photos"}}
-        params["models"] |= {"c": {"provider": "blind"}, "b-c": {"provider": "blind"}}
-        params["run"] |= {"datasets": ["a", "a-b"], "models": ["c", "b-c"]}
-
-    try:
-        run = load(change).run
-    except ConfigError:  # names with a dash may be refused instead
-        return
-    chain = benchmark("genception").collects
-    pairs = [(dataset, model) for dataset in run.datasets for model in run.models]
-    names = {chain.named({"dataset": dataset, "model": model, "generator": "g"}) for dataset, model in pairs}
-    assert len(names) == len(pairs)
-
-
 def test_an_entry_of_params_wins_over_the_catalogues(load: Callable[[Change], Settings]) -> None:
     shipped = load(lambda params: None).build("datasets", "my_images")
     own = load(put("datasets.my_images", {"provider": "image_folder", "path": "elsewhere"})).build(
