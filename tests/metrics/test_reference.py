@@ -320,6 +320,7 @@ def test_two_share_a_letter_if_and_only_if_they_are_not_told_apart(data: st.Data
 def test_levels_directions_and_letters_beyond_z() -> None:
     assert shown({("a", "b"): Difference(-1.0, 0.05)}, 0.95) == {("a", "b"): -1}, "1 − 0.95 as floats is above 0.05"
     assert shown({("a", "b"): Difference(1.0, 0.0500001)}, 0.95) == {("a", "b"): 0}
+    assert shown({("a", "b"): Difference(0.0, 0.0)}, 0.95) == {("a", "b"): 0}
     pairs = {("b", "a"): Difference(-1.0, 0.0), ("a", "c"): Difference(2.0, 0.0), ("c", "b"): Difference(-1.0, 0.9)}
     found = groups(["a", "b", "c"], pairs, confidence=0.95, higher_is_better=False)
     assert (found.ranks, found.letters) == ({"a": 1, "b": 2, "c": 2}, {"a": "a", "b": "b", "c": "b"})
