@@ -128,8 +128,15 @@ class _Crew:
     def __init__(self, workers: RayWorkers, component: Component, settings: WorkerSettings) -> None:
         self._workers = workers
         self._name = component.provider
-        self._recipe = _Recipe.of(component)
-        devices = component.devices if isinstance(component, CheckpointComponent) else ()
+        kind, beside, devices = type(component), None, tuple[str, ...]()
+        file = getattr(sys.modules[kind.__module__.partition(".")[0]], "__file__", None)
+        if file is not None and is_place(component.provider):
+            beside = Path(file).absolute().parents[Path(file).stem == "__init__"]
+        made_of = component.model_dump(mode="json")
+        if isinstance(component, CheckpointComponent):  # Ray shows an actor its own GPUs alone
+            devices = component.devices
+            made_of |= {"device": devices[0].partition(":")[0]}
+        self._recipe = _Recipe(place_of(kind), beside, made_of, component.spec, Path.cwd())
         self.most = settings.replicas or len(devices) or 1
         on_gpu = component.spec["identity"].get("device") == "cuda"
         gpus = float(on_gpu) if settings.num_gpus is None else settings.num_gpus
@@ -207,17 +214,6 @@ class _Recipe(NamedTuple):
     folder: Path
     """Where relative paths in the settings start, if the node has such a folder."""
 
-    @classmethod
-    def of(cls, component: Component) -> "_Recipe":
-        kind, beside = type(component), None
-        file = getattr(sys.modules[kind.__module__.partition(".")[0]], "__file__", None)
-        if file is not None and is_place(component.provider):
-            beside = Path(file).absolute().parents[Path(file).stem == "__init__"]
-        settings = component.model_dump(mode="json")
-        if isinstance(component, CheckpointComponent):  # Ray shows an actor its own GPUs alone
-            settings |= {"device": component.devices[0].partition(":")[0]}
-        return cls(place_of(kind), beside, settings, component.spec, Path.cwd())
-
 
 class _Actor:
     """One replica of a component, in a process that Ray started."""
@@ -249,14 +245,16 @@ class _Actor:
         with tempfile.TemporaryDirectory(prefix="driftledger-actor-") as folder:
             for digest, data in images.items():
                 Path(folder, digest).write_bytes(data)
-
-            def here(part: str | ImageFile) -> str | ImageFile:
-                return part if isinstance(part, str) else replace(part, path=Path(folder, part.sha256))
-
             calls = [replace(each, component=self._component) for each in work]
             for number, call in enumerate(calls):
                 if isinstance(call, Ask):
-                    turns = (replace(each, parts=tuple(map(here, each.parts))) for each in call.conversation.turns)
+                    turns = []
+                    for turn in call.conversation.turns:
+                        parts = (
+                            part if isinstance(part, str) else replace(part, path=Path(folder, part.sha256))
+                            for part in turn.parts
+                        )
+                        turns.append(replace(turn, parts=tuple(parts)))
                     conversation = replace(call.conversation, turns=tuple(turns))
                     calls[number] = replace(call, conversation=conversation)
             return list(map(finished, calls, self._local.make(calls)))

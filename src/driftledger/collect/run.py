@@ -22,7 +22,7 @@ from driftledger.collect.batches import (
     say,
     set_error,
 )
-from driftledger.collect.call import Ask, Call, Finished, NotStoredError, Planned, Result, Spent, Steps, failed, walk
+from driftledger.collect.call import Ask, Call, Finished, NotStoredError, Planned, Result, Spent, Steps, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.components.service import (
@@ -32,6 +32,7 @@ from driftledger.components.service import (
 )
 from driftledger.core.errors import ConfigError
 from driftledger.core.terminal import Progress
+from driftledger.core.types import Outcome
 
 R = TypeVar("R")
 Attempt: TypeAlias = Callable[..., Awaitable[Any]]
@@ -179,10 +180,10 @@ class Collector:
                 try:
                     call = next(protocol) if result is None else protocol.send(result)
                 except StopIteration as stop:
-                    run.batches.move(position, ENDED)
+                    run.batches.step[position] = ENDED
                     value: R = stop.value
                     return value
-                run.batches.move(position, step)
+                run.batches.step[position] = step
                 result = await self._result(run, position, call)
                 run.progress.update()
                 step += 1
@@ -272,14 +273,17 @@ class Collector:
                 return await asyncio.shield(self._asked[digest])
         self._asked[digest] = future = asyncio.get_running_loop().create_future()
         try:
-            client, attempt = await self._service(component)
+            if component.fingerprint not in self._services:
+                self._services[component.fingerprint] = asyncio.create_task(self._connect(component))
+            client, attempt = await asyncio.shield(self._services[component.fingerprint])
             async with client.slots:
                 if run.stopped is not None:
                     raise run.stopped
                 given = (call.conversation,) if isinstance(call, Ask) else (call.prompt, call.seed)
                 answered = await client.call(partial(attempt, *given), component.expected(given[0]))
                 cost = None if component.prices is None else answered.cost
-                answer = Answer(answered.answer or failed(call, answered.error), answered.seconds, cost=cost)
+                given_back = answered.answer or call.answer(outcome=Outcome.FAILED, error=answered.error)
+                answer = Answer(given_back, answered.seconds, cost=cost)
                 ended = await asyncio.to_thread(finished, call, answer)
                 [result] = await self._put([ended])
             self._count(run, component, [ended])
@@ -291,13 +295,8 @@ class Collector:
         finally:
             del self._asked[digest]
 
-    async def _service(self, component: RemoteComponent) -> "tuple[ServiceClient, Attempt]":
-        """The connection to a service, opened by the first call."""
-        if component.fingerprint not in self._services:
-            self._services[component.fingerprint] = asyncio.create_task(self._connect(component))
-        return await asyncio.shield(self._services[component.fingerprint])
-
-    async def _connect(self, component: RemoteComponent) -> "tuple[ServiceClient, Attempt]":
+    async def _connect(self, component: RemoteComponent) -> tuple[ServiceClient, Attempt]:
+        """Open the connection to a service, for all calls of this collector."""
         attempt: Attempt = await self._connections.enter_async_context(component.connect())
         limits, spent = component.limits, self.store.spent(component.fingerprint)
         if self.store.fallback is not None:  # a shard may spend its part of what is left

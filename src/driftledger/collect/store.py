@@ -12,7 +12,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -50,8 +50,8 @@ PRAGMA user_version = {VERSION};
 COMMIT;"""
 
 
-class CallStore:
-    """Finished calls in ``folder``. A context manager."""
+class CallStore(AbstractContextManager["CallStore"]):
+    """Finished calls in ``folder``. A context manager, which closes it."""
 
     def __init__(
         self, folder: Path, *, writes: bool = True, wait: bool = True, fallback: "CallStore | None" = None
@@ -104,21 +104,14 @@ class CallStore:
         [(self._name,)] = db.execute("SELECT name FROM store")
         return db
 
-    def close(self) -> None:
-        """Close the store and release the lock."""
-        self._db.close()
-        self._unlock()
-
     def _unlock(self) -> None:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
 
-    def __enter__(self) -> "CallStore":
-        return self
-
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._db.close()
+        self._unlock()
 
     def find(self, digest: str) -> Result | None:
         """The result of the call with this key; None too where its image is missing or damaged.

@@ -27,7 +27,7 @@ from driftledger.core.errors import ConfigError, DataError, ServiceError
 from driftledger.core.images import MOST_PIXELS
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Turn, Usage
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Usage
 from driftledger.data.datasets.decode import decode
 
 if TYPE_CHECKING:
@@ -156,14 +156,9 @@ class OpenAIComponent(RemoteComponent):
         return f"openai {self.model}"
 
     @property
-    def url(self) -> str:
-        """The address before ``/chat/completions`` or ``/images/generations``."""
-        return (self.base_url or OFFICIAL).rstrip("/")
-
-    @property
     def host(self) -> str:
         """Host and port of the server."""
-        return urlsplit(self.url).netloc
+        return urlsplit(self.base_url or OFFICIAL).netloc
 
     def identity(self) -> dict[str, Any]:
         return {"model": self.model, "service": self.service_name or self.host}
@@ -195,7 +190,7 @@ class OpenAIComponent(RemoteComponent):
         try:
             client = openai.AsyncOpenAI(
                 api_key=self._key or "none",  # given nothing, it would take OPENAI_API_KEY and send that
-                base_url=self.url,
+                base_url=(self.base_url or OFFICIAL).rstrip("/"),
                 max_retries=0,
                 timeout=self.limits.timeout,
                 http_client=openai.DefaultAsyncHttpxClient(
@@ -273,7 +268,7 @@ class OpenAIComponent(RemoteComponent):
         reason = f"HTTP {status}: {self.say(message)}"
         codes = {str(detail.get("code")), str(detail.get("type"))}
         if status < 500 and _FILTER.search(" ".join((*codes, message))):
-            return self.nothing(Outcome.FILTERED, reason)
+            return self.answer(outcome=Outcome.FILTERED, error=reason)
         # A value from params.yaml, such as a temperature, and not the call's own content.
         setting = not str(detail.get("param") or "messages").startswith(("messages", "prompt"))
         every_call = codes & _EVERY_CALL or ("unsupported_value" in codes and setting)
@@ -282,7 +277,7 @@ class OpenAIComponent(RemoteComponent):
                 after = retry_after(error.response.headers)
                 raise TransientError(reason, after, billed=status in _AFTER_THE_WORK) from None
             if status in _THIS_INPUT:
-                return self.nothing(Outcome.FAILED, reason, Usage(0, 0))
+                return self.answer(outcome=Outcome.FAILED, error=reason, usage=Usage(0, 0))
         advice = _ADVICE.get(status, "check base_url" if status < 400 else "change the entry in params.yaml")
         if status == 401:
             env = self.api_key_env
@@ -367,6 +362,15 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         return self.prefill is not None
 
     def body_of(self, conversation: Conversation) -> dict[str, Any]:
+        messages: list[dict[str, Any]] = []
+        for turn in conversation.turns:
+            texts = [part for part in turn.parts if isinstance(part, str)]
+            if turn.role == "user":
+                messages.append({"role": "user", "content": [self._part(part) for part in turn.parts]})
+            elif len(texts) == len(turn.parts):
+                messages.append({"role": turn.role, "content": "\n".join(texts)})
+            else:
+                raise ValueError(f"only the user can show images in this protocol, and here the {turn.role} does")
         limit = self.max_tokens_parameter or ("max_completion_tokens" if self.base_url is None else "max_tokens")
         most = conversation.most_tokens(self.max_tokens)
         settings = {"temperature": self.temperature, "seed": self.seed, limit: most}
@@ -375,20 +379,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             sent |= {"use_beam_search": True, "n": self.beams}
         if conversation.prefix:
             sent |= {"add_generation_prompt": False, "continue_final_message": True}
-        return {
-            "model": self.model,
-            "messages": [self._message(turn) for turn in conversation.turns],
-            **sent,
-            **self.extra,
-        }
-
-    def _message(self, turn: Turn) -> dict[str, Any]:
-        if turn.role == "user":
-            return {"role": "user", "content": [self._part(part) for part in turn.parts]}
-        texts = [part for part in turn.parts if isinstance(part, str)]
-        if len(texts) < len(turn.parts):
-            raise ValueError(f"only the user can show images in this protocol, and here the {turn.role} does")
-        return {"role": turn.role, "content": "\n".join(texts)}
+        return {"model": self.model, "messages": messages, **sent, **self.extra}
 
     def _part(self, part: str | ImageFile) -> dict[str, Any]:
         if isinstance(part, str):

@@ -212,7 +212,8 @@ class ServiceClient:
 
     async def _attempt(self, attempt: Callable[[], Awaitable[R]], expected: Usage, answered: Answered[R]) -> R:
         most = self._prices.cost(expected)
-        self._go_on()
+        if self._refused is not None:
+            raise self._refused
         await self._budget.admit(most)
         cost: float | None = None  # until the attempt has begun
         try:
@@ -222,7 +223,8 @@ class ServiceClient:
                     await self._sleep(seconds)
                 started = [time.monotonic(), tokens]
                 self._minute.append(started)
-            self._go_on()
+            if self._refused is not None:
+                raise self._refused
             cost = 0.0
             answered.attempts += 1
             before = time.perf_counter()
@@ -254,10 +256,6 @@ class ServiceClient:
             answered.cost += cost or 0.0
             await self._budget.settle(most, cost)
 
-    def _go_on(self) -> None:
-        if self._refused is not None:
-            raise self._refused
-
     def _until_room(self, tokens: int) -> float:
         """Seconds until the limits per minute have room; a request above the limit of tokens goes alone."""
         now, limits = time.monotonic(), self._limits
@@ -278,6 +276,8 @@ class RemoteComponent(Component):
     """A model or a generator behind a service: the same interface, with one call as an awaitable underneath."""
 
     code_is_identity: ClassVar[bool] = False
+    answer: ClassVar[type[Reply] | type[Generated]]
+    """What a call gives."""
 
     batch_size: Operational[Literal[1]] = 1
     limits: Operational[Limits] = Limits()
@@ -305,41 +305,32 @@ class RemoteComponent(Component):
     def expected(self, call: Any) -> Usage:
         """The most that a call may consume, by estimate, given its conversation or its prompt."""
 
-    @abstractmethod
-    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Any:
-        """What a call gives that gives no text and no image."""
+    async def ask_all(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Make calls side by side, each given by its arguments."""
+        client = ServiceClient(self.limits, self.prices, Meter(self.limits, self.title))
+        async with self.connect() as once:
 
-    def ask_all(self, calls: Sequence[tuple[tuple[Any, ...], Usage]]) -> list[Any]:
-        """Make calls side by side, each given by its arguments and by what it may consume."""
+            async def answer(given: tuple[Any, ...]) -> Any:
+                async with client.slots:
+                    answered = await client.call(partial(once, *given), self.expected(given[0]))
+                return answered.answer or self.answer(outcome=Outcome.FAILED, error=answered.error)
 
-        async def answers() -> list[Answered[Any]]:
-            client = ServiceClient(self.limits, self.prices, Meter(self.limits, self.title))
-            async with self.connect() as once:
-
-                async def answer(given: tuple[Any, ...], most: Usage) -> Answered[Any]:
-                    async with client.slots:
-                        return await client.call(partial(once, *given), most)
-
-                return await asyncio.gather(*(answer(*each) for each in calls))
-
-        return [each.answer or self.nothing(Outcome.FAILED, each.error) for each in asyncio.run(answers())]
+            return await asyncio.gather(*map(answer, calls))
 
 
 class RemoteModel(RemoteComponent, Model):
     """A model behind a service."""
 
-    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Reply:
-        return Reply("", outcome, error=error, usage=usage)
+    answer: ClassVar = Reply
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return self.ask_all([((each,), self.expected(each)) for each in conversations])
+        return asyncio.run(self.ask_all([(each,) for each in conversations]))
 
 
 class RemoteGenerator(RemoteComponent, Generator):
     """A generator behind a service."""
 
-    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Generated:
-        return Generated(None, outcome, error=error, usage=usage)
+    answer: ClassVar = Generated
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        return self.ask_all([(each, self.expected(each[0])) for each in zip(prompts, seeds, strict=True)])
+        return asyncio.run(self.ask_all([*zip(prompts, seeds, strict=True)]))
