@@ -57,7 +57,8 @@ def remembered_sha256(file: Path) -> str:
     state = path.stat()
     seen = (str(path), f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}")
     with suppress(OSError, sqlite3.Error):
-        database = user_cache_path("driftledger", ensure_exists=True) / REMEMBERED
+        database = user_cache_path("driftledger") / REMEMBERED
+        database.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as memory:
             memory.execute("CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, state TEXT, sha256 TEXT)")
             row = memory.execute("SELECT sha256 FROM files WHERE path = ? AND state = ?", seen).fetchone()

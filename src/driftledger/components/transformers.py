@@ -108,7 +108,8 @@ class Chat:
             Turn(turn.role, tuple(disarmed(part, control) if isinstance(part, str) else part for part in turn.parts))
             for turn in conversation.turns
         ]
-        if any(control.search(_text(turn)) for turn in turns):  # put together from two parts
+        texts = ["".join(part for part in turn.parts if isinstance(part, str)) for turn in turns]
+        if any(map(control.search, texts)):  # put together from two parts
             raise UnfitError("its text would be read as control tokens of the chat format")
         rendered, as_string = self._rendered(turns)
         places = [
@@ -177,7 +178,7 @@ class Chat:
                 {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"} for part in turn.parts
             ]
             if as_string and turn.role != "user" and all(isinstance(part, str) for part in turn.parts):
-                content = _text(turn)
+                content = "".join(map(str, turn.parts))
             messages.append({"role": turn.role, "content": content})
         begun = turns[-1].role == "assistant"
         rendered: str = self.processor.apply_chat_template(
@@ -189,10 +190,6 @@ class Chat:
             **self.variables,
         )
         return rendered
-
-
-def _text(turn: Turn) -> str:
-    return "".join(part for part in turn.parts if isinstance(part, str))
 
 
 def _template_errors() -> tuple[type[Exception], ...]:

@@ -113,7 +113,15 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
     }
     members |= {name: partial(bytes, data) for name, data in small.items()}
     members[bundle.MANIFEST] = lambda: canonical_json(manifest).encode()
-    _write(out, members)
+    partial_file = out.with_name(out.name + ".partial")
+    try:
+        with partial_file.open("wb") as output:
+            archive.write(output, members)
+        partial_file.replace(out)
+    except BundleError as error:
+        raise LedgerError(f"{out} {error}; try --without-images") from None
+    finally:
+        partial_file.unlink(missing_ok=True)
     left = f" and the hashes of {len(left_out):,} images" if left_out else ""
     notes = dict.fromkeys(f"to know: {each.where}: {each.why}" for each in recomputed.skipped)
     return [
@@ -131,15 +139,3 @@ def is_bundle(path: Path) -> bool:
     except (BundleError, OSError):
         return False
     return True
-
-
-def _write(out: Path, members: dict[str, Callable[[], bytes]]) -> None:
-    partial_file = out.with_name(out.name + ".partial")
-    try:
-        with partial_file.open("wb") as file:
-            archive.write(file, members)
-        partial_file.replace(out)
-    except BundleError as error:
-        raise LedgerError(f"{out} {error}; try --without-images") from None
-    finally:
-        partial_file.unlink(missing_ok=True)

@@ -40,7 +40,10 @@ class Git:
     def __init__(self, root: Path, checkout: pygit2.Repository) -> None:
         self._root = root
         self._checkout = checkout
-        self._repository = _main(checkout)
+        self._repository = checkout
+        if (common := Path(checkout.path, "commondir")).is_file():
+            # A linked worktree: libgit2 knows of its main repository alone that it is shallow, and where it ends.
+            self._repository = pygit2.Repository(str(common.parent / common.read_text().strip()))
         top, here = Path(checkout.workdir or root).resolve(), root.resolve()  # a bare repository is read from its top
         self._prefix = here.relative_to(top).as_posix() if here.is_relative_to(top) else "."
         self.files = cache(self._files)
@@ -198,9 +201,3 @@ def _find(root: Path) -> pygit2.Repository | str:
     except _UNREADABLE as error:
         reason = str(error).removeprefix(f"{here}: ").replace(here, ".")
         return f"the Git repository here cannot be read ({shortened(reason)})"
-
-
-def _main(checkout: pygit2.Repository) -> pygit2.Repository:
-    """The repository of a linked worktree: libgit2 knows of it alone that it is shallow, and where it ends."""
-    common = Path(checkout.path, "commondir")
-    return pygit2.Repository(str(common.parent / common.read_text().strip())) if common.is_file() else checkout
