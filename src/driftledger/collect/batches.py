@@ -20,6 +20,7 @@ from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
 from driftledger.core.images import png_bytes
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Generated, Outcome, Reply, Usage
 
 ENDED = sys.maxsize
@@ -42,11 +43,15 @@ class Place(NamedTuple):
     step: int
 
 
-class Batches:
-    """The calls of one run of units to local components that wait until their batch is complete."""
+class Run:
+    """Units that are driven together, with the calls to local components that wait until their batch is complete."""
 
-    def __init__(self, positions: Iterable[int]) -> None:
+    def __init__(self, progress: Progress, positions: Sequence[int]) -> None:
         """``positions``: of the units, among all that are planned."""
+        self.progress = progress
+        self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]  # it is made in one
+        self.stopped: BaseException | None = None
+        """Why no more calls are started."""
         self.step = dict.fromkeys(positions, -1)
         """Position → the number of the unit's current call, or :data:`ENDED`."""
         self._waiting: dict[Place, dict[int, Waiting]] = {}
@@ -70,8 +75,9 @@ class Batches:
         """Remove a batch, and return its calls in the order of their units."""
         return [call for _, call in sorted(self._waiting.pop(place).items())]
 
-    def fail(self, error: BaseException) -> None:
-        """Give every waiting call an error in place of its result."""
+    def stop(self, error: BaseException) -> None:
+        """Start no more calls, and give every waiting one an error in place of its result."""
+        self.stopped = self.stopped or error
         set_error((result for calls in self._waiting.values() for _, result in calls.values()), error)
         self._waiting.clear()
 

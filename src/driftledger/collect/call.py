@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as PythonGenerator
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.canonical import sha256_of
@@ -152,14 +152,9 @@ class Planned(Generic[R]):
     calls: Sequence[tuple[Component, Conversation | str]]
 
 
-class RunSteps(Protocol):
-    """Drives protocols: makes their calls, or only counts them.
-
-    Raises:
-        NotStoredError: calls are only counted (:mod:`driftledger.collect.plan`), and some are still to be made.
-    """
-
-    def __call__(self, planned: Sequence[Planned[R]]) -> list[R]: ...
+RunSteps: TypeAlias = Callable[[Sequence[Planned[Any]]], list[Any]]
+"""Drives protocols: makes their calls, or only counts them (:mod:`driftledger.collect.plan`), and raises a
+:class:`NotStoredError` if some are still to be made."""
 
 
 class NotStoredError(Exception):

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 from driftledger.collect.batches import (
     ENDED,
     Answer,
-    Batches,
-    Place,
+    Run,
     Waiting,
     Workers,
     finished,
@@ -66,7 +65,7 @@ class Collector:
         self._workers = workers or Workers()
         self._shards = shards
         self._is_closing = False
-        self._runs: list[_Run] = []
+        self._runs: list[Run] = []
         self._asked: dict[str, asyncio.Future[Result]] = {}
         """Calls under way, by the digest of their keys."""
         self._services: dict[str, asyncio.Task[tuple[ServiceClient, Attempt]]] = {}
@@ -140,10 +139,11 @@ class Collector:
     ) -> list[R]:
         """As :meth:`run`, inside the event loop."""
         units = list(protocols)
-        run = _Run(progress, range(len(units)) if positions is None else positions)
+        positions = range(len(units)) if positions is None else positions
+        run = Run(progress, positions)
         self._runs.append(run)
         try:
-            driven = (self._unit(run, *each) for each in zip(run.positions, units, strict=True))
+            driven = (self._unit(run, *each) for each in zip(positions, units, strict=True))
             returned = await asyncio.gather(*driven, return_exceptions=True)
         finally:
             self._runs.remove(run)
@@ -172,7 +172,7 @@ class Collector:
         self._workers.close()
         await asyncio.get_running_loop().shutdown_default_executor()
 
-    async def _unit(self, run: "_Run", position: int, protocol: Steps[R]) -> R:
+    async def _unit(self, run: Run, position: int, protocol: Steps[R]) -> R:
         """Drive one protocol to its end; what it raises stops its run."""
         result, step = None, 0
         try:
@@ -180,10 +180,10 @@ class Collector:
                 try:
                     call = next(protocol) if result is None else protocol.send(result)
                 except StopIteration as stop:
-                    run.batches.step[position] = ENDED
+                    run.step[position] = ENDED
                     value: R = stop.value
                     return value
-                run.batches.step[position] = step
+                run.step[position] = step
                 result = await self._result(run, position, call)
                 run.progress.update()
                 step += 1
@@ -193,7 +193,7 @@ class Collector:
         finally:
             self._wake()
 
-    async def _result(self, run: "_Run", position: int, call: Call) -> Result:
+    async def _result(self, run: Run, position: int, call: Call) -> Result:
         """Find a call's result in the store, or have it made."""
         digest = call.key.digest
         self._wake()  # others may have waited for this unit
@@ -204,7 +204,7 @@ class Collector:
         if isinstance(call.component, RemoteComponent):
             return await self._from_service(run, call, call.component, digest)
         waiting: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        run.batches.add(position, call, waiting)
+        run.add(position, call, waiting)
         return await waiting
 
     # Local components
@@ -217,23 +217,21 @@ class Collector:
 
     def _start_batches(self) -> None:
         self._is_woken = False
-        while (following := self._next_batch(self._at_work) or self._next_batch(None)) is not None:
-            run, place = following
+        while ready := [
+            (run, place)
+            for run in self._runs
+            for place, component in run.complete()
+            if self._workers.has_room(component, self._under_way)
+        ]:
+            of_loaded = (each for each in ready if each[1].fingerprint == self._at_work)
+            run, place = next(of_loaded, ready[0])
             self._at_work = place.fingerprint
             self._under_way[place.fingerprint] += 1
-            task = asyncio.create_task(self._make(run, run.batches.take(place)))
+            task = asyncio.create_task(self._make(run, run.take(place)))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def _next_batch(self, fingerprint: str | None) -> "tuple[_Run, Place] | None":
-        """Return the next complete batch for which there is room: of one component, or of any."""
-        for run in self._runs:
-            for place, component in run.batches.complete():
-                if fingerprint in (None, place.fingerprint) and self._workers.has_room(component, self._under_way):
-                    return run, place
-        return None
-
-    async def _make(self, run: "_Run", batch: Sequence[Waiting]) -> None:
+    async def _make(self, run: Run, batch: Sequence[Waiting]) -> None:
         """Make those calls of a batch that are still missing, store their results, and give every unit its result."""
         component, missing = batch[0][0].component, dict[str, Waiting]()
         try:
@@ -267,7 +265,7 @@ class Collector:
 
     # Services
 
-    async def _from_service(self, run: "_Run", call: Call, component: RemoteComponent, digest: str) -> Result:
+    async def _from_service(self, run: Run, call: Call, component: RemoteComponent, digest: str) -> Result:
         while digest in self._asked:
             with suppress(Exception):  # another run has stopped: this one asks itself
                 return await asyncio.shield(self._asked[digest])
@@ -321,24 +319,8 @@ class Collector:
         if at_once:
             await self._put([])
 
-    def _count(self, run: "_Run", component: Component, results: Sequence[Finished]) -> None:
+    def _count(self, run: Run, component: Component, results: Sequence[Finished]) -> None:
         run.progress.count(called(component), len(results), sum(each.cost.cost or 0.0 for each in results))
-
-
-class _Run:
-    """Units that are driven together, from one call of :meth:`Collector.run`."""
-
-    def __init__(self, progress: Progress, positions: Sequence[int]) -> None:
-        self.progress = progress
-        self.positions = positions
-        self.batches = Batches(positions)
-        self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]  # it is made in one
-        self.stopped: BaseException | None = None
-
-    def stop(self, error: BaseException) -> None:
-        """Start no more calls."""
-        self.stopped = self.stopped or error
-        self.batches.fail(error)
 
 
 def _pass_on(waiting: asyncio.Future[Result], done: asyncio.Future[Result]) -> None:

@@ -363,14 +363,19 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
 
     def body_of(self, conversation: Conversation) -> dict[str, Any]:
         messages: list[dict[str, Any]] = []
+        detail = {"detail": self.image_detail} if self.image_detail else {}
         for turn in conversation.turns:
-            texts = [part for part in turn.parts if isinstance(part, str)]
-            if turn.role == "user":
-                messages.append({"role": "user", "content": [self._part(part) for part in turn.parts]})
-            elif len(texts) == len(turn.parts):
-                messages.append({"role": turn.role, "content": "\n".join(texts)})
-            else:
-                raise ValueError(f"only the user can show images in this protocol, and here the {turn.role} does")
+            content: list[dict[str, Any]] = []
+            for part in turn.parts:
+                if isinstance(part, str):
+                    content.append({"type": "text", "text": part})
+                elif turn.role == "user":
+                    url = f"data:image/png;base64,{base64.b64encode(part.path.read_bytes()).decode()}"
+                    content.append({"type": "image_url", "image_url": {"url": url} | detail})
+                else:
+                    raise ValueError(f"only the user can show images in this protocol, and here the {turn.role} does")
+            whole = content if turn.role == "user" else "\n".join(each["text"] for each in content)
+            messages.append({"role": turn.role, "content": whole})
         limit = self.max_tokens_parameter or ("max_completion_tokens" if self.base_url is None else "max_tokens")
         most = conversation.most_tokens(self.max_tokens)
         settings = {"temperature": self.temperature, "seed": self.seed, limit: most}
@@ -380,13 +385,6 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         if conversation.prefix:
             sent |= {"add_generation_prompt": False, "continue_final_message": True}
         return {"model": self.model, "messages": messages, **sent, **self.extra}
-
-    def _part(self, part: str | ImageFile) -> dict[str, Any]:
-        if isinstance(part, str):
-            return {"type": "text", "text": part}
-        content = base64.b64encode(part.path.read_bytes()).decode()
-        image = {"url": f"data:image/png;base64,{content}"}
-        return {"type": "image_url", "image_url": image | ({"detail": self.image_detail} if self.image_detail else {})}
 
     async def read(self, answer: Any, conversation: Conversation) -> Reply:
         choice = answer["choices"][0]

@@ -218,7 +218,7 @@ def code_version(root: Path) -> CodeVersion:
     git = Git.around(root)
     if git is None:
         return CodeVersion(commit=None, dirty=is_unreadable(root))
-    changes, written = git.changes(), tuple(map(git.from_top, _WRITTEN))
+    changes, written = git.changes(), tuple(git.prefix + path for path in _WRITTEN)
     dirty = changes is None or not all(path.startswith(written) for path in changes)
     return CodeVersion(commit=git.heads()[0], dirty=dirty)
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-from functools import cached_property
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -25,6 +24,8 @@ class Workspace:
 
     def __init__(self, root: Path, *, trust: bool = False) -> None:
         self.root, self._trust = root, trust
+        ignored = self.read(".dvcignore") or b""
+        self._ignored = GitIgnoreSpec.from_lines(ignored.decode(errors="replace").splitlines())
 
     def here(self, path: str) -> Path | None:
         """The file at a path, or None."""
@@ -52,11 +53,6 @@ class Workspace:
             return file.is_file() and (self._trust or file.resolve().is_relative_to(self.root.resolve()))
         except (OSError, ValueError):  # a NUL in its name
             return False
-
-    @cached_property
-    def _ignored(self) -> GitIgnoreSpec:
-        data = self.read(".dvcignore")
-        return GitIgnoreSpec.from_lines([] if data is None else data.decode(errors="replace").splitlines())
 
 
 def listing_md5(files: dict[str, str]) -> str:

@@ -44,8 +44,12 @@ class Git:
         if (common := Path(checkout.path, "commondir")).is_file():
             # A linked worktree: libgit2 knows of its main repository alone that it is shallow, and where it ends.
             self._repository = pygit2.Repository(str(common.parent / common.read_text().strip()))
+        self.is_shallow: bool = self._repository.is_shallow
+        """Whether older commits were left out when it was cloned."""
         top, here = Path(checkout.workdir or root).resolve(), root.resolve()  # a bare repository is read from its top
-        self._prefix = here.relative_to(top).as_posix() if here.is_relative_to(top) else "."
+        below = here.relative_to(top).as_posix() if here.is_relative_to(top) else "."
+        self.prefix = "" if below == "." else f"{below}/"
+        """What a path of the project begins with when it is relative to the top of the checkout."""
         self.files = cache(self._files)
         """Id of a tree → path below it → id of the file's content; subtrees that several trees share are read once."""
         self._md5 = cache(lambda name: md5_bytes(self.read(name) or b""))
@@ -55,11 +59,6 @@ class Git:
         """None where no repository with a commit can be read; :func:`why_unread` says why."""
         repository = _find(root)
         return None if isinstance(repository, str) else cls(root, repository)
-
-    @property
-    def is_shallow(self) -> bool:
-        """Whether older commits were left out when it was cloned."""
-        return self._repository.is_shallow
 
     def commits(self) -> list[Commit]:
         """Those of HEAD and of every branch and tag, here and of remotes, parents first."""
@@ -82,10 +81,6 @@ class Git:
             return sorted(self._checkout.status(untracked_files="no"))
         except _UNREADABLE:
             return None
-
-    def from_top(self, path: str) -> str:
-        """A path of the project, relative to the top of the checkout."""
-        return path if self._prefix == "." else f"{self._prefix}/{path}"
 
     def ids(self, commit: str, paths: Iterable[str]) -> list[str | None]:
         """What a commit has at each of the paths, a file or a folder: an object's id, or None."""
@@ -157,7 +152,7 @@ class Git:
     def _entry(self, commit: str, path: str) -> pygit2.Object | None:
         """What a commit has at a path of the project."""
         try:
-            return self._repository[commit].peel(pygit2.Tree)[self.from_top(path)]
+            return self._repository[commit].peel(pygit2.Tree)[self.prefix + path]
         except _UNREADABLE:
             return None
 
