@@ -6,8 +6,8 @@ from typing import Annotated, Self, cast
 
 from pydantic import Field, ValidationError, model_validator
 
-from driftledger.benchmarks.fidelity.settings import FidelitySettings
-from driftledger.benchmarks.genception.settings import GenCeptionSettings
+from driftledger.benchmarks.fidelity.spec import FidelitySettings
+from driftledger.benchmarks.genception.spec import GenCeptionSettings
 from driftledger.benchmarks.mm_sap.spec import MMSAPSettings
 from driftledger.core.errors import ConfigError
 from driftledger.core.strict import Strict, explain

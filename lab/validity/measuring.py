@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.collecting import Collecting, write_collected
-from driftledger.benchmarks.genception.settings import GenCeptionScoring
+from driftledger.benchmarks.genception.score import GenCeptionScoring
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.features import encode_images, encode_texts

@@ -83,7 +83,7 @@ def _readings(
 ) -> list[tuple[Place, Reading]]:
     readings = []
     every = sorted(key for key in score.metrics if base_key(key) == key)
-    for key in every if spec.name in ALL_METRICS else spec.members(spec.metrics[0], score):
+    for key in every if spec.name in ALL_METRICS else spec.keys_of(spec.metrics[0], score):
         metric = spec.metric(key)
         if metric is None or (spec.name in ALL_METRICS and metric.higher_is_better is None):
             continue

@@ -54,7 +54,7 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
 
 
 def _metrics(lineage: Lineage) -> Iterator[tuple[str, Metric]]:
-    return ((key, each) for each in lineage.spec.metrics for key in lineage.spec.members(each, lineage.score))
+    return ((key, each) for each in lineage.spec.metrics for key in lineage.spec.keys_of(each, lineage.score))
 
 
 def _csv(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
@@ -153,18 +153,18 @@ def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
 
 def _sample(trace: Trace, name: str) -> Any:
     log, model, scorer = (import_extra(f"inspect_ai.{each}") for each in ("log", "model", "scorer"))
-    messages = [model.ChatMessageUser(content=_content(model, trace.asked))]
+    messages = [model.ChatMessageUser(content=_content(model, trace.inputs))]
     for step in trace.steps:
         metadata = {"step": step.name, "role": step.role or "rule", "outcome": step.outcome.value}
-        for kind, shown in (model.ChatMessageUser, step.asked), (model.ChatMessageAssistant, step.gave):
+        for kind, shown in (model.ChatMessageUser, step.inputs), (model.ChatMessageAssistant, step.outputs):
             messages.append(kind(content=_content(model, shown), metadata=metadata))
     return log.EvalSample(
         id=_plain(trace.unit),
         epoch=1,
         input=messages[:1],
-        target=list(_texts(trace.known)),
+        target=list(_texts(trace.facts)),
         messages=messages,
-        output=model.ModelOutput.from_content(name, "\n".join(_texts(trace.gave))),
+        output=model.ModelOutput.from_content(name, "\n".join(_texts(trace.outputs))),
         scores={title: scorer.Score(value=value) for title, value in trace.values.items()},
         metadata={"outcome": trace.outcome.value},
     )

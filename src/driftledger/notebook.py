@@ -95,11 +95,11 @@ def chain_steps(score: Score, trace: Trace) -> Iterator[dict[str, Any]]:
     """Yield the rows of a chain in the table of :class:`Chains`: the original, then each iteration of each repeat."""
     names = {key: score.keys[key] for key in ("model", "generator", "encoder")}
     empty = {"similarity": float("nan"), "description": "", "outcome": str(Outcome.OK), "image": None}
-    rows = {trace.start: {**names, "step": trace.start, **empty, "image": cast(Shot, trace.asked["image"]).file}}
+    rows = {trace.start: {**names, "step": trace.start, **empty, "image": cast(Shot, trace.inputs["image"]).file}}
     for step in trace.steps:
         name = ", ".join(filter(None, (step.again, step.column)))
         row = rows.setdefault(name, {**names, "step": name, **empty})
-        for value in step.gave.values():
+        for value in step.outputs.values():
             if isinstance(value, float):
                 row["similarity"] = value
             elif isinstance(value, Shot):
@@ -121,11 +121,11 @@ class OpenedProject:
             trust: the checkout is your own: its links and its DVC cache are followed, and its own code may be run.
 
         Raises:
-            ConfigError: there is no ``params.yaml``, or something in it is wrong.
+            ConfigError: ``params.yaml`` is missing or wrong.
         """
         self.path = Path(path).expanduser().absolute()
         if not (self.path / PARAMS).is_file():
-            raise ConfigError(f"there is no {PARAMS} in {self.path}; open the top folder of a project")
+            raise ConfigError(f"{self.path} has no {PARAMS}; open the top folder of a project")
         self._project = Project(self.path, own_code=trust)
         assert self._project.settings  # which are checked when they are read
 
@@ -141,7 +141,7 @@ class OpenedProject:
                 fingerprint = read_all_evidence(self.path, self._project.selected, [combination])[0].fingerprint
             except DriftledgerError:
                 fingerprint = ""
-            scores = self._project.selected.of(combination).scores
+            scores = [each for each in self._project.selected if combination.shows(each[1])]
             stored = sum(map(self._is_stored, scores))
             rows.append((*combination, stored, len(scores), fingerprint in published, fingerprint[:12]))
         columns = [*Combination._fields, "scores", "selected", "published", "fingerprint"]
@@ -151,11 +151,11 @@ class OpenedProject:
         """The selected scores that exist, of one benchmark or all: a row per score and metric.
 
         ``metric`` is the key in the score file and ``title`` its name for people; ``low`` and ``high`` are the ends of
-        the interval, NaN where there is none. For a table as in a paper,
+        the interval, NaN without one. For a table as in a paper,
         ``scores(benchmark).pivot(index="model", columns="title", values="value")``.
 
         Raises:
-            ConfigError: there is no such benchmark.
+            ConfigError: the benchmark does not exist.
             StoreError: no score exists, or one was computed with other settings than ``params.yaml`` has now.
         """
         import pandas as pd
@@ -165,7 +165,7 @@ class OpenedProject:
             score = selected_score(self._project, spec, keys)
             headlines = spec.headlines(score)
             for metric in spec.metrics:
-                for key in spec.members(metric, score):
+                for key in spec.keys_of(metric, score):
                     low, high = score.interval(key) or (float("nan"), float("nan"))
                     row = {**_names(score), "metric": key, "title": metric.named(key), "value": score.metrics[key]}
                     row |= {"low": low, "high": high, "unit": metric.unit, "higher_is_better": metric.higher_is_better}
@@ -198,7 +198,7 @@ class OpenedProject:
         """GenCeption's chains of a sample, by every run: the original, each redrawing, descriptions and similarities.
 
         Raises:
-            LedgerError: there is no chain of that sample, or ``dvc.lock`` does not have its score.
+            LedgerError: the sample has no chain, or ``dvc.lock`` does not have its score.
             StoreError: no score exists.
         """
         import pandas as pd
@@ -213,7 +213,7 @@ class OpenedProject:
                     steps += chain_steps(lineage.score, trace)
         if not steps:
             nearest = ", ".join(get_close_matches(sample, units, cutoff=0))
-            raise LedgerError(f"there is no chain of sample {for_line(sample)!r:.200}; nearest: {for_line(nearest)}")
+            raise LedgerError(f"no chain of sample {for_line(sample)!r:.200}; nearest: {for_line(nearest)}")
         return Chains(sample, pd.DataFrame(steps))
 
     def audit(self, target: str) -> dict[str, Any]:
@@ -235,7 +235,7 @@ class OpenedProject:
             anyway: rank also what is not comparable; the ``verdict`` says so otherwise.
 
         Raises:
-            LedgerError: there is no such run, or both have nothing in common.
+            LedgerError: a run does not exist, or the two have nothing in common.
         """
         import pandas as pd
 
@@ -246,7 +246,7 @@ class OpenedProject:
     def _stored(self, name: str | None) -> list[tuple[Benchmark, Mapping[str, str]]]:
         """The benchmark and the keys of each stored score, of one benchmark or of all."""
         wanted = None if name is None else benchmark_of(name)
-        scores = [each for each in self._project.selected.scores if wanted in (None, each[0]) and self._is_stored(each)]
+        scores = [each for each in self._project.selected if wanted in (None, each[0]) and self._is_stored(each)]
         if not scores:
             of = f" of {name}" if name else ""
             raise StoreError(f"{self.path} has no score{of} that params.yaml selects; run 'dvc repro' or 'dvc pull'")
@@ -314,7 +314,7 @@ class FirstLook:
             sample: as ``table`` has it; without it the one with the lowest GC@T.
 
         Raises:
-            LedgerError: there is no such sample.
+            LedgerError: the sample does not exist.
         """
         import pandas as pd
 

@@ -201,7 +201,7 @@ def _score(bundle: Bundle, lineage: Mapping[str, Any]) -> Iterator[Line]:
     for role, card in score["components"].items():
         yield same(f"{path}: components.{role}.name", card["name"], score["keys"].get(role, card["name"]), "its key")
     version = noted_of(lineage, lineage["folder"]).get("version")
-    yield same(f"{path}: inputs.version", score["inputs"]["version"], version, "its stage")
+    yield same(f"{path}: inputs.version", score["inputs"].get("version", 1), version, "its stage")
     for folder in folders_of(lineage):
         yield from _noted(path, score, folder["path"], noted_of(lineage, folder))
 

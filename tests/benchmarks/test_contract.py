@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark, Extra
-from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.registry import benchmark, benchmarks
+from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
+from driftledger.benchmarks.records import RECORDS, read_records
+from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.settings import Scoring, Section
 from driftledger.core.errors import StoreError
 from tests.words.spec import Words
@@ -37,12 +37,11 @@ def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec: Ben
 def test_its_stages_depend_on_what_shapes_them(spec: Benchmark) -> None:
     fields = spec.settings.model_fields
     assert spec.data in (DATASET, QUESTION_SET)
-    for stage in (*spec.collects, spec.scores):
+    for stage in spec.stages[1:]:
         assert set(stage.settings) <= fields.keys()
         assert set(stage.keys) <= {*spec.scores.keys}
         assert set(re.findall(r"\{(\w+)\}", stage.path)) == {*stage.keys}
-    assert all(issubclass(stage.extra, Extra) for stage in spec.collects)
-    depends = {*spec.scoring.model_fields, "min_coverage", *spec.beside} - {"seed"}
+    depends = {*spec.scoring.model_fields, "min_coverage", *spec.scores.beside} - {"seed"}
     assert depends <= {*spec.scores.settings}
     assert issubclass(spec.settings, Section)
     assert issubclass(spec.scoring, Scoring)
@@ -59,7 +58,6 @@ def test_it_does_all_that_is_asked_of_one(spec: Benchmark) -> None:
 WRONG = {
     "a record of 0.2": ({"sample": "a", "t": 1}, "it is a record of driftledger 0.2, which this version does not read"),
     "no step": ({"unit": "a", "results": []}, "step: Field required"),
-    "another shape": ({"unit": "a", "step": 1, "results": [], "extra": {"seed": "x"}}, "a, step 1: extra: "),
 }
 
 
@@ -67,4 +65,4 @@ WRONG = {
 def test_what_is_no_record_is_one_sentence(tmp_path: Path, line: dict[str, object], sentence: str) -> None:
     (tmp_path / RECORDS).write_text(json.dumps({"schema": 2, **line}) + "\n", encoding="utf-8")
     with pytest.raises(StoreError, match=sentence):
-        benchmark("genception").collects[0].records(tmp_path)
+        read_records(tmp_path)

@@ -4,12 +4,13 @@ import pytest
 from pydantic import ValidationError
 
 from driftledger.benchmarks.mm_sap.spec import MMSAPSettings
-from driftledger.benchmarks.score import Interval, interval_of
+from driftledger.benchmarks.score import interval_of
+from driftledger.metrics.intervals import ConfidenceInterval
 
 
 def test_an_interval_has_both_ends() -> None:
     both = {"gc_low": 0.1, "gc_high": 0.3}
-    assert interval_of(both, "gc") == Interval(0.1, 0.3)
+    assert interval_of(both, "gc") == ConfidenceInterval(0.1, 0.3)
     for end in both:
         assert interval_of({end: both[end]}, "gc") is None
 

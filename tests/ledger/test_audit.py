@@ -107,10 +107,10 @@ def test_a_word_offers_the_numbers_that_are_called_so(original: Ledger, text: st
 
 
 WRONG = [
-    (f"{RUN}:gc_at_9", r"no metric 'gc_at_9'; nearest: gc_at_"),
+    (f"{RUN}:gc_at_9", r"no metric is called 'gc_at_9'; nearest: gc_at_"),
     (f"{RUN}:coverage", r"6 score files have a 'coverage'; name one: genception/my_images/coverage"),
-    ("nobody/painter/layout", rf"there is no run, score file, image or metric 'nobody.*; nearest: {MODEL}"),
-    ("0" * 12, "there is no run"),
+    ("nobody/painter/layout", rf"no run, score file, image or metric is called 'nobody.*; nearest: {MODEL}"),
+    ("0" * 12, "no run, score file, image or metric"),
     ("0" * 64, "no image of a run has its bytes"),
     ("params.yaml", "no score file, and no image"),
     ("x\x1b[31m", r"'x\\x1b\[31m'"),

@@ -105,7 +105,7 @@ def test_a_shallow_clone_says_that_it_does_not_know_all(ledger: Ledger, tmp_path
 def test_without_git_deletions_cannot_be_found(ledger: Ledger) -> None:
     shutil.rmtree(ledger.root / ".git")
     result = check_published(ledger.root)
-    assert "there is no Git repository here" in result.skipped[0].why
+    assert "no Git repository here" in result.skipped[0].why
     assert result.checked["published runs"] == 1
 
 

@@ -77,9 +77,9 @@ def test_answers_are_those_of_the_terminal(opened: OpenedProject, finished: Chec
 WRONG: list[tuple[Callable[[OpenedProject], Any], type[DriftledgerError], str]] = [
     (lambda p: p.scores("genceptoin"), ConfigError, "benchmark 'genceptoin' is unknown; did you mean 'genception'"),
     (lambda p: p.rows("trac"), StoreError, "has no score of trac that params.yaml selects"),
-    (lambda p: p.chains("square/9"), LedgerError, "there is no chain of sample 'square/9'; nearest: "),
-    (lambda p: p.audit("a run"), LedgerError, "there is no run, score file, image or metric 'a run'"),
-    (lambda p: p.compare("a run", "a run"), LedgerError, "there is no run 'a run'"),
+    (lambda p: p.chains("square/9"), LedgerError, "no chain of sample 'square/9'; nearest: "),
+    (lambda p: p.audit("a run"), LedgerError, "no run, score file, image or metric is called 'a run'"),
+    (lambda p: p.compare("a run", "a run"), LedgerError, "no run 'a run' is selected"),
 ]
 
 
@@ -93,7 +93,7 @@ def test_what_is_not_there_is_one_sentence(
 
 
 def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"there is no params\.yaml in .+; open the top folder of a project"):
+    with pytest.raises(ConfigError, match=r".+ has no params\.yaml; open the top folder of a project"):
         OpenedProject(tmp_path)
 
 

@@ -154,7 +154,7 @@ def test_a_new_version_of_a_stage_makes_its_folders_and_scores_only_where_bytes_
     root: Path, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = benchmark("genception")
-    monkeypatch.setattr(type(spec), "collects", (replace(spec.collects[0], version=999),))
+    monkeypatch.setattr(type(spec), "collects", replace(spec.collects, version=999))
     assert made_by(Project(root)) == {CHAINS.format(model) for model in ("regions_medium", "blind")}
     monkeypatch.setattr(type(spec), "scores", replace(spec.scores, version=999))
     assert made_by(Project(root)) == {SCORE.format(model) for model in ("regions_medium", "blind")}

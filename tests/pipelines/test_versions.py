@@ -203,7 +203,7 @@ def written(root: Path) -> dict[str, list[Any]]:
     found = {
         f"{spec.name}.{stage.name}": [stage.version, written_by(stage, root)]
         for spec in benchmarks()
-        for stage in (*spec.collects, spec.scores)
+        for stage in spec.stages[1:]
     }
     tables = [root / "reports" / name for name in ("leaderboard.csv", "leaderboard.md", "correlation.csv")]
     data = [files_of(root / "data" / name) for name in ("datasets", "questions")]

@@ -11,8 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from driftledger.benchmarks import registry
-from driftledger.benchmarks.genception.settings import GenCeptionSettings
-from driftledger.benchmarks.genception.spec import GenCeption
+from driftledger.benchmarks.genception.spec import GenCeption, GenCeptionSettings
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.settings import WorkerSettings
 from driftledger.core.errors import ConfigError
@@ -346,7 +345,7 @@ def test_two_selected_combinations_never_share_a_stage(load: Callable[[Change], 
         run = load(change).run
     except ConfigError:  # names with a dash may be refused instead
         return
-    chain = benchmark("genception").collects[0]
+    chain = benchmark("genception").collects
     pairs = [(dataset, model) for dataset in run.datasets for model in run.models]
     names = {chain.named({"dataset": dataset, "model": model, "generator": "g"}) for dataset, model in pairs}
     assert len(names) == len(pairs)

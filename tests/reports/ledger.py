@@ -76,7 +76,7 @@ def _scores(root: Path, model: str, place: int) -> list[Score]:
     asked = varied(question_score(model=model, metrics={"score": 62.0 - place, "score_std": 0.85}), **control)
 
     records: list[CollectedRecord] = []
-    folder = benchmark("genception").collects[0].at(chains.keys)
+    folder = benchmark("genception").collects.at(chains.keys)
     for sample in ("disc", "ring"):
         for t in (1, 2):
             if (model, sample) == ("poet", "ring"):
@@ -87,7 +87,7 @@ def _scores(root: Path, model: str, place: int) -> list[Score]:
             text = HOSTILE if model == "seer" else f"a {'red' if t == 1 else 'blue'} disc on grey"
             records.append(iteration(sample, t, text, file))
             write_image(root / folder / file, (30 * place, 100 * t, len(sample)))
-    write_collected(root, chains, "chain", records)
+    write_collected(root, chains, records)
     similar = {"disc": [0.9 - 0.1 * place, 0.5], "ring": [0.8, 0.2 + 0.1 * place]}
     rows = [
         Row(unit=s, group="round", cluster=s, outcome=Outcome.OK, values={"similarity": v, "gc": v})
@@ -102,13 +102,11 @@ def _scores(root: Path, model: str, place: int) -> list[Score]:
         for step, n in enumerate((32, 64), 1)
         for sample in ("d0", "d1")
     ]
-    write_collected(root, trac, "describe", told)
+    write_collected(root, trac, told)
     write_scored(root, trac, [trac_row("d1", "seven", "seven")])
 
     answers = [(1, "B", [2, 0, 1]), (2, "The answer is A.", [1, 2, 0])]
-    write_collected(
-        root, asked, "answer", [record("q0", text=text, step=step, order=order) for step, text, order in answers]
-    )
+    write_collected(root, asked, [record("q0", text=text, step=step, order=order) for step, text, order in answers])
     write_scored(
         root, asked, [Row(unit="q0", group="all", cluster="pet", outcome=Outcome.OK, values={"score": [1.0, 0.0]})]
     )

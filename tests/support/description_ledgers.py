@@ -126,7 +126,7 @@ def add_trac(root: Path, *scores: Score, said: str = "a hook", label: str = "sev
             for shots in (0, *asked["shots"])
             for entry in entries
         ]
-        folder = write_collected(root, score, "describe", records)
+        folder = write_collected(root, score, records)
         write_scored(root, score, [trac_row("d1", label, label)])
         folders = {
             "dataset": locked(DIGITS, "3" * 32 + ".dir", nfiles=4),
@@ -194,7 +194,7 @@ def add_fidelity(root: Path, score: Score | None = None, said: str = "a disc") -
         {"sample": "disc", "outcome": "ok", **drawn, **common},
         {"sample": "ring", "outcome": "refused", "error": said, **common},
     ]
-    folder = write_collected(root, score, "redraw", records)
+    folder = write_collected(root, score, records)
     write_image(folder / "images" / "disc" / "1.png", (0, 0, 250))
     seen = values_of("fidelity", {"image_similarity": [71.0], "ssim": [31.5]})
     rows = [

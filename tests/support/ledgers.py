@@ -8,12 +8,11 @@ from typing import Any
 import yaml
 from PIL import Image
 
-from driftledger.benchmarks.base import DATASET, ROLES, SECTIONS, Benchmark, Stage, kind_of
+from driftledger.benchmarks.base import DATASET, ROLES, SECTIONS, Benchmark, Selected, Stage
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Row, Score
 from driftledger.benchmarks.scoring import Scored, write_score
-from driftledger.benchmarks.selection import Selected
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record, write_json, write_jsonl
 from driftledger.core.images import png_bytes
@@ -35,7 +34,7 @@ SCORE_FILE, ROWS_FILE = f"{SCORES}/{SCORE}", f"{SCORES}/{ROWS}"
 
 def selected(*scores: tuple[str, Mapping[str, str]]) -> Selected:
     """A selection of scores: name of the benchmark and keys of each."""
-    return Selected([(benchmark(name), keys) for name, keys in scores])
+    return [(benchmark(name), keys) for name, keys in scores]
 
 
 SELECTED = selected(("genception", KEYS))
@@ -132,7 +131,7 @@ def card_of(score: Score, stage: Stage) -> CollectedCard:
         stage=stage.name,
         keys={key: score.keys[key] for key in stage.keys},
         data_digest=score.inputs.data_digest,
-        components={role: card for role, card in score.components.items() if kind_of(role) != "encoder"},
+        components={role: card for role, card in score.components.items() if ROLES[role] != "encoder"},
         protocol=score.inputs.protocol,
     )
 
@@ -178,9 +177,9 @@ def _entry(
     given = score.inputs.protocol | score.inputs.settings
     params |= {f"{spec.name}.{name}": given[name] for name in stage.settings if name in given}
     resolved |= {
-        f"{SECTIONS[kind_of(role)]}.{card.name}": card.fingerprint
+        f"{SECTIONS[ROLES[role]]}.{card.name}": card.fingerprint
         for role, card in score.components.items()
-        if (kind_of(role) == "encoder") is (stage is spec.scores)
+        if (ROLES[role] == "encoder") is (stage is spec.scores)
     }
     return {
         "cmd": f"driftledger stage {spec.name} {stage.name} {' '.join(names)}",
@@ -224,12 +223,12 @@ def write_lock(root: Path, lock: Any) -> None:
     (root / LOCK).write_text(yaml.safe_dump(lock, sort_keys=False), encoding="utf-8")
 
 
-def write_collected(root: Path, score: Score, stage: str, rows: Iterable[CollectedRecord]) -> Path:
+def write_collected(root: Path, score: Score, rows: Iterable[CollectedRecord]) -> Path:
     """Write the folder of a collect stage behind a score: its card and records."""
-    [found] = [each for each in benchmark(score.benchmark).collects if each.name == stage]
-    folder = root / found.at(score.keys)
+    stage = benchmark(score.benchmark).collects
+    folder = root / stage.at(score.keys)
     write_jsonl(folder / RECORDS, rows)
-    write_json(folder / CARD, card_of(score, found))
+    write_json(folder / CARD, card_of(score, stage))
     return folder
 
 
@@ -245,7 +244,7 @@ def write_ledger(root: Path, score: Score | None = None, *, category: str = "rou
     score = score or genception_score()
     entries: list[Record] = []
     records = []
-    chains = benchmark(score.benchmark).collects[0].at(score.keys)
+    chains = benchmark(score.benchmark).collects.at(score.keys)
     for number, sample in enumerate(("disc", "ring")):
         write_image(root / DATA / "images" / f"{sample}.png", (200, 30 * number, 0))
         file = {"id": sample, "file": f"images/{sample}.png", "category": category, "sha256": "a" * 64}
@@ -254,7 +253,7 @@ def write_ledger(root: Path, score: Score | None = None, *, category: str = "rou
             write_image(root / chains / "images" / sample / f"{t}.png", (0, 30 * number, 100 * t))
             records.append(iteration(sample, t, said, f"images/{sample}/{t}.png", image_sha256="b" * 64))
     write_jsonl(root / DATA / "samples.jsonl", entries)
-    write_collected(root, score, "chain", records)
+    write_collected(root, score, records)
     rows = [
         genception_row("disc", [0.9, -0.25], [0.9, 0.8], category),
         genception_row("ring", [0.9, None], [0.9, None], category),

@@ -48,7 +48,7 @@ def add_questions(root: Path, score: Score | None = None, said: str = "A") -> No
     answers = [record(question, "ok", said, step, order=[1, 0]) for question in ("q0", "q1") for step in (1, 2)]
     folders = {
         "question_set": root / "data" / "questions" / score.on,
-        "answer": write_collected(root, score, "answer", answers),
+        "answer": write_collected(root, score, answers),
     }
     write_scored(root, score, [])
     outs = {

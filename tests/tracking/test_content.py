@@ -120,4 +120,4 @@ def test_scores_are_on_traces_only_where_their_average_is_the_score(
     assert traces
     for trace in traces:
         assert set(trace.values) == titles
-        assert trace.gave["GC@2"] == SAMPLES[trace.unit]
+        assert trace.outputs["GC@2"] == SAMPLES[trace.unit]

@@ -28,8 +28,8 @@ class Words(Benchmark):
     name: ClassVar[str] = "words"
     title: ClassVar[str] = "Words"
     data: ClassVar[Stage] = DATASET
-    collects: ClassVar[tuple[Stage, ...]] = (
-        Stage("tell", ("dataset", "model"), f"{RECORDS_OF}/words/{{dataset}}", settings=("prompt",)),
+    collects: ClassVar[Stage] = Stage(
+        "tell", ("dataset", "model"), f"{RECORDS_OF}/words/{{dataset}}", settings=("prompt",)
     )
     scores: ClassVar[Stage] = score_stage("words", ("dataset", "model"))
     metrics: ClassVar[tuple[Metric, ...]] = (
@@ -51,7 +51,7 @@ class Words(Benchmark):
         return [CollectedRecord(unit=ask.context.sample, step=1, results=[RecordedResult.of("model", ask, told)])]
 
     def score(self, given: ToScore) -> Scored:
-        data, rows, lost = FromDataset(given, self.collects[0]), list[Row](), list[str]()
+        data, rows, lost = FromDataset(given, self), list[Row](), list[str]()
         for each in data.records:
             values = {"words": [float(len(each.text.split()))]} if each.is_there and each.text else {}
             lost += [] if values else [each.place]
@@ -59,6 +59,6 @@ class Words(Benchmark):
             rows.append(Row.model_validate(about | {"values": values}))
         counts = [value for row in rows for value in row.values.get("words", []) if value is not None]
         check_coverage(len(counts), len(rows), "samples were described", "words", given.min_coverage, lost)
-        how_many = dict.fromkeys(("scored", "counted"), len(counts)) | {"total": len(rows)}
+        how_many = {"scored": len(counts), "total": len(rows)}
         coverage, means = len(counts) / len(rows), {"words": exact_mean(counts)}
-        return Scored(Score(**data.origin(), **how_many, coverage=coverage, metrics=means), rows)
+        return Scored(Score(**data.origin(data.dataset.digest), **how_many, coverage=coverage, metrics=means), rows)

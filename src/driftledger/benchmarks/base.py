@@ -15,16 +15,11 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
-from driftledger.benchmarks.records import RECORDS, CollectedRecord
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import RepeatRow, Row, Score, base_key
 from driftledger.benchmarks.settings import Scoring, Section
 from driftledger.collect.call import Planned, RunSteps
-from driftledger.core.errors import StoreError
-from driftledger.core.files import read_jsonl
-from driftledger.core.strict import explain
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
 
@@ -77,11 +72,6 @@ NEEDED_FOR: Mapping[str, frozenset[Input]] = {
 """Role → the inputs of a number that it had a part in."""
 
 
-def kind_of(role: str) -> Kind:
-    """The kind of component that plays a role."""
-    return ROLES[role]
-
-
 _PLACES = {"{t}": "[0-9]+", "{frechet}": "fid|frechet_[a-z0-9_]+"}
 """What may stand in a place of a family's key, as a regular expression; in others any name."""
 
@@ -102,12 +92,12 @@ class Metric:
     needs: frozenset[Input]
     unit: str = ""
     higher_is_better: bool | None = True
-    """None where neither direction is better: a count, a rate that is told beside others."""
+    """None where neither direction is better: a count, a rate that is read with others."""
     digits: int = 2
     headline: bool = False
-    """Whether it stands for the benchmark at a glance, in ``compare`` and first in MLflow."""
+    """Whether it sums up the benchmark: at a glance, in ``compare`` and first in MLflow."""
     compared: bool = False
-    """Whether ``compare`` ranks by it though it is no headline."""
+    """Whether ``compare`` ranks by it although it is not a headline."""
     row: str = ""
     """The key of its values in a :class:`Row`; empty where rows do not hold it, so that ``compare`` cannot pair it."""
     pairing: Literal["mean", "ratio"] = "mean"
@@ -129,7 +119,7 @@ class Metric:
 
     @property
     def published(self) -> str:
-        """Where it is published; empty where nobody but us has it."""
+        """Where it is published; empty if it is our own."""
         return self.source.partition(";")[2].strip()
 
     @cached_property
@@ -147,8 +137,8 @@ class Metric:
         >>> Metric("gc_at_{t}", "GC@{t}", "", "", frozenset()).match("gc_at_5")
         {'t': '5'}
         """
-        found = self._pattern.fullmatch(key)
-        return None if found is None else found.groupdict()
+        match = self._pattern.fullmatch(key)
+        return match and match.groupdict()
 
     def named(self, key: str) -> str:
         """The title of one member of the family.
@@ -179,12 +169,6 @@ COVERAGE = Metric(
 """Which every score has."""
 
 
-class Extra(BaseModel):
-    """The shape of what a benchmark's records hold beside results; by default nothing."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 @dataclass(frozen=True)
 class Stage:
     """A step from the data to a score, which writes a folder for each value of its keys.
@@ -197,13 +181,13 @@ class Stage:
     path: str
     """The folder that it writes, below the top one; a template over the keys."""
     version: int = 1
-    """Raised by whoever changes what the stage writes, so that it runs again everywhere."""
-    extra: type[Extra] = Extra
-    """The shape of ``extra`` in a line of its ``records.jsonl``."""
+    """To be raised with each change of what the stage writes, so that it runs again everywhere."""
     settings: tuple[str, ...] = ()
     """Keys of the benchmark's section that shape what it writes."""
     judged: bool = False
     """Whether ``run.judge`` is asked."""
+    beside: tuple[str, ...] = ()
+    """Further settings of the section, of files of the user's which go into a score: ``ratings``."""
 
     def at(self, keys: Mapping[str, str]) -> str:
         """The folder of these keys, relative to the top folder."""
@@ -217,20 +201,6 @@ class Stage:
         """
         head, model, _ = self.path.partition("{model}")
         return (head + model).format_map(keys) if model else head.rpartition("/{")[0]
-
-    def records(self, folder: Path) -> list[CollectedRecord]:
-        """Read the records in a folder.
-
-        Raises:
-            StoreError: they are missing or damaged, or ``extra`` has another shape.
-        """
-        records = read_jsonl(folder / RECORDS, CollectedRecord)
-        for record in records:
-            try:
-                self.extra.model_validate(record.extra)
-            except ValidationError as error:
-                raise StoreError(explain(error, f"{folder / RECORDS}, {record.place}: extra")) from None
-        return records
 
     def lock(self, keys: Mapping[str, str]) -> str:
         """The stage in ``dvc.lock`` that writes that output: ``data``, ``collect@<model>`` or ``score@<model>``."""
@@ -248,11 +218,13 @@ QUESTION_SET = Stage("question_set", ("question_set",), "data/questions/{questio
 """What every benchmark starts from: one of both."""
 
 
-def score_stage(name: str, keys: tuple[str, ...], *settings: str, version: int = 1) -> Stage:
-    """The stage that scores; it depends on these settings of its section beside those that all have."""
-    own = [f"{{{key}}}" for key in keys if key != "model"]
-    path = "/".join([SCORES, "{model}", name, *own])
-    return Stage(name, keys, path, version, settings=("min_coverage", "confidence", *settings))
+def score_stage(
+    name: str, keys: tuple[str, ...], scoring: type[Scoring] = Scoring, beside: tuple[str, ...] = (), version: int = 1
+) -> Stage:
+    """The stage that scores; it depends on the settings of the same names as those of scoring."""
+    path = "/".join([SCORES, "{model}", name, *(f"{{{key}}}" for key in keys if key != "model")])
+    settings = [setting for setting in scoring.model_fields if setting != "seed"]
+    return Stage(name, keys, path, version, settings=("min_coverage", *settings, *beside), beside=beside)
 
 
 class Rule(NamedTuple):
@@ -389,12 +361,12 @@ class Layout:
     """How the report shows scores. Metrics are named by their keys in the table."""
 
     glance: tuple[str, ...] = ()
-    """Those that the leaderboard shows at a glance; the first of the table where none is named."""
+    """Those that the leaderboard shows at a glance; the first of the table if it is empty."""
     across: tuple[str, ...] = ()
-    """Those with a table each that sets all data and components side by side; those at a glance where none is named."""
+    """Those with a table each that sets all data and components side by side; those at a glance if it is empty."""
     for_dvc: tuple[str, ...] = ()
     """Those that ``dvc metrics`` shows, beside those of all other benchmarks: few, so that a row fits a terminal. Those
-    at a glance where none is named."""
+    at a glance if it is empty."""
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Title of a table with a row per model → head of a column → its number, as in
     :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each metric that no
@@ -405,10 +377,10 @@ class Layout:
     """Kind of groups with a table per metric, a row per group and a column per model → what is added to the title of
     the first: where the paper has it."""
     means_of_groups: str = ""
-    """Kind of groups that average those of ``groups``, whose members are in ``details["groups"]``; their means and
-    ranks are rows of the same tables."""
+    """Kind of groups that average those of ``groups``, with members in ``details["groups"]``; their means and ranks are
+    rows of the same tables."""
     bars: tuple[str, ...] = ()
-    """Those whose bars stand in one figure; the first headline where none is named."""
+    """Those with bars in one figure; the first headline if it is empty."""
     group_bars: Mapping[str, str] = field(default_factory=dict)
     """Kind of groups → the metric that a figure shows for each group."""
     lines: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -426,7 +398,7 @@ class Benchmark(ABC):
     """:data:`DATASET` or :data:`QUESTION_SET`."""
     questions: ClassVar[QuestionRules | None] = None
     """What the questions of its sets must have; None for a benchmark that goes over datasets."""
-    collects: ClassVar[tuple[Stage, ...]]
+    collects: ClassVar[Stage]
     """The one stage that asks components."""
     scores: ClassVar[Stage]
     metrics: ClassVar[tuple[Metric, ...]]
@@ -437,18 +409,11 @@ class Benchmark(ABC):
     """What ``inputs.settings`` holds: all that the scoring depends on, but coverage, which may only refuse."""
     unfair: ClassVar[tuple[Rule, ...]] = ()
     layout: ClassVar[Layout] = Layout()
-    beside: ClassVar[tuple[str, ...]] = ()
-    """Settings that name files of the user's which go into the score beside the records: ``ratings``."""
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """From the data to the score."""
-        return (self.data, *self.collects, self.scores)
-
-    @property
-    def judged(self) -> bool:
-        """Whether ``run.judge`` has a part in its scores."""
-        return any(stage.judged for stage in self.collects)
+        return (self.data, self.collects, self.scores)
 
     def collecting(self, given: StageInputs) -> Collecting:
         """Return what a folder of records is made from: by default the components that its keys name, the judge if it
@@ -457,13 +422,13 @@ class Benchmark(ABC):
         Raises:
             StoreError: the data's stage has not run.
         """
-        made = {"model": given.model, "generator": given.generator}
+        makers = {"model": given.model, "generator": given.generator}
         components: dict[str, Any] = {
-            role: (given.keys[role], make(given.keys[role])) for role, make in made.items() if role in given.keys
+            role: (given.keys[role], make(given.keys[role])) for role, make in makers.items() if role in given.keys
         }
-        if self.judged:
+        if self.collects.judged:
             components["judge"] = (given.judge, given.model(given.judge or ""))
-        protocol = {name: getattr(given.section, name) for name in self.collects[0].settings} | {"seed": given.seed}
+        protocol = {name: getattr(given.section, name) for name in self.collects.settings} | {"seed": given.seed}
         return Collecting(self, given.keys, given.data(), components, protocol)
 
     def steps(self, collecting: Collecting) -> Iterable[Planned[list[CollectedRecord]]]:
@@ -497,20 +462,15 @@ class Benchmark(ABC):
         """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
         return _row_of(self, base_key(key))
 
-    def members(self, metric: Metric, score: Score) -> list[str]:
-        """The keys of a score that belong to a row of the table, without their spread; of a family over t by t."""
-        keys = [key for key in score.metrics if base_key(key) == key and self.metric(key) is metric]
-        return sorted(keys, key=lambda key: int((metric.match(key) or {}).get("t", 0)))
-
-    def keys_of(self, metric: Metric, scores: Sequence[Score]) -> list[str]:
-        """The keys of some scores that belong to a row of the table, by t."""
-        keys = {key for score in scores for key in self.members(metric, score)}
+    def keys_of(self, metric: Metric, *scores: Score) -> list[str]:
+        """The keys of some scores that belong to a row of the table, without their spread; of a family over t by t."""
+        keys = {key for score in scores for key in score.metrics if base_key(key) == key and self.metric(key) is metric}
         return sorted(keys, key=lambda key: (int((metric.match(key) or {}).get("t", 0)), key))
 
     def shown_key(self, metric: Metric, scores: Sequence[Score]) -> str | None:
-        """The key that stands for a row of the table: the last that some score is ranked by, else the last; None
+        """The key that a reader sees of a row of the table: the last that some score is ranked by, else the last; None
         without any."""
-        keys = self.keys_of(metric, scores)[::-1]
+        keys = self.keys_of(metric, *scores)[::-1]
         ranked_by = (key for key in keys if any(self.ranked(score, key) is not None for score in scores))
         return next(ranked_by, next(iter(keys), None))
 
@@ -522,7 +482,7 @@ class Benchmark(ABC):
 
     def headlines(self, score: Score) -> dict[str, float]:
         """The headline metrics that a score has, in the order of the table; of a family over t the one at T."""
-        keys = [key for metric in self.metrics if metric.headline for key in self.members(metric, score)[-1:]]
+        keys = [key for metric in self.metrics if metric.headline for key in self.keys_of(metric, score)[-1:]]
         return {key: score.metrics[key] for key in keys}
 
     @property
@@ -538,11 +498,10 @@ class Benchmark(ABC):
             name = metric.tracked if named else metric.key if metric.headline else ""
             over_t = "{t}" in metric.key
             if name and ("{t}" in name or not over_t):
-                members = self.members(metric, score)
-                for place, key in enumerate(members):
-                    earlier = len(members) - 1 - place if over_t else 0
+                members = self.keys_of(metric, score)
+                for earlier, key in zip(range(len(members) - 1, -1, -1), members, strict=True):
                     shown = name.format(**(metric.match(key) or {}))
-                    yield Tracked(shown, key, score.metrics[key], 0, 1 + earlier if earlier else 0)
+                    yield Tracked(shown, key, score.metrics[key], 0, 1 + earlier if earlier and over_t else 0)
             if name and over_t:
                 curve = metric.key.removesuffix("_at_{t}")
                 for point in score.curves.get(curve, ()):
@@ -562,8 +521,8 @@ class Benchmark(ABC):
         return facts
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
-        """The rows behind the numbers of one group; none where they cannot be told. By default those that name the
-        group in what a reader is told beside their values, or that are averaged in it."""
+        """The rows behind the numbers of one group; none where they are unknown. By default those that name the
+        group in their ``extra``, or that are averaged in it."""
         return [row for row in rows if row.extra.get(kind) == name] or [row for row in rows if row.group == name]
 
     def ranked(self, score: Score, key: str) -> float | None:
@@ -590,6 +549,10 @@ class Benchmark(ABC):
             folders: stage → the folder that it wrote, from the data to the score.
         """
         return iter(())
+
+
+Selected: TypeAlias = Sequence[tuple[Benchmark, Mapping[str, str]]]
+"""Scores in the order of the selection: the benchmark of each, and the keys that name it."""
 
 
 @lru_cache(maxsize=10_000)

@@ -3,8 +3,8 @@
 Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of them knows how a benchmark goes.
 """
 
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
 from pydantic import TypeAdapter
 
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult, read_records
 from driftledger.collect.call import Call, NotStoredError, Planned, Result, RunSteps, walk
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import StoreError
-from driftledger.core.files import new_folder, read_json, read_jsonl, write_json, write_jsonl
+from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.types import Sample
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
@@ -109,8 +109,8 @@ class Collecting:
                 valid.validate_python(card.protocol[name])
         named: dict[str, tuple[str, Component]] = {}
         for role, each in card.components.items():
-            known = SimpleNamespace(fingerprint=each.fingerprint, spec={}, model_dump=partial(dict, each.settings))
-            named[role] = each.name, components.get(role, cast(Component, known))
+            absent = SimpleNamespace(fingerprint=each.fingerprint, spec={}, model_dump=partial(dict, each.settings))
+            named[role] = each.name, components.get(role, cast(Component, absent))
         return cls(spec, card.keys, data, named, card.protocol)
 
     def model(self, role: str = "model") -> Model:
@@ -143,7 +143,7 @@ class Collecting:
 
     @property
     def title(self) -> str:
-        """For whoever watches: ``photos · blind · painter``."""
+        """For a bar of progress: ``photos · blind · painter``."""
         return " · ".join(self.keys.values())
 
     @property
@@ -158,13 +158,11 @@ class Collecting:
 
         def counting(planned: Sequence[Planned[R]]) -> list[R]:
             nonlocal count
-            count += sum(len(each.calls) for each in planned)
+            count += sum(len(each.calls) + len(each.after) for each in planned)
             raise NotStoredError
 
-        try:
+        with suppress(NotStoredError):
             self.run(counting)
-        except NotStoredError as error:
-            count += sum(times for *_, times in error.rest)
         return count
 
     def run(self, run: RunSteps) -> list[CollectedRecord]:
@@ -178,7 +176,7 @@ class Collecting:
         ).digest
         return CollectedCard(
             benchmark=self.spec.name,
-            stage=self.spec.collects[0].name,
+            stage=self.spec.collects.name,
             keys=dict(self.keys),
             data_digest=digest,
             components={role: ComponentCard.of(*named) for role, named in self.components.items()},
@@ -190,9 +188,7 @@ def write_collected(target: Path, collecting: Collecting, records: Sequence[Coll
     """Write the records of a stage, with their images and card, as the folder ``target``, whole or not at all."""
     with new_folder(target) as folder:
         for each in (result for record in records for result in record.results):
-            if each.source is not None and each.image is not None:
-                (folder / each.image).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(each.source.path, folder / each.image)
+            each.write_image(folder)
         write_jsonl(folder / RECORDS, records)
         write_json(folder / CARD, collecting.card())
 
@@ -210,9 +206,9 @@ class Replay:
     """Drives protocols with the results that a folder of records holds, as :class:`RunSteps`."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the records; errors as in :func:`read_jsonl`."""
+        """Read the records; errors as in :func:`read_records`."""
         self.folder = folder
-        self.records = read_jsonl(folder / RECORDS, CollectedRecord)
+        self.records = read_records(folder)
         self.calls: dict[str, Recorded] = {}
         """Digest of the key → each call that was asked for."""
         self._known = {each.key: (record.place, each) for record in self.records for each in record.results}

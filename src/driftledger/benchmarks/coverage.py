@@ -1,4 +1,4 @@
-"""Whether so much more is left out of one score than of another that they must not be ranked, and how that is told.
+"""Whether so much more is left out of one score than of another that they must not be ranked, and the sentence.
 
 What is left out is seldom what is easy: who leaves out what is hard has the better score. ``compare`` and all tables go
 by this module, so that no table ranks what ``compare`` refuses.
@@ -29,11 +29,12 @@ class Difference(NamedTuple):
 
 
 def difference(a: Score, b: Score) -> Difference | None:
-    """The difference in how much is in the denominators; None where there is none."""
+    """The difference in how much is in the denominators; None where they are equal."""
     if share(a) == share(b):
         return None
     why = f"more than {MOST_APART:.0%} apart: what is left out is seldom what is easy" if far_apart(a, b) else None
-    return Difference(word(a, b), _told(a), _told(b), why)
+    counted = [f"{each.counted}/{each.total}, {float(share(each)):.1%}" for each in (a, b)]
+    return Difference(word(a, b), counted[0], counted[1], why)
 
 
 def far_apart(a: Score, b: Score) -> bool:
@@ -51,10 +52,6 @@ def how_many(score: Score) -> str:
 def share(score: Score) -> Fraction:
     """The share that is counted, exactly."""
     return Fraction(score.counted, score.total)
-
-
-def _told(score: Score) -> str:
-    return f"{score.counted}/{score.total}, {float(share(score)):.1%}"
 
 
 def word(*scores: Score) -> str:

@@ -1,5 +1,6 @@
 """The one record of all benchmarks, and the card that stands beside the records of a folder."""
 
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from driftledger.collect.call import Call, Result
 from driftledger.components.card import ComponentCard
-from driftledger.core.files import Record
+from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath
 from driftledger.core.types import ImageFile, Outcome, PromptUsage
 
@@ -65,13 +66,14 @@ class RecordedResult(BaseModel):
         return Result(**given, image=self.image_file(folder))
 
     def image_file(self, folder: Path) -> ImageFile | None:
-        """Return the image in the folder of the record; None where there is none."""
+        """Return the image in the folder of the record, if it has one."""
         return None if self.image is None else ImageFile(folder / self.image, self.image_sha256 or "")
 
-    @property
-    def source(self) -> ImageFile | None:
-        """Where the image is before it is written into the folder."""
-        return self._file
+    def write_image(self, folder: Path) -> None:
+        """Write the image that the call gave into the folder of the record."""
+        if self._file is not None and self.image is not None:
+            (folder / self.image).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self._file.path, folder / self.image)
 
 
 class CollectedRecord(Record):
@@ -86,7 +88,9 @@ class CollectedRecord(Record):
     results: list[RecordedResult]
     """In the order in which the calls were made."""
     extra: dict[str, Any] = Field(default_factory=dict)
-    """What else the benchmark knows of the step, of the shape that its stage says."""
+    """What else the benchmark knows of the step: of a chain the ``seed`` of the drawing and the ``parent_sha256`` of
+    the described image; of TRAC the ``split``, the ``max_tokens``, the number of ``shots`` and the ids of the support
+    samples that were shown, ``demonstrations``; of a question the ``order`` in which its options were shown."""
 
     @model_validator(mode="before")
     @classmethod
@@ -122,8 +126,8 @@ class CollectedRecord(Record):
     @property
     def text(self) -> str | None:
         """What the model said."""
-        said = self.by("model")
-        return None if said is None else said.text
+        reply = self.by("model")
+        return None if reply is None else reply.text
 
     @property
     def image(self) -> RecordedResult | None:
@@ -136,10 +140,10 @@ class CollectedRecord(Record):
         """Whether there is a text that can be compared."""
         return self.outcome.goes_on and self.text is not None
 
-    @property
-    def notes(self) -> list[str]:
-        """What was unusual about how its calls were made."""
-        return [each.note for each in self.results if each.note is not None]
+
+def read_records(folder: Path) -> list[CollectedRecord]:
+    """Read the records in a folder; errors as in :func:`read_jsonl`."""
+    return read_jsonl(folder / RECORDS, CollectedRecord)
 
 
 def served_versions(records: Iterable[CollectedRecord]) -> dict[str, dict[str, int]]:

@@ -1,18 +1,19 @@
 """The one record of a score, and the rows behind it, whatever the benchmark.
 
-Whoever reads scores asks these two: what is told of a metric stands in its benchmark's table
+All that reads scores reads these two; what a metric means is in its benchmark's table
 (:class:`driftledger.benchmarks.base.Metric`), and what only one benchmark's own tables read stands in ``details``.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
 from driftledger.core.strict import Name, Words
 from driftledger.core.types import Outcome
+from driftledger.metrics.intervals import ConfidenceInterval
 
 METRICS, SCORE, ROWS = "metrics.json", "score.json", "rows.jsonl"
 """The files of a score's folder: numbers for DVC, the :class:`Score`, a :class:`Row` per line."""
@@ -23,13 +24,6 @@ SPREAD = (LOW, HIGH, STD)
 
 REPEAT = "repeat"
 """The kind of groups that has the metrics of each repeat alone, by its number."""
-
-
-class Interval(NamedTuple):
-    """Both ends, in the metric's unit."""
-
-    low: float
-    high: float
 
 
 class Point(BaseModel):
@@ -77,8 +71,8 @@ class Score(Record):
     """Outcome → how many units, answers or gradings it ended."""
     scored: int
     """Units, answers or gradings that could be scored by what they hold."""
-    counted: int
-    """Those in the denominators: ``scored``, the default, and what could not be read where that counts as wrong."""
+    counted: int = Field(default_factory=lambda fields: fields["scored"])
+    """Those in the denominators: ``scored``, and what could not be read where that counts as wrong."""
     total: int
     coverage: FiniteFloat
     """``scored / total``."""
@@ -97,11 +91,6 @@ class Score(Record):
     @classmethod
     def _with_marks(cls, flags: list[str], info: ValidationInfo) -> list[str]:
         return list(dict.fromkeys([*marks_of(info.data.get("components", {})), *flags]))
-
-    @model_validator(mode="before")
-    @classmethod
-    def _counts_what_is_scored(cls, given: Any) -> Any:
-        return {"counted": given["scored"], **given} if isinstance(given, dict) and "scored" in given else given
 
     @property
     def on(self) -> str:
@@ -123,7 +112,7 @@ class Score(Record):
         """Of its intervals."""
         return float(self.inputs.settings["confidence"])
 
-    def interval(self, key: str) -> Interval | None:
+    def interval(self, key: str) -> ConfidenceInterval | None:
         """The interval of a metric, where it has one."""
         return interval_of(self.metrics, key)
 
@@ -166,7 +155,7 @@ class Row(Record):
     repeats: list[RepeatRow] = Field(default_factory=list, exclude_if=lambda repeats: not repeats)
     """What each repeat alone is worth, where there are several."""
     extra: dict[str, Any] = Field(default_factory=dict)
-    """What a reader of this row is told beside its values: a category, a label, what it was taken for."""
+    """What else a reader of this row sees: a category, a label, what it was taken for."""
 
     def alone(self, repeat: int) -> RepeatRow:
         """One repeat; where there is but one, the row's own values."""
@@ -179,14 +168,14 @@ def marks_of(components: Mapping[str, ComponentCard]) -> list[str]:
     return [mark if role == "model" else f"the {role.replace('_', ' ')}: {mark}" for role, mark in marked]
 
 
-def interval_of(metrics: dict[str, float], key: str) -> Interval | None:
+def interval_of(metrics: dict[str, float], key: str) -> ConfidenceInterval | None:
     """The interval that stands beside a metric, in a score or in one of its groups.
 
     >>> interval_of({"ssim": 28.2, "ssim_low": 27.1, "ssim_high": 29.5}, "ssim")
-    Interval(low=27.1, high=29.5)
+    ConfidenceInterval(low=27.1, high=29.5)
     """
     ends = metrics.get(key + LOW), metrics.get(key + HIGH)
-    return None if ends[0] is None or ends[1] is None else Interval(ends[0], ends[1])
+    return None if ends[0] is None or ends[1] is None else ConfidenceInterval(ends[0], ends[1])
 
 
 def base_key(key: str) -> str:

@@ -4,15 +4,15 @@ It knows nothing of how records are collected.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import BaseModel
 
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, read_records
 from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Row, Score
 from driftledger.benchmarks.settings import Scoring
 from driftledger.components.card import ComponentCard
@@ -20,12 +20,12 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.types import Float64, Outcome
-from driftledger.data.records import DatasetCard, read_samples
+from driftledger.data.records import ONE_CATEGORY, DatasetCard, read_samples
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.intervals import DIGITS, Estimate, mean_interval
 
 if TYPE_CHECKING:
-    from driftledger.benchmarks.base import Benchmark, Stage
+    from driftledger.benchmarks.base import Benchmark
     from driftledger.collect.features import FeatureStore
     from driftledger.components.base import Encoder
 
@@ -67,22 +67,25 @@ def write_score(target: Path, spec: "Benchmark", scored: Scored) -> None:
         write_jsonl(folder / ROWS, scored.rows)
 
 
-class FromDataset:
-    """The records of a benchmark over a dataset, and what a score of them says of its origin."""
+class FromRecords:
+    """The records of a benchmark, and what a score of them says of its origin."""
 
-    def __init__(self, given: ToScore, stage: "Stage") -> None:
-        dataset, self.folder = given.folders["dataset"], given.folders[stage.name]
-        self.dataset, self.samples = read_json(dataset / "dataset.json", DatasetCard), read_samples(dataset)
+    def __init__(self, given: ToScore, spec: "Benchmark") -> None:
+        self.data, self.folder = given.folders[spec.data.name], given.folders[spec.collects.name]
         self.card = read_json(self.folder / CARD, CollectedCard)
-        self.records = stage.records(self.folder)
-        self._given, self._stage = given, stage.name
+        self.records, self.scoring = read_records(self.folder), given.scoring
+        self._given, self._stage = given, spec.collects.name
 
-    def asked(self, protocol: type[M]) -> M:
-        """Return how it was asked."""
-        return protocol.model_validate(self.card.protocol)
+    def protocol(self, kind: type[M]) -> M:
+        """Return how the model was asked."""
+        return kind.model_validate(self.card.protocol)
 
-    def origin(self) -> dict[str, Any]:
-        """Return the fields of a score that say what it is of, and what went in."""
+    def origin(self, data_digest: str, **parser: str) -> dict[str, Any]:
+        """Return the fields of a score that name it, and what it was computed from.
+
+        Args:
+            parser: what the protocol says beside the card, of what reads the answers.
+        """
         given = self._given
         names = {role: given.keys.get(role) or getattr(given.scoring, role, None) or "" for role in given.encoders}
         encoders = {role: ComponentCard.of(names[role], encoder) for role, encoder in given.encoders.items()}
@@ -91,13 +94,22 @@ class FromDataset:
             "keys": dict(given.keys),
             "components": self.card.components | encoders,
             "inputs": Inputs(
-                data_digest=self.dataset.digest,
+                data_digest=data_digest,
                 records={self._stage: sha256_file(self.folder / RECORDS)},
-                protocol=self.card.protocol,
+                protocol=self.card.protocol | parser,
                 settings=given.scoring.model_dump(mode="json"),
                 beside={setting: sha256_file(file) for setting, file in given.beside.items()},
             ),
         }
+
+
+class FromDataset(FromRecords):
+    """The records of a benchmark over a dataset, with the dataset."""
+
+    def __init__(self, given: ToScore, spec: "Benchmark") -> None:
+        super().__init__(given, spec)
+        self.dataset, self.samples = read_json(self.data / "dataset.json", DatasetCard), read_samples(self.data)
+        self.categories = [sample.category or ONE_CATEGORY for sample in self.samples]
 
 
 def check_coverage(
@@ -148,24 +160,17 @@ def interval_ends(estimates: Mapping[str, Estimate], unit: float = 1.0) -> Ends:
 
 def interval_of_known(values: Float64, groups: Sequence[str], scoring: Scoring) -> Estimate:
     """Estimate a mean over groups; NaN is left out."""
-    known = np.isfinite(values)
-    members = [group for group, is_known in zip(groups, known, strict=True) if is_known]
-    return mean_interval(values[known], members, scoring.confidence)
+    finite = np.isfinite(values)
+    members = [group for group, is_finite in zip(groups, finite, strict=True) if is_finite]
+    return mean_interval(values[finite], members, scoring.confidence)
 
 
-class HasOutcome(Protocol):
-    """A record, or what an answer is read as."""
-
-    @property
-    def outcome(self) -> Outcome: ...
+def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
+    """Outcome → how many there are."""
+    return dict(sorted(Counter(map(str, outcomes)).items()))
 
 
-def outcomes(records: Iterable[HasOutcome]) -> dict[str, int]:
-    """Outcome → how many records it ended."""
-    return dict(sorted(Counter(str(record.outcome) for record in records).items()))
-
-
-def noted(notes: Iterable[Sequence[str]]) -> Iterator[str]:
-    """What was unusual about how the calls were made, given the notes of each record."""
-    for note, count in sorted(Counter(note for some in notes for note in some).items()):
-        yield f"{note} ({count} calls)"
+def noted(records: Iterable[CollectedRecord]) -> list[str]:
+    """What was unusual about how the calls were made."""
+    notes = Counter(each.note for record in records for each in record.results if each.note is not None)
+    return [f"{note} ({count} calls)" for note, count in sorted(notes.items())]

@@ -3,7 +3,7 @@
 MLflow's trace view and the pages of the report are made of the same.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -43,8 +43,8 @@ class Step(NamedTuple):
     """``describe 1``."""
     role: str
     """Who was asked: ``model``, ``generator``, ``judge``; empty where a rule read an answer."""
-    asked: Mapping[str, Shown]
-    gave: Mapping[str, Shown]
+    inputs: Mapping[str, Shown]
+    outputs: Mapping[str, Shown]
     outcome: Outcome = Outcome.OK
     error: str | None = None
     column: str = ""
@@ -66,8 +66,8 @@ class Trace:
     unit: str
     name: str
     """What is done with each unit: ``chain``."""
-    asked: Mapping[str, Shown]
-    gave: Mapping[str, Shown]
+    inputs: Mapping[str, Shown]
+    outputs: Mapping[str, Shown]
     outcome: Outcome
     steps: Sequence[Step]
     values: Mapping[str, float] = field(default_factory=dict)
@@ -76,24 +76,21 @@ class Trace:
     """What stands above the image that was asked about, where it is the first of a row of images: ``t = 0``."""
     curve: str = ""
     """What the numbers of its columns are, where they make a line over these."""
-    known: Mapping[str, Shown] = field(default_factory=dict)
-    """What is known of the unit whoever is asked: its label, what is right."""
+    facts: Mapping[str, Shown] = field(default_factory=dict)
+    """What is known of the unit for every model: its label, what is right."""
 
 
 def values_of(spec: Benchmark, score: Score) -> Callable[[Row], dict[str, float]]:
     """What a row is worth in each headline of its score, by the metric's title and in its unit; the mean over orders or
     gradings."""
-    known = {key: metric for key in spec.headlines(score) if (metric := spec.metric(key)) is not None}
+    metrics = {key: metric for key in spec.headlines(score) if (metric := spec.metric(key)) is not None}
 
     def values(row: Row) -> dict[str, float]:
-        there = {
-            key: [value for value in metric.values_in(row, key) if value is not None] for key, metric in known.items()
-        }
-        return {
-            known[key].named(key): exact_mean(some) * (100.0 if known[key].pairing == "ratio" else 1.0)
-            for key, some in there.items()
-            if some
-        }
+        means = {}
+        for key, metric in metrics.items():
+            if some := [value for value in metric.values_in(row, key) if value is not None]:
+                means[metric.named(key)] = exact_mean(some) * (100.0 if metric.pairing == "ratio" else 1.0)
+        return means
 
     return values
 
@@ -106,16 +103,11 @@ def worth_showing(spec: Benchmark, score: Score, rows: Sequence[Row], at_most: i
     """
     values = values_of(spec, score)
     worth = {row.unit: next(iter(values(row).values()), None) for row in rows}
-    known = sorted((row for row in rows if worth[row.unit] is not None), key=lambda row: (worth[row.unit], row.unit))
-    order = [*known, *(row for row in rows if worth[row.unit] is None)]
+    by_worth = sorted((row for row in rows if worth[row.unit] is not None), key=lambda row: (worth[row.unit], row.unit))
+    order = [*by_worth, *(row for row in rows if worth[row.unit] is None)]
     if at_most is None or len(order) <= at_most:
         return order
     ends = at_most // PARTS
     between, places = order[ends : len(order) - ends], at_most - 2 * ends
     spread = [between[place * len(between) // places] for place in range(places)]
     return [*order[:ends], *spread, *order[len(order) - ends :]]
-
-
-def question_ids(row: Row) -> Iterator[str]:
-    """The questions that a row is about: its unit, or those that share its image."""
-    yield from row.extra.get("questions", [row.unit])

@@ -140,9 +140,6 @@ Call: TypeAlias = Ask | Draw
 Steps: TypeAlias = PythonGenerator[Call, Result, R]
 """A protocol of one unit: it yields calls, is sent their results, and returns what it makes of them."""
 
-Uncounted = tuple[Component, Conversation | str, int]
-"""Calls that cannot be put together yet: the component, a stand-in for the input, and how many there are at most."""
-
 
 @dataclass(frozen=True)
 class Planned(Generic[R]):
@@ -150,6 +147,8 @@ class Planned(Generic[R]):
 
     steps: Callable[[], Steps[R]]
     calls: Sequence[tuple[Component, Conversation | str]]
+    after: Sequence[tuple[Component, Conversation | str]] = ()
+    """Calls of later protocols, at most, which depend on the results of all that run together with this one."""
 
 
 RunSteps: TypeAlias = Callable[[Sequence[Planned[Any]]], list[Any]]
@@ -158,11 +157,7 @@ RunSteps: TypeAlias = Callable[[Sequence[Planned[Any]]], list[Any]]
 
 
 class NotStoredError(Exception):
-    """The next step depends on calls that are not stored; ``rest`` are the calls that follow, at most."""
-
-    def __init__(self, rest: Sequence[Uncounted] = ()) -> None:
-        super().__init__("some calls are still to be made")
-        self.rest = rest
+    """The next step depends on calls that are not stored."""
 
 
 class Walked(NamedTuple, Generic[R]):

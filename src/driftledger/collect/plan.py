@@ -26,16 +26,16 @@ class PlannedCalls:
     most_cost: float | None = None
     spent: Spent = field(default_factory=Spent)
 
-    def add(self, content: Conversation | str, count: int) -> None:
-        """Count calls by a stand-in for their input."""
-        self.to_make += count
+    def add(self, content: Conversation | str) -> None:
+        """Count a call by a stand-in for its input."""
+        self.to_make += 1
         if not isinstance(self.component, RemoteComponent):
             return
         each = self.component.expected(content)
-        self.input_tokens += count * (each.input_tokens or 0)
-        self.output_tokens += count * (each.output_tokens or 0)
+        self.input_tokens += each.input_tokens or 0
+        self.output_tokens += each.output_tokens or 0
         if self.component.prices is not None:
-            self.most_cost = (self.most_cost or 0.0) + count * self.component.prices.cost(each)
+            self.most_cost = (self.most_cost or 0.0) + self.component.prices.cost(each)
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; what is likely goes by the mean cost of an attempt so far."""
@@ -80,8 +80,10 @@ class Plan:
                 skipped = digest in self._seen
                 self._seen.setdefault(digest, None)
                 for component, content in each.calls[walked.answered + skipped :]:
-                    self.of(component).add(content, 1)
+                    self.of(component).add(content)
         if not complete:
+            for component, content in (call for each in planned for call in each.after):
+                self.of(component).add(content)
             raise NotStoredError
         return returned
 

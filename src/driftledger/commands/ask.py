@@ -160,7 +160,7 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
 
 
 def _damaged(project: Project, chosen: list[Combination], contents: Contents, error: DriftledgerError) -> Verified:
-    """Return what is wrong with the folders behind selected runs, for runs whose evidence cannot be read."""
+    """Return what is wrong with the folders behind selected runs, for runs with evidence that cannot be read."""
     from driftledger.ledger.verify.files import check_folders
 
     if not chosen:
@@ -170,7 +170,7 @@ def _damaged(project: Project, chosen: list[Combination], contents: Contents, er
         read_lock(project.root)
     except DriftledgerError as damage:
         result.findings.append(Finding("bytes", LOCK, str(damage)))
-    for spec, keys in (score for each in chosen for score in project.selected.of(each).scores):
+    for spec, keys in (score for each in chosen for score in project.selected if each.shows(score[1])):
         for stage in spec.stages:
             name, out = stage.lock(keys), stage.out(keys)
             locked = lock[name].out(out) if name in lock else None

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 from rich.table import Table
 
-from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
+from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, write_collected
-from driftledger.benchmarks.records import CARD
+from driftledger.benchmarks.records import CARD, read_records
 from driftledger.collect.call import Context, NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector, Shard, part_of
@@ -54,18 +54,17 @@ class Task:
 
     project: Project
     spec: Benchmark
-    stage: Stage
     keys: Mapping[str, str]
 
     @property
     def folder(self) -> Path:
-        return self.project.root / self.stage.at(self.keys)
+        return self.project.root / self.spec.collects.at(self.keys)
 
     @property
     def asks(self) -> set[tuple[str, str]]:
         """Role and name of each component that is asked."""
         names = {(key, self.keys[key]) for key in ("model", "generator") if key in self.keys}
-        return names | ({("model", self.project.settings.judge)} if self.stage.judged else set())
+        return names | ({("model", self.project.settings.judge)} if self.spec.collects.judged else set())
 
     def inputs(self) -> str:
         """Return the digest of all that shapes the folder.
@@ -73,7 +72,7 @@ class Task:
         Raises:
             StoreError: the data are not built, or ``resolve`` has not run since this was selected.
         """
-        return inputs_of(self.project, "collect", self.stage, self.keys, (self.spec.data,))
+        return inputs_of(self.project, "collect", self.spec.collects, self.keys, (self.spec.data,))
 
     def is_made(self) -> bool:
         """Whether its records were made from what shapes them now, without a look into files; False without data."""
@@ -91,13 +90,14 @@ def tasks_of(project: Project, model: str) -> list[Task]:
     """List the folders of a model's records, in the order in which components are loaded the fewest times."""
     settings = project.settings
     tasks = [
-        Task(project, spec, stage, keys)
+        Task(project, spec, keys)
         for spec in settings.benchmarks
-        for stage in spec.collects
-        for keys in settings.keys_of(spec, stage, model)
+        for keys in settings.keys_of(spec, spec.collects, model)
     ]
     order = {name: place for place, name in enumerate(settings.run.generators)}
-    return sorted(tasks, key=lambda task: (order.get(task.keys.get("generator", ""), len(order)), task.stage.judged))
+    return sorted(
+        tasks, key=lambda task: (order.get(task.keys.get("generator", ""), len(order)), task.spec.collects.judged)
+    )
 
 
 def collect(project: Project, models: Sequence[str] = ()) -> None:
@@ -152,7 +152,7 @@ def _make(task: Task, store: CallStore, collector: Collector, lock: Lock) -> Non
                     data = task.keys[task.spec.data.keys[0]]
                     store.restore(
                         (each.key, Context(data, record.unit, record.step), each.result(folder))
-                        for record in task.stage.records(folder)
+                        for record in read_records(folder)
                         for each in record.results
                     )
             collecting = task.collecting()
@@ -190,11 +190,8 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
             if task.is_made():
                 plan.recorded(collecting.run)
                 continue
-            try:
+            with suppress(NotStoredError):  # what follows calls that are still to be made is counted at most
                 collecting.run(plan.run)
-            except NotStoredError as error:  # what follows calls that are still to be made is counted at most
-                for component, asked, count in error.rest:
-                    plan.of(component).add(asked, count)
         models = {name: plan.of(project.component("models", name)) for name in settings.named("models")}
         counted = {
             f"models.{name}": calls
@@ -266,7 +263,7 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
     """Bring the stores of shards, or all stores in a folder, into the call store, and say what was new.
 
     Raises:
-        StoreError: there is no store, or one cannot be read; those before it are merged.
+        StoreError: a store is missing or cannot be read; those before it are merged.
     """
     folders = dict[Path, None]()
     for path in paths:

@@ -51,7 +51,7 @@ def ratings(
     if section.ratings is None:
         raise ConfigError("fidelity.ratings in params.yaml names no file; set it, e.g. to ratings.csv")
     folders: dict[str, Any] = {
-        name: project.root / spec.collects[0].at({"dataset": dataset, "model": name, "generator": run.generators[0]})
+        name: project.root / spec.collects.at({"dataset": dataset, "model": name, "generator": run.generators[0]})
         for name in run.models
     }
     rows = to_rate(dataset, folders, run.seed, samples)

@@ -26,7 +26,6 @@ from rich.text import Text
 
 from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, Cell, Table
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.selection import is_of
 from driftledger.commands.collect import tasks_of
 from driftledger.commands.stages import data
 from driftledger.core.errors import ConfigError, DriftledgerError
@@ -66,7 +65,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         plain: whether DVC's text is shown as it is.
 
     Raises:
-        ConfigError: the settings are wrong, there is no DVC project here, or another run is under way.
+        ConfigError: the settings are wrong, this is not a DVC project, or another run is under way.
     """
     models = project.settings.run.models  # a mistake in params.yaml ends the run before anything starts
     if not (project.root / ".dvc").is_dir():
@@ -195,7 +194,7 @@ def show_scores(project: Project) -> None:
     if shown is not None:
         show(glance(shown, parts))
         for score, key in [each.of for row in shown.rows for each in row if isinstance(each, Cell) and each.of][:1]:
-            run = next(each for each in project.combinations if is_of(score.keys, each))
+            run = next(each for each in project.combinations if each.shows(score.keys))
             alone = sum(each.model == score.model and key in each.metrics for each in scores) == 1
             number = key if alone else f"{place_of(benchmark(score.benchmark), score.keys)}/{key}"
             further = [f"next: driftledger audit {shlex.quote('/'.join(run) + ':' + number)}"]

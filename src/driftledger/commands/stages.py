@@ -83,7 +83,7 @@ def score(project: Project, model: str) -> None:
                 write_score(folder, spec, spec.score(project.to_score(spec, keys)))
 
             try:
-                make(folder, inputs_of(project, "score", spec.scores, keys, (spec.data, *spec.collects)), write)
+                make(folder, inputs_of(project, "score", spec.scores, keys, spec.stages[:-1]), write)
             except CoverageError as error:
                 refused.append(error)
     keep_only(project.root / SCORES / model, folders)

@@ -177,7 +177,7 @@ def models_table(project: Project, section: str) -> Table:
     """List what can be selected in a section: the catalogue, and the project's own entries where there is one.
 
     Raises:
-        ConfigError: there is no such section.
+        ConfigError: the section does not exist.
     """
     if section not in SECTIONS:
         raise ConfigError(unknown_name("section", section, SECTIONS))
@@ -206,7 +206,7 @@ def new(folder: Path, kind: str, name: str, *, package: bool = False) -> list[st
         Lines that say what was written, and what to put into ``params.yaml``.
 
     Raises:
-        ConfigError: there is no such kind, the name cannot be a module's, or something of that name exists;
+        ConfigError: the kind does not exist, the name cannot be a module's, or something of that name exists;
             nothing is written.
     """
     if kind not in KINDS:

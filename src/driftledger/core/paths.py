@@ -1,6 +1,7 @@
 """Where things are: a project's folders, and the main checkout that keeps what all checkouts of a repository share."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,10 @@ class Combination(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.model} · {self.generator} · {self.encoder}"
+
+    def shows(self, keys: Mapping[str, str]) -> bool:
+        """Whether its run shows a score: a model, generator or encoder among the score's keys is the combination's."""
+        return all(keys.get(role, name) == name for role, name in self._asdict().items())
 
 
 class Paths(NamedTuple):

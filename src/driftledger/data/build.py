@@ -31,7 +31,7 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
 
     Raises:
         ConfigError: the source is not where the settings say.
-        DataError: an image, an id, a group or a split cannot be used, or there is no sample; nothing is written.
+        DataError: an image, an id, a group or a split cannot be used, or the dataset is empty; nothing is written.
     """
     ids, entries = dict[str, str](), list[SampleEntry]()
     with new_folder(target) as folder:

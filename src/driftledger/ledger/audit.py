@@ -16,8 +16,7 @@ from typing import Any, Literal, NamedTuple
 from driftledger.benchmarks.base import ROLES, SCORES, Metric
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark, find_score
-from driftledger.benchmarks.score import SCORE, Interval, Score, base_key, interval_of
-from driftledger.benchmarks.selection import Selected
+from driftledger.benchmarks.score import SCORE, Score, base_key, interval_of
 from driftledger.core.canonical import canonical_json, md5_bytes, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError, LedgerError, first_few
 from driftledger.core.files import Record, parse_json, read_json
@@ -31,6 +30,7 @@ from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import Commit, CommitTree, Git
 from driftledger.ledger.published import Published, read_published
+from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.project import Project
 
 _LISTS: dict[str, tuple[str, type[Record], str, type[Record]]] = {
@@ -68,7 +68,7 @@ class Number(NamedTuple):
         return key if self.metric is None or self.metric.match(key) is None else self.metric.named(key)
 
     @property
-    def interval(self) -> Interval | None:
+    def interval(self) -> ConfidenceInterval | None:
         """Its interval, where it has one."""
         group, _, key = self.key.rpartition("/")
         kind, _, name = group.partition("/")
@@ -157,7 +157,7 @@ class Sources:
 
     def _from_git(self, run: Published) -> Evidence | None:
         """The evidence of a published run in the newest commit that has all of its scores."""
-        selected = Selected([(benchmark(each.benchmark), each.keys) for each in run.scores])
+        selected = [(benchmark(each.benchmark), each.keys) for each in run.scores]
         paths, seen = [f"{each.path}/{SCORE}" for each in run.scores], set[tuple[str | None, ...]]()
         if (git := self.git) is None:
             return None
@@ -175,11 +175,11 @@ def find_run(sources: Sources, text: str) -> Evidence:
     """The evidence of a run.
 
     Raises:
-        LedgerError: there is no such run, or it is incomplete.
+        LedgerError: the run does not exist, or is incomplete.
     """
     if target := sources.find(text):
         return target.evidence
-    raise LedgerError(f"there is no run {text!r:.300}, selected in params.yaml or published")
+    raise LedgerError(f"no run {text!r:.300} is selected in params.yaml or published")
 
 
 def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
@@ -203,7 +203,7 @@ def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
     runs = [name for each in sources.combinations for name in ("/".join(each), str(each))]
     nearest = get_close_matches(text, runs, n=3, cutoff=0.4) or runs[:3]
     hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
-    raise LedgerError(f"there is no run, score file, image or metric {text!r:.300}{hint}{sources.incomplete}")
+    raise LedgerError(f"no run, score file, image or metric is called {text!r:.300}{hint}{sources.incomplete}")
 
 
 def _file(sources: Sources, text: str) -> Path | None:
@@ -238,7 +238,7 @@ def find_number(lineages: Sequence[Lineage], name: str) -> Number:
     if not numbers:
         nearest = get_close_matches(name, named, n=3, cutoff=0.4)
         hint = f"nearest: {', '.join(nearest)}" if nearest else "'driftledger audit RUN --full' lists them"
-        raise LedgerError(f"there is no metric {name!r:.100}; {hint}")
+        raise LedgerError(f"no metric is called {name!r:.100}; {hint}")
     if len(numbers) > 1 and "/" not in name:
         names = first_few([number.name for number in numbers])
         raise LedgerError(f"{len(numbers)} score files have a {name!r:.100}; name one: {names}")

@@ -68,7 +68,7 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
             ``out`` is not a bundle.
     """
     if not out.parent.is_dir():
-        raise LedgerError(f"there is no folder {out.parent} to write {out.name} into; make it first")
+        raise LedgerError(f"the folder {out.parent} for {out.name} does not exist; make it first")
     if out.exists() and not (out.is_file() and is_bundle(out)):
         raise LedgerError(f"{out} is not a bundle; move it away, or name another file with -o")
     contents = Contents(project.root, trust=project.own_code)

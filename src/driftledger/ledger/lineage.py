@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from driftledger.benchmarks.base import Benchmark, Stage
+from driftledger.benchmarks.base import Benchmark, Selected, Stage
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE, Score
-from driftledger.benchmarks.selection import Selected
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError
@@ -135,7 +134,7 @@ def read_all_evidence(
     checked, runs = set[tuple[str, str]](), []
     for combination in combinations:
         lineages = []
-        for spec, keys in selected.of(combination).scores:
+        for spec, keys in (each for each in selected if combination.shows(each[1])):
             path = spec.scores.at(keys)
             if path not in lineages_by_path:
                 folder = _folder(lock, spec.scores, keys)
@@ -189,7 +188,7 @@ def read_lineage(
     Raises:
         LedgerError: a stage has not run, or ``score.json`` cannot be read.
     """
-    data, *collected, score = (_folder(lock, stage, keys) for stage in spec.stages)
+    data, collected, score = (_folder(lock, stage, keys) for stage in spec.stages)
     path = f"{score.path}/{SCORE}"
     content = tree.read(path)
     if content is None:
@@ -198,7 +197,7 @@ def read_lineage(
         score=parse_json(content, Score, path),
         folder=score,
         data=data,
-        collected=dict(zip((stage.name for stage in spec.collects), collected, strict=True)),
+        collected={spec.collects.name: collected},
         stages={stage.lock(keys): lock[stage.lock(keys)] for stage in spec.stages},
     )
 

@@ -7,11 +7,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.base import Benchmark, Selected
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.selection import Selected
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
@@ -54,7 +53,7 @@ class Project:
     @cached_property
     def selected(self) -> Selected:
         """Every score that ``params.yaml`` selects."""
-        return Selected([(spec, keys) for spec in benchmarks() for keys in self.settings.keys_of(spec)])
+        return [(spec, keys) for spec in benchmarks() for keys in self.settings.keys_of(spec)]
 
     def component(self, section: str, name: str) -> Any:
         """Return the model, generator or encoder of that name, as ``resolve`` noted it.
@@ -99,7 +98,7 @@ class Project:
             generator=partial(self.component, "generators"),
             encoder=partial(self.component, "encoders"),
             description=self.settings.description,
-            judge=self.settings.judge if spec.judged else None,
+            judge=self.settings.judge if spec.collects.judged else None,
         )
 
     def to_score(self, spec: Benchmark, keys: Mapping[str, str]) -> ToScore:
@@ -107,7 +106,7 @@ class Project:
         section = self.settings.section(spec.name)
         scoring = spec.scoring_of(section, self.settings.run.seed)
         named = {role: keys.get(role) or getattr(scoring, role, None) for role in ("encoder", "text_encoder")}
-        files = {setting: self.file_beside(spec, setting) for setting in spec.beside}
+        files = {setting: self.file_beside(spec, setting) for setting in spec.scores.beside}
         return ToScore(
             keys=keys,
             folders=self._folders(spec, keys),
@@ -134,7 +133,7 @@ class Project:
         return file
 
     def _folders(self, spec: Benchmark, keys: Mapping[str, str]) -> dict[str, Path]:
-        stages = (spec.data, *spec.collects)
+        stages = spec.stages[:-1]
         return {stage.name: self.root / stage.at(keys) for stage in stages if {*stage.keys} <= keys.keys()}
 
     @cached_property

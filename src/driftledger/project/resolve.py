@@ -26,7 +26,7 @@ from driftledger.project.settings import Settings, marked
 NOTHING = "none"
 """Noted in place of a missing file or component, since DVC wants every parameter to exist."""
 
-DATA_VERSION, REPORT_VERSION = 4, 7
+DATA_VERSION, REPORT_VERSION = 4, 8
 """To be raised when what these stages write changes; those of benchmarks have theirs in their tables."""
 
 _SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoders", "text_encoder": "encoders"}
@@ -64,10 +64,10 @@ def resolved(project: Project) -> dict[str, Any]:
     noted["beside"] = {
         spec.name: {
             setting: sha256_file(file) if (file := project.file_beside(spec, setting)) else NOTHING
-            for setting in spec.beside
+            for setting in spec.scores.beside
         }
         for spec in settings.benchmarks
-        if spec.beside
+        if spec.scores.beside
     }
     noted["data"] = {"version": DATA_VERSION} | {
         section: {name: _source(section, name, each, versions) for name, each in some.items()}
@@ -76,10 +76,10 @@ def resolved(project: Project) -> dict[str, Any]:
     for kind in ("collect", "score"):  # model → folder below its stage's output → what shapes it beside earlier folders
         noted[kind] = {model: {} for model in settings.run.models}
         for spec in settings.benchmarks:
-            for stage in spec.collects if kind == "collect" else (spec.scores,):
-                for model in settings.run.models:
-                    for keys in settings.keys_of(spec, stage, model):
-                        noted[kind][model][folder_in(stage, keys)] = _shaped_by(settings, noted, spec, stage, keys)
+            stage = spec.collects if kind == "collect" else spec.scores
+            for model in settings.run.models:
+                for keys in settings.keys_of(spec, stage, model):
+                    noted[kind][model][folder_in(stage, keys)] = _shaped_by(settings, noted, spec, stage, keys)
     noted["report"] = {
         "version": REPORT_VERSION,
         "cross_check": _cross_check(settings, noted),

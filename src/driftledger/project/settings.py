@@ -131,7 +131,7 @@ class Settings(Strict):
     @property
     def needs_judge(self) -> bool:
         """Whether the judge has a part in what is selected."""
-        return any(spec.judged for spec in self.benchmarks)
+        return any(spec.collects.judged for spec in self.benchmarks)
 
     @property
     def judge(self) -> str:
@@ -351,10 +351,10 @@ def _components(settings: Settings) -> Iterator[str]:
             yield f"{where}: {name!r} has no {kind} tower; {remedy}"
     used = dict[tuple[str, str, str], None]()
     for spec in settings.benchmarks:
-        for stage in (*spec.collects, spec.scores):
+        for stage in spec.stages[1:]:
             for key in {"generator", "encoder"} & {*stage.keys}:
                 used |= dict.fromkeys((f"{key}s", f"run.{key}s", name) for name in getattr(run, f"{key}s"))
-        if spec.judged:
+        if spec.collects.judged:
             used["models", "run.judge", settings.judge] = None
     for (section, place, name), model in product(used, run.models):
         reader, speaker = _built(settings, section, name), _built(settings, "models", model)

@@ -94,7 +94,7 @@ def figures_of(block: Block, series: Mapping[str, Series]) -> Iterator[Drawing]:
     """All figures of a block: bars of headlines, lines over steps, shades by group, those of the benchmark alone."""
     spec, scores = block.spec, block.scores
     first = [key for score in scores for key in spec.headlines(score)][:1]
-    drawn = [key for metric in spec.metrics if metric.key in spec.layout.bars for key in spec.keys_of(metric, scores)]
+    drawn = [key for metric in spec.metrics if metric.key in spec.layout.bars for key in spec.keys_of(metric, *scores)]
     yield from (_bars(block, series, metric, key) for key in drawn or first if (metric := spec.metric(key)))
     curves = [curve for score in scores for curve, points in score.curves.items() if points]
     for curve in dict.fromkeys(map(base_key, curves)):

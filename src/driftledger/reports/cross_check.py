@@ -14,7 +14,8 @@ import numpy as np
 
 from driftledger.benchmarks._chains.scoring import means_of
 from driftledger.benchmarks.base import Table, cell
-from driftledger.benchmarks.genception.settings import GenCeptionSettings
+from driftledger.benchmarks.genception.spec import GenCeptionSettings
+from driftledger.benchmarks.records import read_records
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import interval_ends, interval_of_known
@@ -63,7 +64,7 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[dict[str, An
     encoder, first = project.component("encoders", settings.text_encoder), dict[tuple[str, str, str], Descriptions]()
     for place, score in chains.items():
         texts: dict[int, dict[str, str]] = {}
-        for record in spec.collects[0].records(project.root / spec.collects[0].at(score.keys)):
+        for record in read_records(project.root / spec.collects.at(score.keys)):
             if record.step == 1 and record.outcome.goes_on and record.text:
                 texts.setdefault(record.repeat, {})[record.unit] = record.text
         first[place] = texts
@@ -107,10 +108,8 @@ def _support(
     )
     if not np.isfinite(values).any():
         return {}
-    import pandas as pd  # imported late: it takes half a second
-
     categories = [each.category or ONE_CATEGORY for each in samples]
-    means = means_of(pd.DataFrame({KEY: values}, index=categories), score.details["groups"])
+    means = means_of({KEY: values}, categories, score.details["groups"])
     section = project.settings.section("genception")
     scoring = benchmark("genception").scoring_of(section, project.settings.run.seed)
     return {

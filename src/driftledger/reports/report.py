@@ -77,7 +77,7 @@ def write_plots(folder: Path, scores: Sequence[Score]) -> None:
 
     All rows of a file have the same keys, since DVC draws none of them otherwise; a model without a value has null.
     """
-    with new_folder(folder) as made:
+    with new_folder(folder) as target:
         for name, own in grouped(scores, lambda score: score.benchmark).items():
             keys = [key for key in benchmark(name).scores.keys if key != "model"]
             named = [
@@ -89,18 +89,18 @@ def write_plots(folder: Path, scores: Sequence[Score]) -> None:
                     for row, score in named
                     for point in score.curves.get(curve, ())
                 ]
-                write_text(made / name / f"{curve.replace('/', '_')}.json", pretty_json(rows))
+                write_text(target / name / f"{curve.replace('/', '_')}.json", pretty_json(rows))
             metrics = dict.fromkeys(key for score in own for key in score.metrics if base_key(key) == key)
             table = [{**row, **{key: score.metrics.get(key) for key in metrics}} for row, score in named]
-            write_text(made / name / "scores.json", pretty_json(table))
+            write_text(target / name / "scores.json", pretty_json(table))
 
 
 def write_metrics(folder: Path, scores: Sequence[Score]) -> None:
     """Write what ``dvc metrics`` shows, a file per score, as ``<model>/<benchmark>/<data>….json``."""
-    with new_folder(folder) as made:
+    with new_folder(folder) as target:
         for score in scores:
             path = benchmark(score.benchmark).scores.at(score.keys).removeprefix(f"{SCORES_FOLDER}/")
-            write_text(made / f"{path}.json", pretty_json(shown_by_dvc(score) | {"coverage": score.coverage}))
+            write_text(target / f"{path}.json", pretty_json(shown_by_dvc(score) | {"coverage": score.coverage}))
 
 
 def shown_by_dvc(score: Score) -> dict[str, float]:
@@ -111,7 +111,7 @@ def shown_by_dvc(score: Score) -> dict[str, float]:
     spec = benchmark(score.benchmark)
     shown: dict[str, float] = {}
     for metric in spec.metrics:
-        if metric.key in (spec.layout.for_dvc or spec.glanced) and (keys := spec.members(metric, score)):
+        if metric.key in (spec.layout.for_dvc or spec.glanced) and (keys := spec.keys_of(metric, score)):
             if "_at_{t}" in metric.key:
                 shown[metric.key.replace("_at_{t}", "")] = score.metrics[keys[-1]]
                 shown["iterations"] = int((metric.match(keys[-1]) or {})["t"])

@@ -42,7 +42,7 @@ def selected_scores(project: Project) -> list[Score]:
     Raises:
         StoreError: a score is missing, or was computed with other settings than ``params.yaml`` has now.
     """
-    return [selected_score(project, spec, keys) for spec, keys in project.selected.scores]
+    return [selected_score(project, spec, keys) for spec, keys in project.selected]
 
 
 def selected_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> Score:

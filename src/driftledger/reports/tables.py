@@ -73,7 +73,7 @@ def ranks_in(block: Block, number: str) -> dict[str, Cell]:
 
 
 def misplaced(block: Block, number: str) -> str:
-    """Say in a head how many models a control is above, or may be as far as tests show; empty if there is none."""
+    """Say in a head how many models a control is above, or may be as far as tests show; empty without controls."""
     metric, tested, models = block.metric(number), block.tested(number), block.ranked(number)
     if metric is None or metric.higher_is_better is None:
         return ""
@@ -108,7 +108,7 @@ def _model_tables(block: Block) -> Iterator[Table]:
         further = {key: key for key in families if place == 1 and key not in {*named, *spec.layout.left_out}}
         head, cells = [""], list[dict[str, Cell]]()
         for name, number in {**columns, **further}.items():
-            members = [spec.members(families[number], s) if number in families else [number] for s in scores]
+            members = [spec.keys_of(families[number], s) if number in families else [number] for s in scores]
             if "{t}" in number and number != spec.metrics[0].key:
                 members = [keys[-1:] for keys in members]
             for key in dict.fromkeys(key for keys in members for key in keys):
@@ -186,7 +186,7 @@ def generators_tables(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[Tabl
         models = list(dict.fromkeys(score.model for _, score, _ in columns))
         columns.sort(key=lambda column: models.index(column[1].model))
         if len({score.keys["generator"] for _, score, _ in columns}) > 1:
-            key = spec.keys_of(spec.metrics[0], [score for _, score, _ in columns])[-1]
+            key = spec.keys_of(spec.metrics[0], *(score for _, score, _ in columns))[-1]
             kind = next(iter(spec.layout.groups))
             where = f"by {kind} under several generators on {' · '.join(on)}"
             title = f"{spec.metrics[0].named(key)} {where}, each ranked by itself, as in Table 4"

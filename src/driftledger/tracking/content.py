@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from driftledger.benchmarks.base import Metric, Tracked, kind_of
+from driftledger.benchmarks.base import ROLES, Metric, Tracked
 from driftledger.benchmarks.score import Row
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
@@ -209,7 +209,7 @@ def _note(evidence: Evidence) -> str:
     for role, cards in cards_of(evidence).items():
         for card in cards:
             identity = ", ".join(f"{key} {value}" for key, value in flat("", card.identity).items()) or card.provider
-            version = f"[{card.name}@{card.fingerprint[:_SHORT]}](#/models/{kind_of(role)}.{card.name})"
+            version = f"[{card.name}@{card.fingerprint[:_SHORT]}](#/models/{ROLES[role]}.{card.name})"
             lines.append(f"| {role.replace('_', ' ')} | {version} | {in_table(clip(identity, 300))} |")
     lines += [
         f"| data | {on} | `{digest}` |"

@@ -51,7 +51,7 @@ def traces_of(
     }
     for trace in traces:
         scores = {title: value for title, value in trace.values.items() if title in averages}
-        yield replace(trace, gave={**trace.gave, **trace.values}, values=scores)
+        yield replace(trace, outputs={**trace.outputs, **trace.values}, values=scores)
 
 
 class Traces:
@@ -81,18 +81,18 @@ class Traces:
             start_time_ns=moment,
         )
         trace_id = str(root.trace_id)
-        root.set_inputs(self._plain(trace.asked, trace_id))
+        root.set_inputs(self._plain(trace.inputs, trace_id))
         for column, group in groupby(trace.steps, key=lambda step: (step.again, step.column)):
             steps = list(group)
-            name, inputs = " ".join(filter(None, column)) or steps[0].name, self._plain(steps[0].asked, trace_id)
+            name, inputs = " ".join(filter(None, column)) or steps[0].name, self._plain(steps[0].inputs, trace_id)
             span = mlflow.start_span_no_context(name, _KINDS[steps[0].role], root, inputs, start_time_ns=moment)
             gave: dict[str, Any] = {}
             for step in steps:
-                for key, value in (*step.gave.items(), *([("error", step.error)] if step.error else [])):
+                for key, value in (*step.outputs.items(), *([("error", step.error)] if step.error else [])):
                     gave[f"{step.name}: {key}" if key in gave else key] = self._plain(value, trace_id)
             worst = next((step.outcome for step in steps if _status(step.outcome) != "OK"), Outcome.OK)
             span.end(outputs=gave, status=_status(worst), end_time_ns=moment)
-        root.end(outputs=self._plain(trace.gave, trace_id), status=_status(trace.outcome), end_time_ns=moment)
+        root.end(outputs=self._plain(trace.outputs, trace_id), status=_status(trace.outcome), end_time_ns=moment)
         self._written[trace_id] = trace
 
     def complete(self) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from driftledger.benchmarks.base import Kind, kind_of
+from driftledger.benchmarks.base import ROLES, Kind
 from driftledger.benchmarks.score import Row
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import LedgerError
@@ -147,7 +147,7 @@ class _Push:
         first = {FINGERPRINT: tags[FINGERPRINT]}
         run = client.create_run(self._experiment_id, run_name=evidence.name, tags=first)
         run_id = run.info.run_id
-        cards = [(kind_of(role), card) for role, some in cards_of(evidence).items() for card in some]
+        cards = [(ROLES[role], card) for role, some in cards_of(evidence).items() for card in some]
         models = dict.fromkeys(self._model_id(kind, card) for kind, card in cards)
         client.log_inputs(run_id, _datasets(evidence), [LoggedModelInput(each) for each in models])
         model_id = self._model_id("model", evidence.components["model"])

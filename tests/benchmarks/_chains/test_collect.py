@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks._chains.collect import chain
+from driftledger.benchmarks._chains.spec import chain
 from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.genception.spec import GenCeption
-from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, RecordedResult
+from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, RecordedResult, read_records
+from driftledger.benchmarks.scoring import noted
 from driftledger.collect.call import Result
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.errors import CoverageError
@@ -30,7 +31,7 @@ def samples(tmp_path: Path) -> list[Sample]:
 def run(samples: list[Sample], folder: Path, model: EchoModel, generator: SizeGenerator) -> list[CollectedRecord]:
     collecting = chains(samples, model, generator)
     write_collected(folder / "chain", collecting, collected(collecting, folder / "store"))
-    return GenCeption.collects[0].records(folder / "chain")
+    return read_records(folder / "chain")
 
 
 def test_each_iteration_starts_from_the_image_before(samples: list[Sample], tmp_path: Path) -> None:
@@ -71,7 +72,7 @@ def test_chains_of_a_group_stop_where_it_says(samples: list[Sample], tmp_path: P
     shorter = chains(mixed, EchoModel(), SizeGenerator(), card=card, iterations_by_group={"textual": 1})
     assert shorter.calls == 2 * (3 + 1 + 3)
     write_collected(tmp_path / "chain", shorter, collected(shorter, tmp_path / "store"))
-    records = GenCeption.collects[0].records(tmp_path / "chain")
+    records = read_records(tmp_path / "chain")
     assert Counter(record.unit for record in records) == {"s0": 3, "s1": 1, "s2": 3}
     assert read_json(tmp_path / "chain" / CARD, CollectedCard).protocol["iterations_by_group"] == {"textual": 1}
 
@@ -113,7 +114,7 @@ def test_what_the_calls_said_is_in_the_record(samples: list[Sample], tmp_path: P
         steps.send(drawn)
     [record] = stop.value.value
     assert [each.system_fingerprint for each in record.results] == ["fp_a", "fp_b"]
-    assert (record.results[1].reading, record.notes) == (PromptUsage(90, 75), ["halved"])
+    assert (record.results[1].reading, noted([record])) == (PromptUsage(90, 75), ["halved (1 calls)"])
 
 
 def test_few_failed_calls_are_kept_as_outcomes() -> None:

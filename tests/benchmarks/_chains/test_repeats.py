@@ -11,7 +11,7 @@ from PIL import Image
 from driftledger.benchmarks._chains.records import asked_again
 from driftledger.benchmarks.collecting import Collecting, Replay, write_collected
 from driftledger.benchmarks.genception.spec import GenCeption
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, read_records
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Model
 from driftledger.core.canonical import derive_seed, sha256_file
@@ -20,8 +20,6 @@ from driftledger.core.types import Conversation, ImageFile, Reply, Sample
 from tests.conftest import draw
 from tests.support.chains import chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
-
-records_of = GenCeption.collects[0].records
 
 SIZES: list[tuple[int, int]] = []
 """Of every image that a :class:`LotsModel` was shown."""
@@ -70,7 +68,7 @@ def test_the_first_repeat_is_what_there_is_of_one(samples: list[Sample], tmp_pat
     for name in one.keys() - {RECORDS, CARD}:
         assert three[name] == one[name]
     assert three[RECORDS].startswith(one[RECORDS])
-    lines = Counter(record.repeat for record in records_of(tmp_path / "chain_3"))
+    lines = Counter(record.repeat for record in read_records(tmp_path / "chain_3"))
     assert lines == {0: 9, 1: 9, 2: 9}
     assert read_json(tmp_path / "chain_3" / CARD, CollectedCard).protocol["repeats"] == 3
 
@@ -79,7 +77,7 @@ def test_each_repeat_draws_from_seeds_of_its_own_and_says_where_its_images_are(
     samples: list[Sample], tmp_path: Path
 ) -> None:
     folder = run(samples, tmp_path, 2)
-    records = records_of(folder)
+    records = read_records(folder)
     for record in records:
         seed, drawn = record.extra["seed"], record.image
         assert drawn is not None
@@ -106,7 +104,7 @@ def test_more_repeats_ask_only_what_is_new(samples: list[Sample], tmp_path: Path
 
 def test_a_model_that_draws_lots_is_asked_anew_for_each_repeat(samples: list[Sample], tmp_path: Path) -> None:
     SIZES.clear()
-    records = records_of(run(samples, tmp_path, 3, LotsModel()))
+    records = read_records(run(samples, tmp_path, 3, LotsModel()))
     first = {record.repeat: record.text for record in records if (record.unit, record.step) == ("s0", 1)}
     assert len(set(first.values())) == 3
     assert len(SIZES) == 27
@@ -132,7 +130,7 @@ def test_records_follow_from_their_results_and_every_call_is_stored(samples: lis
     model = LotsModel()
     folder = run(samples, tmp_path, 2, model)
     again, replay = followed(folder)
-    assert [each.to_dict() for each in again] == [each.to_dict() for each in records_of(folder)]
+    assert [each.to_dict() for each in again] == [each.to_dict() for each in read_records(folder)]
     assert len(replay.calls) == 36
     _, replay = followed(folder, model, SizeGenerator())
     with CallStore(tmp_path / "store") as store:
@@ -147,10 +145,10 @@ def test_a_result_that_was_changed_makes_other_calls(
     samples: list[Sample], tmp_path: Path, change: dict[str, str]
 ) -> None:
     folder = run(samples, tmp_path, 2)
-    records = records_of(folder)
+    records = read_records(folder)
     results = [each.model_copy(update=change) for each in records[0].results]
     write_jsonl(folder / RECORDS, [records[0].model_copy(update={"results": results}), *records[1:]])
-    forged = [each.to_dict() for each in records_of(folder)]
+    forged = [each.to_dict() for each in read_records(folder)]
     try:
         assert [each.to_dict() for each in followed(folder)[0]] != forged  # another repeat has the same call
     except LookupError as error:
@@ -158,6 +156,6 @@ def test_a_result_that_was_changed_makes_other_calls(
 
 
 def test_a_record_says_which_repeat_it_is_of(samples: list[Sample], tmp_path: Path) -> None:
-    records = records_of(run(samples, tmp_path, 2))
+    records = read_records(run(samples, tmp_path, 2))
     assert "repeat" in records[-1].place
     assert len({record.place for record in records}) == len(records)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Never
 
 from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.collecting import Collecting, Replay, StageInputs, write_collected
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, read_records
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import Scored, ToScore, write_score
 from driftledger.benchmarks.settings import Section
@@ -145,13 +145,11 @@ class Exam:
 
     def records(self) -> list[CollectedRecord]:
         """What is collected of the questions."""
-        [stage] = benchmark(self.benchmark).collects
-        return [each for each in stage.records(self.answers) if each.step]
+        return [each for each in read_records(self.answers) if each.step]
 
     def rewrite(self, records: Iterable[CollectedRecord]) -> None:
         """Write other records in the place of those of the questions."""
-        [stage] = benchmark(self.benchmark).collects
-        beforehand = [each for each in stage.records(self.answers) if not each.step]
+        beforehand = [each for each in read_records(self.answers) if not each.step]
         write_jsonl(self.answers / RECORDS, [*records, *beforehand])
 
     def read_as(self, readings: Iterable[tuple[Outcome, object]]) -> "Exam":
@@ -203,7 +201,7 @@ class Exam:
         scoring = {key: value for key, value in self.section.model_dump().items() if key in spec.scoring.model_fields}
         given = ToScore(
             keys=KEYS,
-            folders={stage.name: self.folder(stage) for stage in (spec.data, *spec.collects)},
+            folders={stage.name: self.folder(stage) for stage in spec.stages[:-1]},
             scoring=spec.scoring.model_validate(scoring | {"seed": 3}),
             min_coverage=self.section.min_coverage,
         )

@@ -73,7 +73,7 @@ def test_a_score_names_what_it_is_made_of_and_every_number_is_in_the_table_of_me
     assert len({record.place for record in records}) == len(records)
     assert score.inputs.records == {"answer": sha256_file(each.answers / RECORDS)}
     assert score.inputs.data_digest == "d" * 64
-    asked = {*(name for stage in spec.collects for name in stage.settings), "parser", "seed"}
+    asked = {*spec.collects.settings, "parser", "seed"}
     assert set(score.inputs.protocol) == asked
     assert {role: card.name for role, card in score.components.items()} == {"model": "seer"} | (
         {"judge": "umpire"} if each.judge else {}

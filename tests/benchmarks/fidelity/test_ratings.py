@@ -14,11 +14,10 @@ from driftledger.benchmarks.fidelity.ratings import (
     Rated,
     ToRate,
     mean_ratings,
-    read_ratings,
     to_rate,
     write_sheet,
 )
-from driftledger.benchmarks.opinions import Opinion
+from driftledger.benchmarks.opinions import Opinion, read_opinions
 from driftledger.benchmarks.records import RECORDS
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_jsonl
@@ -56,7 +55,7 @@ def test_ratings_are_read_as_spreadsheets_save_them(sheet: Path):
         sheet.unlink(missing_ok=True)
         assert write_sheet(sheet, ROWS, "ann") == (2, 0)
         rate(sheet, 5, "", separator=separator)
-        assert read_ratings(sheet) == [given_to("ann", 5)]
+        assert read_opinions(sheet, RATINGS) == [given_to("ann", 5)]
 
 
 def test_what_is_not_rated_is_skipped_and_other_columns_are_ignored(sheet: Path):
@@ -67,7 +66,7 @@ def test_what_is_not_rated_is_skipped_and_other_columns_are_ignored(sheet: Path)
         ",,,,,,\n",
         encoding="utf-8",
     )
-    assert read_ratings(sheet) == [given_to("ann", 4)]
+    assert read_opinions(sheet, RATINGS) == [given_to("ann", 4)]
 
 
 WRONG = {
@@ -92,19 +91,19 @@ WRONG = {
 def test_what_cannot_be_understood_is_one_sentence(sheet: Path, text: str, sentence: str):
     sheet.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=re.escape(sentence)) as caught:
-        read_ratings(sheet)
+        read_opinions(sheet, RATINGS)
     assert str(caught.value).startswith(f"ratings: {sheet}")
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path, sheet: Path):
     with pytest.raises(ConfigError, match="is missing; write it with: driftledger people ratings"):
-        read_ratings(sheet)
+        read_opinions(sheet, RATINGS)
     with pytest.raises(ConfigError, match="cannot be read"):
-        read_ratings(tmp_path)
+        read_opinions(tmp_path, RATINGS)
     sheet.write_bytes(HEAD.encode("utf-16"))
     with pytest.raises(ConfigError, match="is not UTF-8"):
-        read_ratings(sheet)
+        read_opinions(sheet, RATINGS)
 
 
 def test_means_over_raters():
@@ -151,7 +150,7 @@ def test_what_is_rated_stays_and_what_is_missing_is_added(sheet: Path):
     ]
     rate(sheet, 3, 4, "", 5)
     assert write_sheet(sheet, [], "bob") == (0, 0)
-    assert [(each.rater, each.number) for each in read_ratings(sheet)] == [("ann", 3), ("ann", 4), ("bob", 5)]
+    assert [(each.rater, each.number) for each in read_opinions(sheet, RATINGS)] == [("ann", 3), ("ann", 4), ("bob", 5)]
 
 
 def test_another_text_needs_another_rating(sheet: Path):
@@ -166,7 +165,7 @@ def test_another_text_needs_another_rating(sheet: Path):
         ["b", "blind", "A dog.", "ann", ""],
     ]
     rate(sheet, 3, "", 1, "")
-    ratings = read_ratings(sheet)
+    ratings = read_opinions(sheet, RATINGS)
     assert mean_ratings(ratings, "birds", "blind", {"a": "A dog."}) == Rated({"a": 1.0}, 1, 1, stale=1)
     assert mean_ratings(ratings, "birds", "blind", {"a": "A bird."}) == Rated({"a": 3.0}, 1, 1, stale=1)
     assert write_sheet(sheet, ROWS[:1], "ann") == (0, 1)
@@ -201,7 +200,7 @@ def test_any_description_comes_back_and_none_is_a_formula(tmp_path_factory: pyte
     assert not row[3].startswith(("=", "+", "-", "@", "\t", "\r"))
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]", row[3])
     rate(sheet, 4)
-    assert mean_ratings(read_ratings(sheet), "d", "m", {"s": text}) == Rated({"s": 4.0}, 1, 1, 0)
+    assert mean_ratings(read_opinions(sheet, RATINGS), "d", "m", {"s": text}) == Rated({"s": 4.0}, 1, 1, 0)
     assert write_sheet(sheet, [ToRate("d", "s", "m", text)], None) == (0, 1)
 
 

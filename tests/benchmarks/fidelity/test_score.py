@@ -13,9 +13,8 @@ from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.fidelity.ratings import RATINGS
-from driftledger.benchmarks.fidelity.score import to_redraw
-from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
-from driftledger.benchmarks.fidelity.spec import Fidelity
+from driftledger.benchmarks.fidelity.score import FidelityScoring
+from driftledger.benchmarks.fidelity.spec import Fidelity, FidelitySettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
@@ -99,7 +98,7 @@ def test_what_an_encoder_cannot_do_is_absent_with_a_reason_and_never_zero(tmp_pa
     assert found.absent["clip_s"] == "e has no text tower"
     assert "image_similarity is the same cosine" in found.absent["clip_s_i"]
     assert "frechet_table is the same distance" in found.absent["fid"]
-    assert found.absent["human"] == "nobody has rated these descriptions"
+    assert found.absent["human"] == "no ratings of these descriptions"
 
 
 def test_an_encoder_of_both_gives_clip_s_even_of_what_could_not_be_drawn(tmp_path: Path) -> None:
@@ -165,9 +164,9 @@ def test_one_redrawing_has_no_distance(tmp_path: Path) -> None:
 def test_the_test_set_is_redrawn_or_everything_where_there_is_none(tmp_path: Path) -> None:
     write_case(tmp_path)
     samples = read_samples(tmp_path / "d")
-    assert [sample.id for sample in to_redraw(samples)] == list(DRAWN)
+    assert [sample.id for sample in Fidelity().samples(samples)] == list(DRAWN)
     plain = [Sample(sample.id, sample.image) for sample in samples]
-    assert to_redraw(plain) == plain
+    assert Fidelity().samples(plain) == plain
 
 
 def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path: Path) -> None:
@@ -184,7 +183,7 @@ def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path
         encoder=lambda name: TableEncoder(),
         description=lambda name: way,
     )
-    asked = Fidelity().asked(given, card)
+    asked = Fidelity().request(given, card)
     assert (asked.iterations, asked.describe_prompt, asked.max_tokens) == (1, "Tell me of the bird.", 40)
     assert (asked.generate_prompt, asked.seed, asked.prefix, asked.repeats) == ("{description}", 3, "It has", 2)
 

@@ -9,9 +9,8 @@ import pytest
 from driftledger.benchmarks.collecting import StageInputs, write_collected
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.genception.human import write_human_sheet
-from driftledger.benchmarks.genception.settings import GenCeptionSettings
-from driftledger.benchmarks.genception.spec import GenCeption
-from driftledger.benchmarks.records import CollectedRecord
+from driftledger.benchmarks.genception.spec import GenCeption, GenCeptionSettings
+from driftledger.benchmarks.records import CollectedRecord, read_records
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
 from driftledger.components.human import Human
@@ -72,7 +71,7 @@ def collect(folder: Path) -> list[CollectedRecord]:
         collected = ask(collecting, store)
     refuse_failures(collecting.spec.failures(collected), "genception", 0.9)
     write_collected(folder / "chain", collecting, collected)
-    return GenCeption.collects[0].records(folder / "chain")
+    return read_records(folder / "chain")
 
 
 def test_people_describe_what_was_drawn_from_what_they_wrote(folder: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from driftledger.benchmarks._chains.records import ChainRequest, image_path
-from driftledger.benchmarks.genception.settings import GenCeptionScoring
+from driftledger.benchmarks.genception.score import GenCeptionScoring
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import REPEAT, Row, Score, base_key

@@ -11,8 +11,7 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, Collect
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.trac.records import TracProtocol
-from driftledger.benchmarks.trac.score import retrieve
-from driftledger.benchmarks.trac.settings import TracScoring
+from driftledger.benchmarks.trac.score import TracScoring, retrieve
 from driftledger.benchmarks.trac.spec import Trac
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
@@ -165,7 +164,7 @@ def test_a_class_that_lost_its_support_is_not_scored(tmp_path: Path) -> None:
     found, rows = scored(tmp_path)
     assert (rows["b"].values, rows["b"].extra["scored"]) == ({}, False)
     assert found.scored == 3
-    assert "no support description is left of wren, whose test samples are not scored" in found.flags
+    assert "no support description is left of wren; their test samples are not scored" in found.flags
     write_case(tmp_path / "all", lost=list(SUPPORT))
     with pytest.raises(CoverageError, match="no description of the support set is left"):
         scored(tmp_path / "all")

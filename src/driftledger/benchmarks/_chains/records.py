@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftledger.benchmarks.base import Extra
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.core.types import ImageFile
 
@@ -47,17 +46,8 @@ class ChainRequest(Iterations):
     """How many chains each sample has, from seeds of their own."""
 
 
-class IterationExtra(Extra):
-    """What a record of an iteration holds beside the description and the drawing."""
-
-    parent_sha256: str
-    """Of the image that was described."""
-    seed: int
-    """Of the drawing."""
-
-
 def of_repeat(repeat: int) -> str:
-    """What is said behind the name of something that there is one of in each repeat; nothing of the first.
+    """What follows the name of a thing of each repeat; nothing for the first.
 
     >>> of_repeat(0), of_repeat(2)
     ('', ', repeat 2')
@@ -78,8 +68,8 @@ def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
     """Which asking of the same question it is when a model describes an image for a repeat; None where one reply does
     for all repeats.
 
-    A model that draws lots, which has a ``temperature`` that is not 0 and no ``seed``, is asked anew for every repeat
-    but the first. Any other would say the same again, so that its reply to the same image is taken from the store.
+    A model that draws lots, which has a ``temperature`` that is not 0 and no ``seed``, is asked again for every repeat
+    but the first. Any other would say the same, so that its reply to the same image is taken from the store.
 
     Args:
         settings: of the model, as it or its card has them.

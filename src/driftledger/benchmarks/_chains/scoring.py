@@ -1,26 +1,22 @@
-"""What scores of chains have in common: rows, and what a reader must know about the calls behind them."""
+"""What scores of chains have in common: means over repeats, samples and categories, rows, and flags."""
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, changed_versions, served_versions
-from driftledger.benchmarks.score import RepeatRow, Row
-from driftledger.benchmarks.scoring import noted
+from driftledger.benchmarks.score import REPEAT, STD, RepeatRow, Row
+from driftledger.benchmarks.scoring import FromDataset, interval_ends, interval_of_known, noted
 from driftledger.core.types import Float64, Outcome
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.repeats import mean_over_repeats
-
-if TYPE_CHECKING:
-    import pandas as pd
+from driftledger.metrics.repeats import deviations, mean_over_repeats
 
 ALL = ""
 """The name of all categories together."""
 
-Tables = Mapping[str, Float64]
-"""Key of rows → a row of values per sample; NaN where there is none."""
+Columns = Mapping[str, Float64]
+"""Metric, or key of rows → a value per sample, or a row of values; NaN where it is missing."""
 
 ENOUGH = 2048
 """As many images as Inception has features: with fewer, their covariances are not of full rank."""
@@ -29,8 +25,8 @@ ENOUGH = 2048
 class Measured(NamedTuple):
     """What chains come to: those of one repeat, or the mean over all."""
 
-    values: "pd.DataFrame"
-    """A row per sample, its index the category; a column per metric, ``gc_at_1`` …; NaN where there is no value."""
+    values: dict[str, Float64]
+    """Metric, ``gc_at_1`` … → a value per sample; NaN where it is missing."""
     distances: dict[str, list[float]]
     """Category, or :data:`ALL` → the Fréchet distance between the originals and iteration t = 1 …, as far as it is."""
     images: int
@@ -43,13 +39,9 @@ class Measured(NamedTuple):
 
 def mean_of(repeats: Sequence[Measured]) -> Measured:
     """Average over repeats: of a sample over those in which it has a value, of a Fréchet distance over all."""
-    if len(repeats) == 1:
-        return repeats[0]
-    values = repeats[0].values.copy()
-    values[:] = mean_over_repeats([each.values.to_numpy() for each in repeats])
     curves = {name: zip(*(each.distances[name] for each in repeats), strict=False) for name in repeats[0].distances}
     return Measured(
-        values,
+        {key: mean_over_repeats([each.values[key] for each in repeats]) for key in repeats[0].values},
         {name: [exact_mean(step) for step in curve] for name, curve in curves.items()},
         min(each.images for each in repeats),
         [count for each in repeats for count in each.words],
@@ -58,9 +50,9 @@ def mean_of(repeats: Sequence[Measured]) -> Measured:
 
 
 class Means(NamedTuple):
-    """Means by metric name: over all categories, per category, and per group of categories.
+    """Means by metric: over all categories, per category, and per group of categories.
 
-    A group's mean is there only if each of its categories has one: over fewer it would be a mean of something else.
+    A group has a mean only if each of its categories has one: over fewer it would be a mean of something else.
     """
 
     overall: dict[str, float]
@@ -69,56 +61,99 @@ class Means(NamedTuple):
 
 
 def means_of(
-    values: "pd.DataFrame", groups: Mapping[str, Sequence[str]], of_categories: "pd.DataFrame | None" = None
+    values: Columns,
+    categories: Sequence[str],
+    groups: Mapping[str, Sequence[str]],
+    of_categories: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Means:
     """Average each metric over the samples of a category, then over categories, unweighted.
 
     Args:
-        values: a row per sample, its index the category; a column per metric; NaN is left out.
+        values: metric → a value per sample; NaN is left out.
+        categories: of the samples.
         groups: group name → its categories.
-        of_categories: a row per category, of further metrics, which are of it as a whole.
+        of_categories: category → further metrics, which it has as a whole.
     """
-    by_category = values.groupby(level=0).agg(mean_of_known)
-    if of_categories is not None:
-        by_category = by_category.join(of_categories)
-    whole = {name: by_category.loc[[*members]].dropna(axis="columns") for name, members in groups.items()}
-    return Means(
-        known(by_category.apply(mean_of_known)),
-        {str(name): known(row) for name, row in by_category.iterrows()},
-        {name: known(rows.apply(mean_of_known)) for name, rows in whole.items()},
+    by_category = {}
+    for name in sorted(set(categories)):
+        members = np.array(categories) == name
+        by_category[name] = known_means({key: column[members] for key, column in values.items()})
+        by_category[name].update((of_categories or {}).get(name, {}))
+
+    def over(names: Sequence[str], *, complete: bool) -> dict[str, float]:
+        rows = [by_category[name] for name in names]
+        columns = {key: [row[key] for row in rows if key in row] for key in {key for row in rows for key in row}}
+        return {key: exact_mean(column) for key, column in columns.items() if len(column) == len(rows) or not complete}
+
+    by_group = {name: over(members, complete=True) for name, members in groups.items()}
+    return Means(over([*by_category], complete=False), by_category, by_group)
+
+
+def known_means(values: Columns) -> dict[str, float]:
+    """Return the mean of each column without NaN; a column without a value is left out."""
+    finite = {key: column[np.isfinite(column)] for key, column in values.items()}
+    return {key: exact_mean(column) for key, column in finite.items() if column.size}
+
+
+def common_fields(
+    data: FromDataset,
+    whole: Measured,
+    alone: Sequence[Measured],
+    numbers: Callable[[Measured], dict[str, float]],
+    strata: Sequence[str],
+    estimated: Sequence[str],
+    lost: int,
+) -> dict[str, Any]:
+    """Return what all scores of chains say alike: numbers with their intervals and deviations, counts and flags.
+
+    Args:
+        alone: each repeat, and ``whole`` the mean over them.
+        numbers: gives the metrics, without intervals.
+        strata: of each sample, within which it is averaged before these are.
+        estimated: the metrics that get an interval.
+        lost: how many chains could not be scored.
+    """
+    metrics = numbers(whole)
+    by_repeat = [numbers(each) for each in alone] if len(alone) > 1 else []
+    spreads = {key + STD: std for key, std in deviations(by_repeat).items() if key in metrics and key != "images"}
+    intervals = interval_ends(
+        {key: interval_of_known(whole.values[key], strata, data.scoring) for key in estimated if key in metrics}
     )
-
-
-def mean_of_known(column: "pd.Series[float]") -> float:
-    """Return the mean without NaN; NaN where nothing else is."""
-    values = column.dropna().to_numpy()
-    return exact_mean(values) if values.size else math.nan
-
-
-def known(row: "pd.Series[float]") -> dict[str, float]:
-    """Return what is not NaN."""
-    return {str(key): float(value) for key, value in row.dropna().items()}
-
-
-def flags(records: Sequence[CollectedRecord]) -> list[str]:
-    """One sentence each for versions that changed midway, descriptions cut off, and calls made in smaller batches."""
-    return [*changed_versions(served_versions(records)), *_cut(records), *noted(record.notes for record in records)]
+    total = len(alone) * len(strata)
+    served = served_versions(data.records)
+    return {
+        **data.origin(data.dataset.digest),
+        "metrics": metrics | intervals.metrics | spreads,
+        "groups": {REPEAT: {str(repeat): each for repeat, each in enumerate(by_repeat)}} if by_repeat else {},
+        "scored": total - lost,
+        "total": total,
+        "coverage": (total - lost) / total,
+        "absent": intervals.absent,
+        "served": served,
+        "flags": [
+            *unified(data.card),
+            *changed_versions(served),
+            *_cut(data.records),
+            *noted(data.records),
+        ],
+    }
 
 
 def unified(card: CollectedCard) -> Iterator[str]:
     """A sentence where one component describes and draws."""
     model, generator = (card.components[role] for role in ("model", "generator"))
     if model.fingerprint == generator.fingerprint:
-        yield f"{model.name} describes and draws: one model of one fingerprint, whose drift is that of both"
+        yield f"{model.name} describes and draws, so the drift is that of both roles"
 
 
-def few_images(distances: Iterable[object], images: int) -> Iterator[str]:
+def few_images(measured: Measured, reached: int) -> Iterator[str]:
     """A sentence where a Fréchet distance is over too few images.
 
     Args:
-        distances: what there is of it; nothing is said where nothing is.
+        reached: how many images there are, where no distance is over all categories.
     """
-    if any(distances) and images < ENOUGH:
+    images = measured.images or reached
+    if any(measured.distances.values()) and images < ENOUGH:
         yield (
             f"the Fréchet distance is over {images:,} images: with fewer than {ENOUGH:,} it is too high, the more so "
             "the fewer there are, so that values over other numbers of images are not comparable"
@@ -144,41 +179,43 @@ def cut_texts(measured: Measured, reader: str) -> Iterator[str]:
 
 
 def rows(
-    samples: Sequence[tuple[str, str, Mapping[str, str]]],
+    samples: Sequence[tuple[str, str, dict[str, str]]],
     ended: Sequence[Sequence[Outcome]],
-    whole: Tables,
-    alone: Sequence[Tables],
+    whole: Columns,
+    alone: Sequence[Columns],
     *,
     sparse: bool = False,
 ) -> list[Row]:
     """Return a row per sample; of several repeats, with what each alone is worth.
 
     Args:
-        samples: the id, the group and what else a reader is told of each.
+        samples: the id, the group and what else a reader sees of each.
         ended: with which outcomes its chains ended, a repeat each.
-        alone: the tables of each repeat.
+        alone: the values of each repeat.
         sparse: whether a row lacks what it has no value of.
     """
-    found = []
-    for index, (sample, group, extra) in enumerate(samples):
-        repeats = [
-            RepeatRow(outcome=outcome, values=_values(tables, index, sparse))
-            for outcome, tables in zip(ended[index], alone, strict=True)
-        ]
-        found.append(
-            Row(
-                unit=sample,
-                group=group,
-                cluster=sample,
-                outcome=next((outcome for outcome in ended[index] if outcome is not Outcome.OK), Outcome.OK),
-                values=_values(whole, index, sparse),
-                repeats=repeats if len(repeats) > 1 else [],
-                extra=dict(extra),
-            )
+
+    def values(tables: Columns, index: int) -> dict[str, list[float | None]]:
+        rows = {key: np.atleast_1d(table[index]) for key, table in tables.items()}
+        return {
+            key: [float(each) if np.isfinite(each) else None for each in row]
+            for key, row in rows.items()
+            if not sparse or np.isfinite(row).any()
+        }
+
+    return [
+        Row(
+            unit=sample,
+            group=group,
+            cluster=sample,
+            outcome=next((outcome for outcome in ended[index] if outcome is not Outcome.OK), Outcome.OK),
+            values=values(whole, index),
+            repeats=[
+                RepeatRow(outcome=outcome, values=values(tables, index))
+                for outcome, tables in zip(ended[index], alone, strict=True)
+                if len(alone) > 1
+            ],
+            extra=extra,
         )
-    return found
-
-
-def _values(tables: Tables, index: int, sparse: bool) -> dict[str, list[float | None]]:
-    known = {key: table[index] for key, table in tables.items() if not sparse or np.isfinite(table[index]).any()}
-    return {key: [float(each) if np.isfinite(each) else None for each in row] for key, row in known.items()}
+        for index, (sample, group, extra) in enumerate(samples)
+    ]

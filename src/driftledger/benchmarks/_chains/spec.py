@@ -1,18 +1,26 @@
 """What the specifications of benchmarks over chains have in common: the flow from a dataset to a score."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
 from typing import ClassVar
 
-from driftledger.benchmarks._chains.records import ChainRequest
+from driftledger.benchmarks._chains.records import ChainRequest, asked_again, image_path, of_repeat
 from driftledger.benchmarks.base import DATASET, Benchmark, Input, Metric, Rule, Stage
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix
-from driftledger.benchmarks.records import CollectedRecord
-from driftledger.collect.call import RunSteps
-from driftledger.core.types import Sample
-from driftledger.data.records import DatasetCard
+from driftledger.benchmarks.records import CollectedRecord, RecordedResult, read_records
+from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
+from driftledger.collect.call import Ask, Context, Draw, NotStoredError, Planned, RunSteps, Steps
+from driftledger.components.base import Component, Model
+from driftledger.core.canonical import derive_seed
+from driftledger.core.grouping import grouped
+from driftledger.core.types import Conversation, ImageFile, Sample, Subject
+from driftledger.data.records import DatasetCard, read_samples
 
 KEYS = ("dataset", "model", "generator")
 """What names a folder of chains."""
@@ -49,9 +57,13 @@ class ChainBenchmark(Benchmark):
     """Collects chains of describe → generate over a dataset, in one stage."""
 
     data: ClassVar[Stage] = DATASET
+    named: ClassVar[str]
+    """What is done with each sample: ``chain``."""
+    drawing: ClassVar[str]
+    """What a step of drawing is called: ``generate``."""
 
     @abstractmethod
-    def asked(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
+    def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
         """Return what is asked of every sample of a dataset that is built."""
 
     def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
@@ -65,15 +77,132 @@ class ChainBenchmark(Benchmark):
             ConfigError: the model cannot be given the beginning of its reply.
         """
         collecting = super().collecting(given)
-        asked = self.asked(given, collecting.dataset)
-        check_prefix(asked.prefix, given.keys["model"], collecting.model())
-        return replace(collecting, protocol=asked.model_dump(mode="json"))
+        request = self.request(given, collecting.dataset)
+        check_prefix(request.prefix, given.keys["model"], collecting.model())
+        return replace(collecting, protocol=request.model_dump(mode="json"))
 
     def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
-        from driftledger.benchmarks._chains.collect import collect_chains
+        """Go through the chains of all samples, repeat after repeat.
 
-        return collect_chains(collecting, self.samples(collecting.samples), run)
+        So the calls of each repeat are in the company that they would be in if it were the only one, and a reply that
+        several of them need is there when the later ones look for it.
+
+        Raises:
+            NotStoredError: as of :class:`RunSteps`, after every repeat has been gone through.
+        """
+        samples, groups = self.samples(collecting.samples), collecting.dataset.groups
+        request = ChainRequest.model_validate(collecting.protocol)
+        calls: dict[str, list[tuple[Component, Conversation | str]]] = {}
+        for sample in samples:  # stand-ins: what is asked of t > 1 is not known before the chain goes on
+            ask = describe(collecting.model(), request, sample.image, Context(collecting.on, sample.id, 1))
+            draw = collecting.generator(), request.generate_prompt
+            calls[sample.id] = [(ask.component, ask.conversation), draw] * request.of_category(sample.category, groups)
+        records, complete = list[CollectedRecord](), True
+        for repeat in range(request.repeats):
+            try:
+                chains = run([Planned(partial(chain, collecting, each, repeat), calls[each.id]) for each in samples])
+                records += [record for some in chains for record in some]
+            except NotStoredError:
+                complete = False
+        if not complete:
+            raise NotStoredError
+        return records
 
     def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
         chains = {(record.unit, record.repeat) for record in records}
         return super().failures(records)._replace(total=len(chains), things="chains")
+
+    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
+        """Yield the chains of these rows, those of one sample one after the other."""
+        folder = folders[self.collects.name]
+        files = {sample.id: sample.image.path for sample in read_samples(folders["dataset"])}
+        prompt = ChainRequest.model_validate(score.inputs.protocol).describe_prompt
+        records = grouped(read_records(folder), lambda record: record.unit)
+        values = values_of(self, score)
+
+        def drawn(record: CollectedRecord) -> Mapping[str, Shown]:
+            return {} if record.image is None else {"image": Shot(folder / str(record.image.image))}
+
+        def steps(row: Row, record: CollectedRecord) -> Iterator[Step]:
+            t, repeat = record.step, record.repeat
+            similarity = row.alone(repeat).values.get("similarity", [])
+            shown = files[row.unit] if t == 1 else folder / image_path(record.unit, t - 1, repeat)
+            for each in record.results:
+                inputs: Mapping[str, Shown] = {"prompt": prompt, "image": Shot(shown)}
+                outputs: Mapping[str, Shown] = {"description": each.text}
+                if each.role == "generator":
+                    inputs = {"description": record.text, "seed": record.extra["seed"]}
+                    outputs = {**drawn(record), **{f"s({t})": s for s in similarity[t - 1 : t] if s is not None}}
+                yield Step(
+                    f"{self.drawing if each.role == 'generator' else 'describe'} {t}{of_repeat(repeat)}",
+                    each.role,
+                    inputs,
+                    outputs,
+                    each.outcome,
+                    each.error,
+                    f"t = {t}",
+                    mark=largest_loss(similarity).get(t, "") if each.image is not None else "",
+                    again=f"repeat {repeat}" if repeat else "",
+                )
+
+        for row in rows:
+            chains = records[row.unit]
+            end = [record for record in chains if record.repeat == 0][-1]
+            category = row.extra.get("category", row.group)
+            yield Trace(
+                unit=row.unit,
+                name=self.named,
+                inputs={"sample": row.unit, "category": category, "image": Shot(files[row.unit])},
+                outputs={"description": end.text, **drawn(end)},
+                outcome=row.outcome,
+                steps=[step for record in chains for step in steps(row, record)],
+                values=values(row),
+                start="t = 0",
+                curve="s(t)" if len(row.alone(0).values.get("similarity", [])) > 1 else "",
+            )
+
+
+def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list[CollectedRecord]]:
+    """Go through one sample's chain. It ends at T, or with the first outcome that leaves nothing to go on with."""
+    request, on = ChainRequest.model_validate(collecting.protocol), collecting.on
+    records: list[CollectedRecord] = []
+    parent = sample.image
+    for t in range(1, request.of_category(sample.category, collecting.dataset.groups) + 1):
+        context = Context(on, sample.id, t)
+        seed = derive_seed(request.seed, on, sample.id, t, repeat)
+        ask = describe(collecting.model(), request, parent, context, repeat)
+        described = yield ask
+        results, drawn = [RecordedResult.of("model", ask, described)], None
+        if described.outcome.goes_on:
+            prompt = request.generate_prompt.replace("{description}", described.text or "")
+            draw = Draw(collecting.generator(), prompt, seed, context)
+            drawn = yield draw
+            results.append(RecordedResult.of("generator", draw, drawn, image_path(sample.id, t, repeat)))
+        extra = {"parent_sha256": parent.sha256, "seed": seed}
+        records.append(CollectedRecord(unit=sample.id, step=t, repeat=repeat, results=results, extra=extra))
+        if drawn is None or drawn.image is None:
+            break
+        parent = drawn.image
+    return records
+
+
+def describe(model: Model, request: ChainRequest, image: ImageFile, context: Context, repeat: int = 0) -> Ask:
+    """Return the call for a description of an image."""
+    subject = Subject(context.sample, context.t)
+    shown = Conversation.ask(request.describe_prompt, image, subject, request.max_tokens, prefix=request.prefix)
+    return Ask(model, "describe", shown, context, asked_again(model.model_dump(), repeat))
+
+
+def largest_loss(similarity: Sequence[float | None]) -> dict[int, str]:
+    """Return the t at which s(t) falls most, from s(0) = 1, and how far; empty where it never falls.
+
+    >>> largest_loss([0.9, 0.5, None, 0.4])
+    {2: 'largest loss −0.400'}
+    """
+    falls = [
+        (before - after, t)
+        for t, (before, after) in enumerate(pairwise([1.0, *similarity]), 1)
+        if before is not None and after is not None
+    ]
+    fall, t = max(falls, key=lambda each: (each[0], -each[1]), default=(0.0, 0))
+    return {t: f"largest loss −{fall:.3f}"} if fall > 0 else {}

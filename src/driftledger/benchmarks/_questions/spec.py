@@ -9,26 +9,23 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from driftledger.benchmarks._questions.parsing.reply import Parsed
-from driftledger.benchmarks.base import QUESTION_SET, RECORDS_OF, Benchmark, Extra, Input, Rule, Stage, score_stage
+from driftledger.benchmarks.base import QUESTION_SET, RECORDS_OF, Benchmark, Input, Rule, Stage, score_stage
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import (
-    CARD,
-    RECORDS,
-    CollectedCard,
     CollectedRecord,
     RecordedResult,
     changed_versions,
+    read_records,
     served_versions,
 )
-from driftledger.benchmarks.score import Inputs, Row, Score
-from driftledger.benchmarks.scoring import PERCENT, ToScore, check_coverage, outcomes
+from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, check_coverage, outcome_counts
 from driftledger.benchmarks.settings import Scoring, Section, holding
-from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, question_ids, values_of
+from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import Ask, Context, Planned, Steps
-from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.canonical import sha256_of
 from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Outcome, Subject
@@ -61,13 +58,6 @@ class QuestionScoring(Scoring):
     """What the scoring over questions depends on."""
 
     unread: Unread
-
-
-class AnswerExtra(Extra):
-    """What a record of an answer holds beside it."""
-
-    order: list[int] = Field(default_factory=list)
-    """Option ids in the order in which they were shown as A, B, C, …"""
 
 
 class ReadAnswer(NamedTuple):
@@ -116,19 +106,19 @@ class QuestionBenchmark(Benchmark):
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
         """Yield the questions of these rows, with every answer to them and what it was read or graded as."""
-        folder, [stage] = folders["question_set"], self.collects
+        folder, judged = folders["question_set"], self.collects.judged
         questions = {entry.id: entry for entry in read_questions(folder)}
-        records = [each for each in stage.records(folders[stage.name]) if each.step]
+        records = [each for each in read_records(folders[self.collects.name]) if each.step]
         by_question = grouped(records, lambda record: record.unit)
         values = values_of(self, score)
         for row in rows:
-            about = [questions[name] for name in question_ids(row)]
+            about = [questions[name] for name in row.extra.get("questions", [row.unit])]
             answers = [
                 (entry, repeats)
                 for entry in about
                 for repeats in grouped(by_question[entry.id], lambda each: each.step).values()
             ]
-            worth = [] if self.judged else row.values.get(self.metrics[0].row, [])
+            worth = [] if judged else row.values.get(self.metrics[0].row, [])
             verdicts = worth if len(worth) == len(answers) else [None] * len(answers)
             steps, given = list[Step](), set[str]()
             for number, ((entry, repeats), verdict) in enumerate(zip(answers, verdicts, strict=True), 1):
@@ -142,12 +132,12 @@ class QuestionBenchmark(Benchmark):
                     accepted = read.casefold() == right.casefold() if verdict is None else verdict > 0
                     step = Step(
                         f"grade {number}" + (f", grading {grade.record.repeat + 1}" if len(grades) > 1 else ""),
-                        "judge" if self.judged else "",
+                        "judge" if judged else "",
                         {"answer": grade.record.text},
                         {"read as": read, "by the rule": grade.how, "right": right},
                         grade.outcome,
                         column=column,
-                        good=None if self.judged else accepted,
+                        good=None if judged else accepted,
                     )
                     steps.append(step)
             put_as: dict[str, Shown] = {"questions": [entry.question for entry in about]}
@@ -157,16 +147,16 @@ class QuestionBenchmark(Benchmark):
             yield Trace(
                 unit=row.unit,
                 name="question" if len(about) == 1 else "questions",
-                asked={**put_as, "image": Shot(folder / about[0].image)},
-                gave={"read as": sorted(given), **truth},
+                inputs={**put_as, "image": Shot(folder / about[0].image)},
+                outputs={"read as": sorted(given), **truth},
                 outcome=row.outcome,
                 steps=steps,
                 values=values(row),
-                known=truth,
+                facts=truth,
             )
 
 
-class GradedAnswers:
+class GradedAnswers(FromRecords):
     """What a score over questions is computed from: the answers, each read or graded.
 
     Raises:
@@ -175,10 +165,8 @@ class GradedAnswers:
     """
 
     def __init__(self, given: ToScore, spec: QuestionBenchmark) -> None:
-        self._given, self._spec = given, spec
-        [self._stage] = spec.collects
-        self.records = self._stage.records(given.folders[self._stage.name])
-        self.questions = read_questions(given.folders["question_set"])
+        super().__init__(given, spec)
+        self._parser, self.questions = spec.parser, read_questions(self.data)
         by_id = {question.id: question for question in self.questions}
         answers = sorted((each for each in self.records if each.step), key=lambda each: (each.step, each.repeat))
         self.grades = [spec.read(by_id[record.unit], record) for record in answers]
@@ -188,8 +176,8 @@ class GradedAnswers:
         unread_is_wrong = cast(QuestionScoring, given.scoring).unread == "wrong"
         counts = read or (unread_is_wrong and any(grade.outcome is not Outcome.FAILED for grade in unread))
         check_coverage(read, total, "answers could be read", spec.name, given.min_coverage, lost, nothing=not counts)
-        self._card = read_json(given.folders["question_set"] / QUESTION_SET_CARD, QuestionSetCard)
-        self.groups = self._card.groups
+        self._set = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
+        self.groups = self._set.groups
         """Group name → its categories."""
         self.by_question = grouped(self.grades, lambda grade: grade.record.unit)
         """Each question's grades, by variant and grading."""
@@ -216,16 +204,12 @@ class GradedAnswers:
         Args:
             read: which answers could be read.
         """
-        folder = self._given.folders[self._stage.name]
-        card = read_json(folder / CARD, CollectedCard)
         versions = served_versions(record for record in self.records if record.step)
         return Score(
-            benchmark=self._spec.name,
-            keys=dict(self._given.keys),
-            components=card.components,
+            **self.origin(self._set.digest, parser=self._parser),
             metrics=metrics,
             groups=groups,
-            outcomes=outcomes(self.grades),
+            outcomes=outcome_counts(grade.outcome for grade in self.grades),
             scored=int(read.sum()),
             counted=int((read | self.wrong).sum()),
             total=read.size,
@@ -234,12 +218,6 @@ class GradedAnswers:
             served=versions,
             flags=[*changed_versions(versions), *flags],
             details=dict(details or {}),
-            inputs=Inputs(
-                data_digest=self._card.digest,
-                records={self._stage.name: sha256_file(folder / RECORDS)},
-                protocol=card.protocol | {"parser": self._spec.parser},
-                settings=self._given.scoring.model_dump(mode="json"),
-            ),
         )
 
 
@@ -264,19 +242,23 @@ def joint_outcome(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def flow(
-    name: str, *asked: str, scored: tuple[str, ...] = (), judged: bool = False, version: int = 3
-) -> tuple[tuple[Stage], Stage]:
+    name: str,
+    *asked: str,
+    scoring: type[QuestionScoring] = QuestionScoring,
+    judged: bool = False,
+    version: int = 3,
+) -> tuple[Stage, Stage]:
     """The stage that asks the model, and the judge where there is one; and the stage that scores the answers.
 
     Args:
-        asked: settings of the benchmark's section that the first depends on; ``scored``: that the second does.
+        asked: settings of the benchmark's section that the first depends on.
         judged: whether a judge grades the answers.
         version: of the stage that scores.
     """
     keys = ("question_set", "model")
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"
-    answer = Stage("answer", keys, folder, 2, AnswerExtra, ("prompt", *asked), judged)
-    return (answer,), score_stage(name, keys, "unread", *scored, version=version)
+    answer = Stage("answer", keys, folder, 2, ("prompt", *asked), judged)
+    return answer, score_stage(name, keys, scoring, version=version)
 
 
 def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> tuple[Ask, list[int]]:

@@ -4,12 +4,14 @@
 3.2.2.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import Annotated, ClassVar
 
-from driftledger.benchmarks._chains.records import ChainRequest, IterationExtra
+from pydantic import Field
+
+from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import (
     ANOTHER_DESCRIPTION,
     BEGUN,
@@ -20,7 +22,6 @@ from driftledger.benchmarks._chains.spec import (
     WORDS,
     ChainBenchmark,
 )
-from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
     RECORDS_OF,
     Input,
@@ -32,14 +33,13 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import filled
-from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
-from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.traces import Trace
+from driftledger.benchmarks.fidelity.score import FidelityScoring, score_redrawings
+from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
+from driftledger.core.strict import Name
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard
-
-if TYPE_CHECKING:
-    from driftledger.benchmarks.scoring import Scored, ToScore
 
 _IMAGES = "100 · the cosine between image and redrawing, mean over a sample's repeats, then over samples"
 _DISTANCE = "the Fréchet distance between the features of all originals and of all redrawings"
@@ -57,22 +57,33 @@ def _per_sample(key: str, title: str, formula: str, source: str, needs: frozense
     return Metric(key, title, formula, source, needs, headline=True, row=key, tracked=tracked)
 
 
+class FidelitySettings(RepeatedSection):
+    """One description and one redrawing per image, and how both are compared with it."""
+
+    description: Annotated[Name, EntryOf("descriptions", must="ask once")]
+    """Asked once per image, without examples and with at most one length."""
+    generate_prompt: DrawingPrompt
+    ssim_side: int = Field(ge=16, le=4096)
+    """Both images are brought to so many pixels per side before SSIM compares them."""
+    ratings: Path | None
+    """A CSV file with what people think of the descriptions; `driftledger people ratings` writes it."""
+
+
 class Fidelity(ChainBenchmark):
     """One description and one redrawing per image, compared with it."""
 
     name: ClassVar[str] = "fidelity"
     title: ClassVar[str] = "fidelity"
-    collects: ClassVar[tuple[Stage, ...]] = (
-        Stage(
-            "redraw",
-            KEYS,
-            f"{RECORDS_OF}/fidelity/{{dataset}}/{{generator}}",
-            version=2,
-            extra=IterationExtra,
-            settings=("description", "repeats", "generate_prompt"),
-        ),
+    named: ClassVar[str] = "redrawing"
+    drawing: ClassVar[str] = "redraw"
+    collects: ClassVar[Stage] = Stage(
+        "redraw",
+        KEYS,
+        f"{RECORDS_OF}/fidelity/{{dataset}}/{{generator}}",
+        version=2,
+        settings=("description", "repeats", "generate_prompt"),
     )
-    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", "ratings", version=2)
+    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), FidelityScoring, ("ratings",), version=3)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _per_sample(
             "ssim",
@@ -94,7 +105,7 @@ class Fidelity(ChainBenchmark):
         _per_sample(
             "image_similarity",
             "image similarity",
-            f"{_IMAGES}; through an encoder that is no CLIP",
+            f"{_IMAGES}; with an encoder that is not a CLIP",
             "drift.cosine_similarity",
             SEEN,
         ),
@@ -130,7 +141,6 @@ class Fidelity(ChainBenchmark):
         },
         bars=(*("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}", "human"),),
     )
-    beside: ClassVar[tuple[str, ...]] = ("ratings",)
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
         BEGUN,
@@ -140,11 +150,11 @@ class Fidelity(ChainBenchmark):
         Rule("ssim_side", "SSIM depends on the size at which it looks", concerns=("ssim",)),
     )
 
-    def asked(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
+    def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
         """Return what is asked of every image: one redrawing is a chain of one iteration.
 
         Raises:
-            ConfigError: there is no such description, or its prompt wants a general category and there is none.
+            ConfigError: the description does not exist, or its prompt needs a general category that the dataset lacks.
         """
         settings: FidelitySettings = given.section
         description = given.description(settings.description)
@@ -159,14 +169,11 @@ class Fidelity(ChainBenchmark):
         )
 
     def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
-        from driftledger.benchmarks.fidelity.score import to_redraw
+        """Return the test set, or all samples of a dataset without one."""
+        return [sample for sample in samples if sample.split == "test"] or list(samples)
 
-        return to_redraw(samples)
-
-    def score(self, given: "ToScore") -> "Scored":
-        from driftledger.benchmarks.fidelity.score import score
-
-        return score(given, self)
+    def score(self, given: ToScore) -> Scored:
+        return score_redrawings(given, self)
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
         """At which size SSIM compares, and how many ratings there are."""
@@ -175,8 +182,5 @@ class Fidelity(ChainBenchmark):
             yield f"SSIM is of {' and '.join(map(str, sides))} pixels a side. {SSIM_NOTE}"
         ratings = {score.model: score.details["ratings"] for score in scores if "human" in score.metrics}
         if ratings:
-            told = ", ".join(f"{model} {of['used']} by {of['raters']}" for model, of in ratings.items())
-            yield f"Human ratings and raters: {told}."
-
-    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(self, folders, score, rows, "redrawing", "redraw")
+            counts = ", ".join(f"{model} {of['used']} by {of['raters']}" for model, of in ratings.items())
+            yield f"Human ratings and raters: {counts}."

@@ -3,34 +3,43 @@
 Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Algorithm 1.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from driftledger.benchmarks._chains.records import ChainRequest, IterationExtra
+from pydantic import Field, model_validator
+
+from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEYS, LONGER, SEEN, WORDS, ChainBenchmark
-from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
+    COVERAGE,
+    NOTHING,
     RECORDS_OF,
+    Benchmark,
+    Cell,
+    Cells,
     Input,
     Layout,
     Metric,
+    Origin,
     Rule,
     Stage,
     Table,
+    cell,
+    coverage_cell,
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
-from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
-from driftledger.benchmarks.genception.tables import people, rank_over_groups
+from driftledger.benchmarks.genception.score import GenCeptionScoring, score_chains
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.traces import Trace
+from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
 from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.core.strict import Name
 from driftledger.data.records import DatasetCard
-
-if TYPE_CHECKING:
-    from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.ranks import competition_ranks
 
 _OVER_CATEGORIES = "averaged over a sample's repeats, over a category's samples, then over categories"
 _PAPER = "Cao et al., GenCeption"
@@ -38,30 +47,48 @@ _metric = partial(Metric, needs=SEEN, digits=3)
 _SAID = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
 
 
+class GenCeptionSettings(RepeatedSection):
+    """How a chain goes: T iterations of describe → generate; and how descriptions are compared beside images."""
+
+    iterations: int = Field(ge=1, le=100)
+    iterations_by_group: dict[str, Annotated[int, Field(ge=1)]] | None
+    """Group of the dataset → a smaller T of the chains in its categories."""
+    describe_prompt: str = Field(min_length=1)
+    generate_prompt: DrawingPrompt
+    text_encoder: Annotated[Name | None, EntryOf("encoders", must="read")]
+    """What descriptions are compared by; null leaves them out."""
+    cross_check: Annotated[tuple[Name, ...], EntryOf("models")]
+    """Models with first descriptions that the report checks each other model's against, as far as they are selected."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        for group, t in (self.iterations_by_group or {}).items():
+            if t > self.iterations:
+                raise ValueError(f"iterations_by_group.{group} is {t}, above iterations, {self.iterations}; lower it")
+        return self
+
+
 class GenCeption(ChainBenchmark):
     """Chains of describe → generate, and GC@T."""
 
     name: ClassVar[str] = "genception"
     title: ClassVar[str] = "GenCeption"
-    collects: ClassVar[tuple[Stage, ...]] = (
-        Stage(
-            "chain",
-            KEYS,
-            f"{RECORDS_OF}/genception/{{dataset}}/{{generator}}",
-            version=2,
-            extra=IterationExtra,
-            settings=(
-                "iterations",
-                "iterations_by_group",
-                "repeats",
-                "describe_prompt",
-                "generate_prompt",
-            ),
+    named: ClassVar[str] = "chain"
+    drawing: ClassVar[str] = "generate"
+    collects: ClassVar[Stage] = Stage(
+        "chain",
+        KEYS,
+        f"{RECORDS_OF}/genception/{{dataset}}/{{generator}}",
+        version=2,
+        settings=(
+            "iterations",
+            "iterations_by_group",
+            "repeats",
+            "describe_prompt",
+            "generate_prompt",
         ),
     )
-    scores: ClassVar[Stage] = score_stage(
-        "genception", (*KEYS, "encoder"), "iterations", "iterations_by_group", "text_encoder", version=2
-    )
+    scores: ClassVar[Stage] = score_stage("genception", (*KEYS, "encoder"), GenCeptionScoring, version=2)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _metric(
             "gc_at_{t}",
@@ -149,7 +176,7 @@ class GenCeption(ChainBenchmark):
         Rule("text_encoder", "values by different text encoders are on different scales", Input.TEXT_ENCODER),
     )
 
-    def asked(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
+    def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
         """Return what is asked of every sample.
 
         Raises:
@@ -170,10 +197,8 @@ class GenCeption(ChainBenchmark):
             repeats=settings.repeats,
         )
 
-    def score(self, given: "ToScore") -> "Scored":
-        from driftledger.benchmarks.genception.score import score
-
-        return score(given, self)
+    def score(self, given: ToScore) -> Scored:
+        return score_chains(given, self)
 
     def facts(self, score: Score) -> dict[str, Any]:
         """Return what makes scores unfair to compare; the text encoder counts as a component."""
@@ -181,8 +206,8 @@ class GenCeption(ChainBenchmark):
 
     def ranked(self, score: Score, key: str) -> float | None:
         """A mean over categories is compared if every category has its part in it."""
-        there = {key in row for row in score.groups["category"].values()}
-        return score.metrics.get(key) if len(there) < 2 else None
+        has_key = {key in row for row in score.groups["category"].values()}
+        return score.metrics.get(key) if len(has_key) < 2 else None
 
     def tables(self, scores: Sequence[Score]) -> Iterator[Table]:
         yield from people(self, scores)
@@ -193,5 +218,78 @@ class GenCeption(ChainBenchmark):
         members = score.details["groups"].get(name, ()) if kind == "group" else (name,)
         return [row for row in rows if row.group in members]
 
-    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        return traces(self, folders, score, rows, "chain", "generate")
+
+PEOPLE = "human"
+"""The provider of models that are people."""
+
+
+def people(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
+    """Compare each person with the best model, category by category, as in the paper's Table 5."""
+    gc = spec.metrics[0]
+    persons = [s for s in scores if s.components["model"].provider == PEOPLE and spec.keys_of(gc, s)]
+    models = [s for s in scores if s.components["model"].provider != PEOPLE and not s.is_control]
+    for number, person in enumerate(persons if models else (), 1):
+        key = spec.shown_key(gc, [person]) or ""
+        groups: dict[str, list[str]] = scores[0].details["groups"]
+        others = sorted({name for score in scores for name in score.groups["category"]})
+        categories = dict.fromkeys([*(name for members in groups.values() for name in members), *others])
+        places = [(name, f"category/{name}/{key}") for name in categories]
+        places += [(f"{group} mean", f"group/{group}/{key}") for group in groups]
+        rows: list[Cells] = []
+        for label, place in [*places, ("overall mean", key)]:
+            theirs = spec.value_of(person, place)
+            values = [(value, each) for each in models if (value := spec.value_of(each, place)) is not None]
+            value, best = min(values, key=lambda each: (-each[0], each[1].model), default=(None, None))
+            more = None if theirs is None or not value else 100 * (theirs / value - 1)
+            delta = cell(more, digits=1)
+            rows.append(
+                [
+                    Cell(label, bold=not place.startswith("category/")),
+                    cell(theirs, digits=gc.digits, of=Origin(person, place)),
+                    cell(value, digits=gc.digits, of=None if best is None else Origin(best, place)),
+                    NOTHING if best is None else best.model,
+                    delta._replace(text=f"+{delta.text}") if more is not None and more > 0 else delta,
+                ]
+            )
+        head = ["", person.model, "best model", "which", "Δ %: people ÷ best − 1"]
+        coverages = ", ".join(f"{score.model} {score.coverage:.3f}" for score in (person, *models))
+        title = f"{gc.named(key)} of {person.model} and of the best model, as in Table 5"
+        yield Table(title, head, rows, [f"Coverage: {coverages}."], name=f"people_{number}")
+
+
+def rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
+    """The first version's GC rank: of each group the mean of its ranks over t, weighted by its share of categories."""
+    gc, groups = spec.metrics[0], scores[0].details["groups"]
+    if len(groups) < 2:
+        return
+    head = [""]
+    rows = [[Cell(score.model, more=(score.is_control and "control") or "")] for score in scores]
+    total, weighted = sum(map(len, groups.values())), [0.0 for _ in scores]
+    for group, members in groups.items():
+        numbers = {f"group/{group}/{key}": f"{group} {gc.named(key)}" for key in spec.keys_of(gc, *scores)}
+        columns = {number: [spec.value_of(score, number) for score in scores] for number in numbers}
+        columns = {number: values for number, values in columns.items() if any(value is not None for value in values)}
+        ranks_of: list[list[float]] = [[] for _ in scores]
+        for number, values in columns.items():
+            ranked = [at for at, value in enumerate(values) if value is not None and not scores[at].is_control]
+            ranks = competition_ranks([values[at] or 0.0 for at in ranked], higher_is_better=True) if ranked else []
+            rank_of = dict(zip(ranked, ranks, strict=True))
+            head.append(numbers[number])
+            for at, (cells, score) in enumerate(zip(rows, scores, strict=True)):
+                more = f"rank {rank_of[at]}" if at in rank_of else ""
+                cells.append(cell(values[at], digits=gc.digits, more=more, of=Origin(score, number)))
+                ranks_of[at] += [float(rank_of[at])] if at in rank_of else []
+        for at, ranks_at in enumerate(ranks_of):
+            complete = columns and len(ranks_at) == len(columns)
+            weighted[at] += exact_mean(ranks_at) * len(members) / total if complete else math.nan
+    for cells, score, rank in zip(rows, scores, weighted, strict=True):
+        cells += [cell(None if math.isnan(rank) else rank, of=Origin(score, "")), coverage_cell(score)]
+    shares = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
+    yield Table(
+        "GC by groups of categories, and the GC rank of the paper's first version",
+        [*head, "GC rank (lower is better)", COVERAGE.title],
+        rows,
+        [f"GC rank: {shares}, of each group the mean of its ranks, which go by the values alone."],
+        name="group_ranks",
+        detail=True,
+    )

@@ -10,10 +10,10 @@ from driftledger.benchmarks._questions.spec import answer_of, is_readable
 from driftledger.benchmarks.mm_vet.judging import graded
 from driftledger.benchmarks.mm_vet.spec import MMVet
 from driftledger.benchmarks.opinions import Place, SheetKind, compared, read_opinions, shown
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
+from driftledger.benchmarks.records import CARD, CollectedCard, read_records
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import read_json, read_jsonl, write_bytes
+from driftledger.core.files import read_json, write_bytes
 from driftledger.core.sheets import table_text
 from driftledger.core.text import for_line
 from driftledger.data.question_sets.files import read_questions
@@ -74,9 +74,9 @@ def agreement(root: Path, models: Sequence[str], question_set: str, sheets: Sequ
     """
     judge, given = "", dict[Place, list[float]]()
     for model in models:
-        folder = root / MMVet.collects[0].at({"question_set": question_set, "model": model})
+        folder = root / MMVet.collects.at({"question_set": question_set, "model": model})
         judge = read_json(folder / CARD, CollectedCard).components["judge"].name
-        for record in read_jsonl(folder / RECORDS, CollectedRecord):
+        for record in read_records(folder):
             if record.step and is_readable(answer_of(record)) and (grade := graded(record).value) is not None:
                 given.setdefault((model, record.unit), []).append(grade)
     raters = {judge: {place: fmean(grades) for place, grades in given.items()}}
@@ -107,8 +107,8 @@ def _answers(root: Path, models: Sequence[str], question_set: str) -> dict[Place
     """Read the answers that the judge could grade."""
     answers: dict[Place, str] = {}
     for model in models:
-        folder = root / MMVet.collects[0].at({"question_set": question_set, "model": model})
-        read = [record for record in read_jsonl(folder / RECORDS, CollectedRecord) if record.step]
+        folder = root / MMVet.collects.at({"question_set": question_set, "model": model})
+        read = [record for record in read_records(folder) if record.step]
         answers |= {(model, each.unit): each.text or "" for each in read if is_readable(answer_of(each))}
     return answers
 

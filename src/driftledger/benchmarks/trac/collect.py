@@ -5,15 +5,14 @@ Configurations for Image Captioning") and STTR.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count, product
-from typing import NamedTuple, cast
+from typing import cast
 
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
-from driftledger.benchmarks.trac.records import DescriptionExtra, TracProtocol
-from driftledger.collect.call import Ask, Context, NotStoredError, Planned, RunSteps, Steps, Uncounted
+from driftledger.benchmarks.trac.records import TracProtocol, condition_of
+from driftledger.collect.call import Ask, Context, Planned, RunSteps, Steps
 from driftledger.collect.features import encode_images, encode_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
@@ -22,32 +21,10 @@ from driftledger.core.types import Conversation, Sample, Subject, Turn
 from driftledger.metrics.neighbours import nearest
 
 BY = "example_model"
-"""The role of who describes the examples in the place of the model."""
+"""The role of the model that describes the examples, where that is not the model under evaluation."""
 
-
-class Shown(NamedTuple):
-    """An in-context example: a support sample and the description that is shown with it."""
-
-    sample: Sample
-    description: str
-
-
-class _Place(NamedTuple):
-    """A description that is to be had."""
-
-    sample: Sample
-    max_tokens: int | None = None
-    shown: Sequence[Shown] = ()
-
-
-def conversation(asked: TracProtocol, sample: Sample, max_tokens: int | None, shown: Sequence[Shown]) -> Conversation:
-    """Return what a model is given for one sample, after so many examples."""
-    turns: list[Turn] = []
-    for example in shown:
-        turns += [Turn("user", (example.sample.image, asked.prompt)), Turn("assistant", (example.description,))]
-    subject = Subject(sample.id, 1)
-    last = Conversation.ask(asked.prompt, sample.image, subject, max_tokens, prefix=asked.prefix)
-    return Conversation((*turns, *last.turns), subject, max_tokens)
+Examples = Sequence[tuple[Sample, str]]
+"""Support samples, each with the description that is shown with it."""
 
 
 def collect_descriptions(collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
@@ -56,110 +33,85 @@ def collect_descriptions(collecting: Collecting, run: RunSteps) -> list[Collecte
     With examples, support samples are described as test samples are, so that retrieval compares like with like. An
     example is always a support sample, and never the same picture as what is asked about.
     """
-    return _Descriptions(collecting, run).records()
+    protocol = TracProtocol.model_validate(collecting.protocol)
+    samples, by_another = {sample.id: sample for sample in collecting.samples}, BY in collecting.components
+    support = [sample for sample in samples.values() if sample.split == "support"] if by_another else []
+    planned = [_planned(collecting, protocol, sample, role=BY) for sample in support]
+    for length in protocol.max_tokens:
+        planned += [_planned(collecting, protocol, sample, length) for sample in samples.values()]
+    records = run(planned)
+    if not protocol.shots:
+        return records
+    replies = {record.unit: record.results[0] for record in records if record.step == 0}
+    by_others = {name: reply.text or "" for name, reply in replies.items() if reply.outcome.goes_on}
+    planned = []
+    for length in protocol.max_tokens:
+        of_length = (each for each in records if each.step and condition_of(each)[0] == length and each.is_there)
+        own = {record.unit: record.text or "" for record in of_length}
+        texts = by_others if by_another else own
+        ranked = rank_examples(collecting, protocol, own, own.keys() & texts.keys())
+        for shots, sample in product(protocol.shots, samples.values()):
+            # The most similar example is shown last, next to the question.
+            examples = [(samples[name], texts[name]) for name in reversed(ranked[sample.id][:shots])]
+            planned.append(_planned(collecting, protocol, sample, length, examples))
+    return [*records, *run(planned)]
 
 
-class _Descriptions:
-    def __init__(self, collecting: Collecting, run: RunSteps) -> None:
-        self._collecting, self._run = collecting, run
-        self._asked = TracProtocol.model_validate(collecting.protocol)
-        self._samples = {sample.id: sample for sample in collecting.samples}
-        self._told: dict[str, CollectedRecord] = {}
-        """Support sample → its description by another model, which is shown as an example."""
+def _planned(
+    collecting: Collecting,
+    protocol: TracProtocol,
+    sample: Sample,
+    length: int | None = None,
+    examples: Examples = (),
+    role: str = "model",
+) -> Planned[CollectedRecord]:
+    """Plan one description, and count those with examples, which can only be asked for after all others."""
+    model, context = collecting.model(role), Context(collecting.on, sample.id, 1)
+    ask = Ask(model, "describe", conversation(protocol, sample, length, examples), context)
+    later = protocol.shots if role == "model" and not examples else ()
+    stand_ins = [(model, conversation(protocol, sample, length, [(sample, "")] * shots)) for shots in later]
+    step = 0 if role == BY else 1 + [*product(protocol.max_tokens, [0, *protocol.shots])].index((length, len(examples)))
+    shown = [example.id for example, _ in examples]
+    extra = {"split": sample.split or "test", "max_tokens": length, "shots": len(shown), "demonstrations": shown}
 
-    def records(self) -> list[CollectedRecord]:
-        places = [_Place(sample, length) for length in self._asked.max_tokens for sample in self._samples.values()]
-        try:
-            plain = self._described("model", places)
-        except NotStoredError:
-            raise NotStoredError(self._rest()) from None
-        if not self._asked.shots:
-            return plain
-        shown = self._described("model", list(self._with_examples(plain)))
-        return [*self._told.values(), *plain, *shown]
-
-    def _rest(self) -> Sequence[Uncounted]:
-        """What is asked at most once everything is described without examples: which are shown depends on that."""
-        if not self._asked.shots:
-            return ()
-        samples = [*self._samples.values()]
-        one = conversation(self._asked, samples[0], None, ())
-        support = sum(sample.split == "support" for sample in samples)
-        by = [(self._collecting.model(BY), one, support)] if BY in self._collecting.components else []
-        with_examples = len(self._asked.shots) * len(self._asked.max_tokens) * len(samples)
-        return [*by, (self._collecting.model(), one, with_examples)]
-
-    def _described(self, role: str, places: Sequence[_Place]) -> list[CollectedRecord]:
-        planned = []
-        for place in places:
-            asked = conversation(self._asked, *place)
-            ask = Ask(self._collecting.model(role), "describe", asked, Context(self._collecting.on, place.sample.id, 1))
-            planned.append(Planned(partial(self._describe, role, place, ask), [(ask.component, asked)]))
-        return self._run(planned)
-
-    def _describe(self, role: str, place: _Place, ask: Ask) -> Steps[CollectedRecord]:
+    def steps() -> Steps[CollectedRecord]:
         described = yield ask
-        step = 0
-        if role != BY:
-            conditions = [*product(self._asked.max_tokens, [0, *self._asked.shots])]
-            step = 1 + conditions.index((place.max_tokens, len(place.shown)))
-        extra = DescriptionExtra(
-            split=place.sample.split or "test",
-            max_tokens=place.max_tokens,
-            shots=len(place.shown),
-            demonstrations=[example.sample.id for example in place.shown],
-        )
         return CollectedRecord(
-            unit=place.sample.id,
+            unit=sample.id,
             step=step,
             results=[RecordedResult.of(role, ask, described)],
-            extra=extra.model_dump(mode="json", exclude_defaults=True),
+            extra={key: value for key, value in extra.items() if value},
         )
 
-    def _with_examples(self, plain: Sequence[CollectedRecord]) -> Iterator[_Place]:
-        for length in self._asked.max_tokens:
-            known = [record for record in plain if record.extra.get("max_tokens") == length and record.is_there]
-            own = {record.unit: record.text or "" for record in known}
-            ranked = rank_examples(self._collecting, self._asked, own)
-            needed = sorted({name for names in ranked.values() for name in names})
-            texts = self._told_by_another(needed) if BY in self._collecting.components else own
-            for shots in self._asked.shots:
-                for sample in self._samples.values():
-                    # The most similar one is shown last, beside the question.
-                    shown = [Shown(self._samples[name], texts[name]) for name in reversed(ranked[sample.id][:shots])]
-                    yield _Place(sample, length, shown)
-
-    def _told_by_another(self, support: Sequence[str]) -> dict[str, str]:
-        try:
-            records = self._described(BY, [_Place(self._samples[name]) for name in support])
-        except NotStoredError:
-            raise NotStoredError(self._rest()[-1:]) from None
-        for record in records:
-            said = record.results[0]
-            if not said.outcome.goes_on or said.text is None:
-                raise DataError(
-                    f"{self._collecting.components[BY][0]} gave no description of the support sample {record.unit} "
-                    f"({said.outcome}), which descriptions.{self._collecting.keys['description']} would show as an "
-                    "example; name another model in its demonstrations.by"
-                )
-            self._told[record.unit] = record
-        return {name: self._told[name].results[0].text or "" for name in support}
+    return Planned(steps, [(model, ask.conversation)], stand_ins)
 
 
-def rank_examples(collecting: Collecting, asked: TracProtocol, described: Mapping[str, str]) -> dict[str, list[str]]:
+def conversation(protocol: TracProtocol, sample: Sample, max_tokens: int | None, examples: Examples) -> Conversation:
+    """Return what a model is given for one sample, after so many examples."""
+    turns: list[Turn] = []
+    for example, description in examples:
+        turns += [Turn("user", (example.image, protocol.prompt)), Turn("assistant", (description,))]
+    subject = Subject(sample.id, 1)
+    last = Conversation.ask(protocol.prompt, sample.image, subject, max_tokens, prefix=protocol.prefix)
+    return Conversation((*turns, *last.turns), subject, max_tokens)
+
+
+def rank_examples(
+    collecting: Collecting, protocol: TracProtocol, described: Mapping[str, str], usable: Collection[str]
+) -> dict[str, list[str]]:
     """Return sample id → ids of the support samples to show, the first to be shown with one shot.
 
-    A sample that has no description of its own is never an example; neither is one that is the same picture as what is
-    asked about.
+    The same picture as what is asked about is never an example.
 
     Args:
         described: sample id → the model's own description, without examples, where it gave one.
+        usable: ids of the samples with a description that can be shown.
 
     Raises:
         DataError: there are fewer candidates than the most shots ask for.
     """
-    samples, dataset, most = collecting.samples, collecting.on, max(asked.shots)
-    candidates = [sample for sample in samples if sample.split == "support" and sample.id in described]
+    samples, dataset, most = collecting.samples, collecting.on, max(protocol.shots)
+    candidates = [sample for sample in samples if sample.split == "support" and sample.id in usable]
     pictures = Counter(sample.image.sha256 for sample in candidates)
     if len(pictures) <= most:
         raise DataError(
@@ -170,26 +122,26 @@ def rank_examples(collecting: Collecting, asked: TracProtocol, described: Mappin
     def at_random(sample: Sample) -> Iterator[Sample]:
         """Draw with replacement, depending on the sample, and not on the model or on other samples."""
         for draw in count():
-            yield candidates[int(sha256_of([asked.seed, "example", dataset, sample.id, draw]), 16) % len(candidates)]
+            yield candidates[int(sha256_of([protocol.seed, "example", dataset, sample.id, draw]), 16) % len(candidates)]
 
     orders: Iterable[Iterator[Sample]] = map(at_random, samples)
     if "example_encoder" in collecting.components:
         encoder = cast(Encoder, collecting.components["example_encoder"][1])
-        if asked.choose == "similar_image":
+        if protocol.choose == "similar_image":
             features = encode_images(encoder, (sample.image for sample in samples))
         else:
             reader = encoder.fitted([described[sample.id] for sample in candidates])
             features = encode_texts(reader, [described.get(sample.id, "") for sample in samples])
-        support = features[[s.split == "support" and s.id in described for s in samples]]
+        support = features[[s.split == "support" and s.id in usable for s in samples]]
         deep = min(len(candidates), (most + 1) * max(pictures.values()))
         orders = (iter([candidates[at] for at in row]) for row in nearest(support, features, deep).indices)
     ranked = {}
     for sample, order in zip(samples, orders, strict=True):
-        shown, names = {sample.image.sha256}, list[str]()
+        pictures_shown, names = {sample.image.sha256}, list[str]()
         while len(names) < most:  # neither the sample's picture nor one that is shown already
             other = next(order)
-            if other.image.sha256 not in shown:
-                shown.add(other.image.sha256)
+            if other.image.sha256 not in pictures_shown:
+                pictures_shown.add(other.image.sha256)
                 names.append(other.id)
         ranked[sample.id] = names
     return ranked

@@ -2,10 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftledger.benchmarks.base import Extra
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.core.strict import Id
-from driftledger.core.types import Split
 
 
 class TracProtocol(BaseModel):
@@ -24,17 +21,6 @@ class TracProtocol(BaseModel):
     shots: list[int]
     """Numbers of examples, beside none."""
     seed: int
-
-
-class DescriptionExtra(Extra):
-    """What a record of a description holds beside it: the condition under which it was asked for."""
-
-    split: Split
-    max_tokens: int | None = None
-    """The length that was allowed; None is the model's own limit."""
-    shots: int = Field(default=0, ge=0)
-    demonstrations: list[Id] = Field(default_factory=list)
-    """Ids of the support samples that were shown with their descriptions, in the order in which they were shown."""
 
 
 def condition_of(record: CollectedRecord) -> tuple[int | None, int]:

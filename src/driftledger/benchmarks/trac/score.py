@@ -1,6 +1,6 @@
 """The scoring half: what each test description is taken for, seen through one text encoder, and how often rightly."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple, cast
 
@@ -18,20 +18,30 @@ from driftledger.benchmarks.scoring import (
     check_coverage,
     interval_ends,
     noted,
-    outcomes,
+    outcome_counts,
 )
+from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of
-from driftledger.benchmarks.trac.settings import TracScoring
 from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError, first_few
+from driftledger.core.grouping import grouped
 from driftledger.data.records import ONE_CATEGORY, DatasetCard
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals import proportion_interval, share_interval
 from driftledger.metrics.retrieval import class_mean, votes
 
 Flags = NDArray[np.bool_]
+Condition = tuple[int | None, int]
+"""The length that was allowed, and how many examples were shown."""
+
+
+class TracScoring(Scoring):
+    """What the scoring depends on."""
+
+    sampled_classes: tuple[str, ...] = ()
+    """Empty too in scores from before there was a choice."""
 
 
 class Retrieval(NamedTuple):
@@ -45,69 +55,65 @@ class Retrieval(NamedTuple):
     labels: list[str]
     """Of the support samples."""
     nearest: list[str | None]
-    """Id of the most similar support sample; None where nothing of a description is known to the encoder."""
-    votes: Flags
-    """q×K: whether the majority among the k nearest is right, for k = 1 … K, the support size of the largest class."""
+    """Id of the most similar support sample; None where the encoder knows nothing of a description."""
     taken: dict[str, list[str | None]]
     """``top1`` and ``class_mean`` → the label that each query is taken for."""
+    hits: dict[str, Flags]
+    """``top1`` and ``class_mean`` → whether each query was taken for what it is."""
+    votes: Flags
+    """q×K: whether the majority among the k nearest is right, for k = 1 … K, the support size of the largest class."""
     cut: int
     """How many descriptions, of both sets, are longer than the encoder reads."""
 
-    @property
-    def hits(self) -> dict[str, Flags]:
-        """``top1`` and ``class_mean`` → whether each query was taken for what it is."""
-        return {
-            how: np.array([a == b for a, b in zip(self.truth, some, strict=True)]) for how, some in self.taken.items()
-        }
 
-    @property
-    def vote(self) -> list[float]:
-        """The accuracy of the majority vote in percent, for each k from 1 on."""
-        return [_percent(column) for column in self.votes.T]
-
-
-def score(given: ToScore, spec: Benchmark) -> Scored:
+def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
     """Score a folder of descriptions.
 
     Raises:
         CoverageError: fewer than ``min_coverage`` of the test samples can be scored under some condition.
     """
-    data = FromDataset(given, spec.collects[0])
-    described = [record for record in data.records if record.step]
-    card, scoring, asked = data.dataset, cast(TracScoring, given.scoring), data.asked(TracProtocol)
+    data = FromDataset(given, spec)
+    card, scoring, protocol = data.dataset, cast(TracScoring, given.scoring), data.protocol(TracProtocol)
     sampled, labels = card.name in scoring.sampled_classes, {each.id: each.label or "" for each in data.samples}
-    metrics: dict[tuple[int | None, int], dict[str, float]] = {}
-    groups: dict[str, dict[str, float]] = {}
-    of: dict[tuple[int | None, int], tuple[list[CollectedRecord], Retrieval]] = {}
-    for length, shots in product(asked.max_tokens, [0, *asked.shots]):
-        records = [record for record in described if condition_of(record) == (length, shots)]
-        found = retrieve(records, labels, card, given.encoders["text_encoder"], given.features)
-        tested, known = (
-            [each for each in records if each.extra["split"] == "test"],
-            {each.unit for each in found.queries},
-        )
-        lost = [f"{each.unit}: {each.outcome}" for each in tested if each.unit not in known]
+    by_condition = grouped((record for record in data.records if record.step), condition_of)
+    metrics, groups = dict[Condition, dict[str, float]](), dict[str, dict[str, float]]()
+    retrievals = dict[Condition, Retrieval]()
+    for condition in product(protocol.max_tokens, [0, *protocol.shots]):
+        records = by_condition[condition]
+        retrieved = retrieve(records, labels, card, given.encoders["text_encoder"], given.features)
+        scored = {each.unit for each in retrieved.queries}
+        outcome_of = {each.unit: each.outcome for each in records if each.extra["split"] == "test"}
+        lost = [f"{unit}: {outcome}" for unit, outcome in outcome_of.items() if unit not in scored]
         what = f"test samples of {card.name} can be scored"
-        check_coverage(len(known), len(tested), what, "trac", given.min_coverage, lost)
-        metrics[length, shots] = metrics_of(found, card.leaks, scoring, sampled=sampled)
-        counts = {"shots": shots, "scored": len(known), "total": len(tested), "max_tokens": length}
-        numbers = {name: float(count) for name, count in counts.items() if count is not None}
-        groups[condition_name(length, shots)] = metrics[length, shots] | numbers
-        of[length, shots] = records, found
-    headline = asked.max_tokens[0], [0, *asked.shots][-1]
-    records, found = of[headline]
+        check_coverage(len(scored), len(outcome_of), what, "trac", given.min_coverage, lost)
+        retrievals[condition] = retrieved
+        metrics[condition] = metrics_of(retrieved, card.leaks, scoring, sampled=sampled)
+        length, shots = condition
+        counts = {"shots": shots, "scored": len(scored), "total": len(outcome_of)}
+        counts |= {} if length is None else {"max_tokens": length}
+        groups[condition_name(*condition)] = metrics[condition] | {key: float(count) for key, count in counts.items()}
+    headline = protocol.max_tokens[0], [0, *protocol.shots][-1]
+    records, retrieved = by_condition[headline], retrievals[headline]
     tested = [record for record in records if record.extra["split"] == "test"]
-    served = served_versions(described)
-    scored = Score(
-        **data.origin(),
+    served = served_versions(record for record in data.records if record.step)
+    curves = {
+        "vote": dict(enumerate(map(_percent, retrieved.votes.T), 1)),
+        "by_length/top1": {length or 0: each["top1"] for (length, shots), each in metrics.items() if not shots},
+        "by_shots/top1": {shots: each["top1"] for (length, shots), each in metrics.items() if length == headline[0]},
+    }
+    score = Score(
+        **data.origin(data.dataset.digest),
         metrics=metrics[headline],
-        groups={"class": _by_class(found), "condition": groups},
-        curves={"vote": _points(enumerate(found.vote, 1))} | _sweeps(metrics, headline[0]),
-        outcomes=outcomes(tested),
-        scored=len(found.queries),
-        counted=len(found.queries),
+        groups={"class": _by_class(retrieved), "condition": groups},
+        curves={
+            name: [Point(step=step, value=value) for step, value in curve.items()]
+            for name, curve in curves.items()
+            if name == "vote" or len(curve) > 1
+        },
+        outcomes=outcome_counts(record.outcome for record in tested),
+        scored=len(retrieved.queries),
         total=len(tested),
-        coverage=len(found.queries) / len(tested),
+        coverage=len(retrieved.queries) / len(tested),
         absent={
             f"{key} interval": "a single class shows no spread"
             for key in ("top1", "class_mean")
@@ -116,12 +122,23 @@ def score(given: ToScore, spec: Benchmark) -> Scored:
         served=served,
         flags=[
             *changed_versions(served),
-            *_flags(card, records, found),
-            *noted(record.notes for record in described),
+            *_flags(card, records, retrieved),
+            *noted(record for record in data.records if record.step),
         ],
         details={"headline": condition_name(*headline)},
     )
-    return Scored(scored, list(_rows(tested, labels, found, sampled)))
+    place, rows = {query.unit: index for index, query in enumerate(retrieved.queries)}, list[Row]()
+    for record in tested:  # scored are those that are described and have a support description of their class
+        label, index = labels[record.unit], place.get(record.unit)
+        values, extra = dict[str, list[float | None]](), dict[str, Any](label=label, scored=index is not None)
+        if index is not None:
+            values = {how: [PERCENT * bool(hits[index])] for how, hits in retrieved.hits.items()}
+            taken = {how: some[index] for how, some in retrieved.taken.items()}
+            extra |= {"nearest": retrieved.nearest[index], **taken}
+        unit, cluster = record.unit, label if sampled else record.unit
+        about = {"unit": unit, "group": ONE_CATEGORY, "cluster": cluster, "outcome": record.outcome}
+        rows.append(Row(**about, values=values, extra=extra))
+    return Scored(score, rows)
 
 
 def retrieve(
@@ -133,8 +150,8 @@ def retrieve(
 ) -> Retrieval:
     """Retrieve from the support descriptions of one condition with its test descriptions.
 
-    Descriptions that are not there (refused, failed) are left out on both sides, and test samples of a class of which
-    no support description is left.
+    Descriptions that are not there (refused, failed) are left out on both sides, and test samples of a class without a
+    support description.
 
     Args:
         records: of one length and number of shots.
@@ -144,33 +161,34 @@ def retrieve(
         CoverageError: nothing is left on one of the sides.
     """
     present = [each for each in records if each.is_there]
-    support = sorted(
-        (each for each in present if each.extra["split"] == "support"), key=lambda each: sha256_of(each.unit)
-    )
-    classes = [labels[each.unit] for each in support]
+    of_support = [each for each in present if each.extra["split"] == "support"]
+    of_support.sort(key=lambda each: sha256_of(each.unit))
+    classes = [labels[each.unit] for each in of_support]
     queries = [each for each in present if each.extra["split"] == "test" and labels[each.unit] in set(classes)]
-    if not support or not queries:
-        raise CoverageError(f"no description of the {'test' if support else 'support'} set is left to compare")
+    if not of_support or not queries:
+        raise CoverageError(f"no description of the {'test' if of_support else 'support'} set is left to compare")
     truth = [labels[each.unit] for each in queries]
-    corpus, texts = ([each.text or "" for each in some] for some in (support, queries))
+    corpus, texts = ([each.text or "" for each in some] for some in (of_support, queries))
     reader = encoder.fitted(corpus)
     kept = features if reader is encoder else None
-    of_support, of_queries = encode_texts(reader, corpus, kept), encode_texts(reader, texts, kept)
-    voted = votes(of_support, classes, of_queries, max(map(classes.count, set(classes))))
-    seen = [bool(row.any()) for row in of_queries]
+    support_vectors, query_vectors = encode_texts(reader, corpus, kept), encode_texts(reader, texts, kept)
+    voted = votes(support_vectors, classes, query_vectors, max(map(classes.count, set(classes))))
+    seen = [bool(row.any()) for row in query_vectors]
     right = voted.winners == np.array([voted.classes.index(label) for label in truth])[:, None]
 
     def known(values: Sequence[str]) -> list[str | None]:
         return [value if saw else None for value, saw in zip(values, seen, strict=True)]
 
+    taken = {"top1": known(voted.by(1)), "class_mean": known(class_mean(support_vectors, classes, query_vectors))}
     return Retrieval(
         queries,
         truth,
-        [each.unit for each in support],
+        [each.unit for each in of_support],
         classes,
-        known([support[index].unit for index in voted.nearest]),
+        known([of_support[index].unit for index in voted.nearest]),
+        taken,
+        {how: np.array([a == b for a, b in zip(truth, some, strict=True)]) for how, some in taken.items()},
         right & np.array(seen)[:, None],
-        {"top1": known(voted.by(1)), "class_mean": known(class_mean(of_support, classes, of_queries))},
         sum(reading.cut for reading in read_texts(reader, [*corpus, *texts])),
     )
 
@@ -184,7 +202,7 @@ def metrics_of(
         leaked: test sample → the support sample that is the same image.
         sampled: whether classes stand for others like them, so that intervals are over classes and not over images.
     """
-    n, curve = len(retrieved.queries), retrieved.vote
+    n, curve = len(retrieved.queries), [_percent(column) for column in retrieved.votes.T]
     values: dict[str, float] = {}
     for name, hits in retrieved.hits.items():
         if sampled:
@@ -218,19 +236,6 @@ def _by_class(retrieved: Retrieval) -> dict[str, dict[str, float]]:
     return groups
 
 
-def _sweeps(metrics: Mapping[tuple[int | None, int], Mapping[str, float]], first: int | None) -> dict[str, list[Point]]:
-    """Top-1 over lengths without examples, and over examples at the first length."""
-    sweeps = {
-        "by_length/top1": {length or 0: each["top1"] for (length, shots), each in metrics.items() if not shots},
-        "by_shots/top1": {shots: each["top1"] for (length, shots), each in metrics.items() if length == first},
-    }
-    return {name: _points(sweep.items()) for name, sweep in sweeps.items() if len(sweep) > 1}
-
-
-def _points(values: Iterable[tuple[int, float]]) -> list[Point]:
-    return [Point(step=step, value=value) for step, value in values]
-
-
 def _flags(dataset: DatasetCard, records: Sequence[CollectedRecord], retrieved: Retrieval) -> Iterator[str]:
     """What a reader of the headline must know."""
     if dataset.leaks:
@@ -243,34 +248,10 @@ def _flags(dataset: DatasetCard, records: Sequence[CollectedRecord], retrieved: 
         yield f"{missing} support samples have no description and cannot be retrieved"
     lost = sorted(set(dataset.labels) - set(retrieved.labels))
     if lost:
-        yield f"no support description is left of {first_few(lost)}, whose test samples are not scored"
+        yield f"no support description is left of {first_few(lost)}; their test samples are not scored"
     unknown = retrieved.nearest.count(None)
     if unknown:
         yield f"the text encoder knows no word of {unknown} test descriptions, which count as wrong"
     if retrieved.cut:
         texts = len(retrieved.support) + len(retrieved.queries)
         yield f"the text encoder read only the beginning of {retrieved.cut} of {texts} descriptions"
-
-
-def _rows(
-    tested: Sequence[CollectedRecord], labels: Mapping[str, str], retrieved: Retrieval, sampled: bool
-) -> Iterator[Row]:
-    """Values are there where a sample is scored: it is described, and a support description of its class is left. Of
-    sampled classes each is a cluster."""
-    place = {query.unit: index for index, query in enumerate(retrieved.queries)}
-    for record in tested:
-        label, index = labels[record.unit], place.get(record.unit)
-        values: dict[str, list[float | None]] = {}
-        extra: dict[str, Any] = {"label": label, "scored": index is not None}
-        if index is not None:
-            taken = {how: some[index] for how, some in retrieved.taken.items()}
-            values = {how: [PERCENT * (predicted == label)] for how, predicted in taken.items()}
-            extra |= {"nearest": retrieved.nearest[index], **taken}
-        yield Row(
-            unit=record.unit,
-            group=ONE_CATEGORY,
-            cluster=label if sampled else record.unit,
-            outcome=record.outcome,
-            values=values,
-            extra=extra,
-        )

@@ -24,7 +24,7 @@ _UNREADABLE = (pygit2.GitError, KeyError, ValueError)
 _FILES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 _LAST_SECOND = 253_402_300_799
 """Of the year 9999: a commit can claim to be from any time."""
-_NO_REPOSITORY, _NO_COMMIT = "there is no Git repository here", "the Git repository here has no commit"
+_NO_REPOSITORY, _NO_COMMIT = "no Git repository here", "the Git repository here has no commit"
 
 
 class Commit(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from driftledger.benchmarks.base import SECTIONS, kind_of
+from driftledger.benchmarks.base import ROLES, SECTIONS
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
 from driftledger.components.service import NEVER_TWICE, RemoteComponent
@@ -43,7 +43,7 @@ class Components:
 
     def get(self, card: ComponentCard, role: str) -> Component | str:
         """The component of the recorded fingerprint that played a role, or a sentence why it cannot be had."""
-        kind = kind_of(role)
+        kind = ROLES[role]
         key = kind, sha256_of(card.to_dict())
         if key not in self._components:
             component = self._get(card, SECTIONS[kind])

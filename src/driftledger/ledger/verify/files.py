@@ -143,22 +143,22 @@ class _Check:
         self._check_parameters(lineage)
         digest, data = self._data(lineage.data, spec.data == DATASET), lineage.data.path
         self._same(f"{file}: inputs.data_digest", score.inputs.data_digest, digest, data)
-        for stage in spec.collects:
-            folder, inputs = lineage.collected[stage.name], score.inputs
-            path, collected = self._path(folder, RECORDS), self._collected(folder)
-            sha256, where = path and sha256_file(path), f"{folder.path}/{RECORDS}"
-            self._same(f"{file}: inputs.records.{stage.name}", inputs.records.get(stage.name), sha256, where)
-            if collected is None:
-                continue
-            where = f"{folder.path}/{CARD}"
-            place = stage.path.format_map({key: collected.keys.get(key, "?") for key in stage.keys})
-            if (collected.benchmark, collected.stage, place) != (spec.name, stage.name, folder.path):
-                self._find(where, f"it is the card of {collected.stage} of {collected.benchmark} in {place}")
-            self._same(f"{where}: data_digest", collected.data_digest, digest, data)
-            for role, each in collected.components.items():
-                self._same(f"{file}: components.{role}", score.components.get(role), each, where)
-            for name, value in collected.protocol.items():
-                self._same(f"{file}: inputs.protocol.{name}", inputs.protocol.get(name), value, where)
+        stage = spec.collects
+        folder, inputs = lineage.collected[stage.name], score.inputs
+        path, collected = self._path(folder, RECORDS), self._collected(folder)
+        sha256, where = path and sha256_file(path), f"{folder.path}/{RECORDS}"
+        self._same(f"{file}: inputs.records.{stage.name}", inputs.records.get(stage.name), sha256, where)
+        if collected is None:
+            return
+        where = f"{folder.path}/{CARD}"
+        place = stage.path.format_map({key: collected.keys.get(key, "?") for key in stage.keys})
+        if (collected.benchmark, collected.stage, place) != (spec.name, stage.name, folder.path):
+            self._find(where, f"it is the card of {collected.stage} of {collected.benchmark} in {place}")
+        self._same(f"{where}: data_digest", collected.data_digest, digest, data)
+        for role, each in collected.components.items():
+            self._same(f"{file}: components.{role}", score.components.get(role), each, where)
+        for name, value in collected.protocol.items():
+            self._same(f"{file}: inputs.protocol.{name}", inputs.protocol.get(name), value, where)
 
     def _check_collected(self, folder: Folder) -> CollectedCard | None:
         """The card of a collected folder, once its images are checked against its records."""
@@ -221,7 +221,7 @@ class _Check:
         score, spec = lineage.score, lineage.spec
         given = {**score.inputs.settings, **score.inputs.protocol, **score.inputs.beside}
         fingerprints = {role: card.fingerprint for role, card in score.components.items()}
-        for stage in (*spec.collects, spec.scores):
+        for stage in spec.stages[1:]:
             name, folder = stage.lock(score.keys), lineage.folders[stage.name]
             noted = lineage.stages[name].params.get(RESOLVED, {}).get(name.replace("@", "."), {})
             ran = noted.get(folder.path.removeprefix(f"{folder.out}/"), {}) if isinstance(noted, dict) else {}

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from PIL import Image
 
-from driftledger.benchmarks.base import Stage, kind_of
+from driftledger.benchmarks.base import ROLES
 from driftledger.benchmarks.collecting import Collecting, Replay
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult
 from driftledger.benchmarks.score import ROWS, Row, Score
@@ -76,12 +76,12 @@ def recompute(
     """
     result, components = VerifyResult(), components or Components(project)
     for lineage in {each.folder: each for each in lineages}.values():
-        for stage in lineage.spec.collects:
-            with _reading(lineage, f"records of {stage.name}", result):
-                replay, again, _ = _follow(lineage, stage, contents, components)
-                result.checked["records followed"] += len(replay.records)
-                path = f"{lineage.collected[stage.name].path}/{RECORDS}"
-                _compare_rows(result, path, replay.records, again, lambda record: record.place, exact=True)
+        stage = lineage.spec.collects.name
+        with _reading(lineage, f"records of {stage}", result):
+            replay, again, _ = _follow(lineage, contents, components)
+            result.checked["records followed"] += len(replay.records)
+            path = f"{lineage.collected[stage].path}/{RECORDS}"
+            _compare_rows(result, path, replay.records, again, lambda record: record.place, exact=True)
         with _reading(lineage, "score", result):
             _compare_score(result, lineage, _to_score(project, lineage, contents, components, features), contents)
     return result
@@ -101,7 +101,7 @@ def _reading(lineage: Lineage, what: str, result: VerifyResult) -> Iterator[None
 
 
 def _follow(
-    lineage: Lineage, stage: Stage, contents: Contents, components: Components
+    lineage: Lineage, contents: Contents, components: Components
 ) -> tuple[Replay, list[CollectedRecord], dict[str, Component | str]]:
     """Drive the protocols behind a folder of records once more, with the results that the records hold.
 
@@ -112,12 +112,12 @@ def _follow(
     Raises:
         LedgerError: bytes, or an encoder that chose examples, are not here.
     """
-    folder = contents.recorded(lineage.collected[stage.name])
+    folder = contents.recorded(lineage.collected[lineage.spec.collects.name])
     card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
     played = {role: components.get(each, role) for role, each in card.components.items()}
     here = {role: each for role, each in played.items() if not isinstance(each, str)}
     for role in played.keys() - here:
-        if kind_of(role) == "encoder":
+        if ROLES[role] == "encoder":
             raise LedgerError(f"which examples were shown depends on the {role.replace('_', ' ')}, which is not here")
     collecting = Collecting.recorded(lineage.spec, card, contents.recorded(lineage.data), here)
     return replay, collecting.run(replay), played
@@ -143,7 +143,7 @@ def _to_score(
         beside[setting] = file
     return ToScore(
         keys=stored.keys,
-        folders={stage.name: contents.recorded(lineage.folders[stage.name]) for stage in (spec.data, *spec.collects)},
+        folders={stage.name: contents.recorded(lineage.folders[stage.name]) for stage in spec.stages[:-1]},
         scoring=spec.scoring.model_validate(stored.inputs.settings),
         min_coverage=0.0,  # which may refuse, and changes no number
         encoders=encoders,
@@ -258,11 +258,10 @@ def regenerate(
     lineages = {(each.data, *each.collected.values()): each for run in runs for each in run.lineages}
     pools: dict[str, list[Again]] = {}
     for lineage in lineages.values():
-        for stage in lineage.spec.collects:
-            with _reading(lineage, f"calls of {stage.name}", result):
-                for call in _calls(lineage, stage, contents, components, result):
-                    kind = call.call.role if isinstance(call.call, Ask) else "draw"
-                    pools.setdefault(f"{lineage.spec.name}: {kind}", []).append(call)
+        with _reading(lineage, f"calls of {lineage.spec.collects.name}", result):
+            for call in _calls(lineage, contents, components, result):
+                kind = call.call.role if isinstance(call.call, Ask) else "draw"
+                pools.setdefault(f"{lineage.spec.name}: {kind}", []).append(call)
     # Component by component, so that no two of them need the memory at once.
     drawn = sorted(draw_lots(pools, count * len(runs), seed), key=lambda pair: pair[1].call.component.fingerprint)
     for _, some in groupby(drawn, key=lambda pair: pair[1].call.component.fingerprint):
@@ -282,12 +281,10 @@ def regenerate(
     return Regenerated(seed, kinds, result)
 
 
-def _calls(
-    lineage: Lineage, stage: Stage, contents: Contents, components: Components, result: VerifyResult
-) -> list[Again]:
+def _calls(lineage: Lineage, contents: Contents, components: Components, result: VerifyResult) -> list[Again]:
     """The calls behind records that can be made again; components that cannot are noted in ``result``."""
-    replay, _, played = _follow(lineage, stage, contents, components)
-    path, here = lineage.collected[stage.name].path, list[Component]()
+    replay, _, played = _follow(lineage, contents, components)
+    path, here = lineage.collected[lineage.spec.collects.name].path, list[Component]()
     for role, component in played.items():
         if isinstance(component, str):
             served = lineage.score.served.get(role, {})

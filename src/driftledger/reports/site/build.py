@@ -11,7 +11,6 @@ from driftledger import __version__
 from driftledger.benchmarks.base import COVERAGE, NEEDED_FOR, ROLES, Origin
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, Score, base_key
-from driftledger.benchmarks.selection import is_of
 from driftledger.benchmarks.traces import Trace, worth_showing
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError
@@ -233,7 +232,7 @@ def _score_view(
         others: all scores of the model.
     """
     spec = benchmark(score.benchmark)
-    run = next(("/".join(each) for each in combinations if is_of(score.keys, each)), None)
+    run = next(("/".join(each) for each in combinations if each.shows(score.keys)), None)
     target = run or f"{spec.scores.at(score.keys)}/{SCORE}"
     roles = sorted(score.components, key=lambda role: list(ROLES).index(role))
     values, numbers = {**score.metrics, COVERAGE.key: score.coverage}, []

@@ -46,7 +46,7 @@ class Column:
 
 def files_of(trace: Trace) -> Iterator[Path]:
     """The files of all images in a trace."""
-    for shown in (trace.asked, trace.gave, *(each for step in trace.steps for each in (step.asked, step.gave))):
+    for shown in (trace.inputs, trace.outputs, *(each for step in trace.steps for each in (step.inputs, step.outputs))):
         yield from (value.file for value in shown.values() if isinstance(value, Shot))
 
 
@@ -72,7 +72,7 @@ def texts_of(shown: Mapping[str, Shown]) -> dict[str, list[str]]:
 
 def strips_of(trace: Trace) -> dict[str, dict[str, Column]]:
     """Repeat, empty for the first → what stands above a column → its steps."""
-    seen = {(key, text) for key, texts in texts_of(trace.asked).items() for text in texts}
+    seen = {(key, text) for key, texts in texts_of(trace.inputs).items() for text in texts}
     strips: dict[str, dict[str, Column]] = {}
     before: str | None = None
     for step in trace.steps:
@@ -80,17 +80,17 @@ def strips_of(trace: Trace) -> dict[str, dict[str, Column]]:
         head = step.column or step.name
         column = strips.setdefault(step.again, {}).setdefault(head, Column())
         column.steps.append(step)
-        gave = texts_of(step.gave)
+        gave = texts_of(step.outputs)
         for text in gave.pop(DESCRIPTION, []):
             column.words.append(changed_words(before, text))
             seen.add((DESCRIPTION, text))
             before = text
-        for key, texts in ({} if step.options else texts_of(step.asked)).items():
+        for key, texts in ({} if step.options else texts_of(step.inputs)).items():
             if key != PROMPT and (new := [text for text in texts if text != head and (key, text) not in seen]):
                 column.facts.setdefault(key, []).extend(new)
                 seen |= {(key, text) for text in new}
         for key, texts in gave.items():
-            if key not in trace.known and not isinstance(step.gave[key], float):
+            if key not in trace.facts and not isinstance(step.outputs[key], float):
                 column.facts.setdefault(key, []).extend(texts)
                 seen |= {(key, text) for text in texts}
     return strips

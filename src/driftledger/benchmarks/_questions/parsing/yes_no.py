@@ -88,7 +88,7 @@ class _YesNoReply(Reply[bool]):
                 yield Reading(bool(call["true"] or call["yes"]) != bool(call["not"]), "phrase", *call.span())
 
     def begins_with_denial(self) -> Iterator[Reading[bool]]:
-        """A denial with which the reply begins, *there is no dog*, unless it calls the answer unknown."""
+        """A denial at the beginning of the reply, such as *no dog is there*, unless it calls the answer unknown."""
         denied = self.at("denial", self.skip("opener", 0))
         affirmed = denied and find("affirms").search(self.low, 0, denied.end() + 30)
         if denied and not affirmed and not refused_at(self.low, denials=False):
