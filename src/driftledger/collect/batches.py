@@ -54,32 +54,29 @@ class Run:
         """Why no more calls are started."""
         self.step = dict.fromkeys(positions, -1)
         """Position → the number of the unit's current call, or :data:`ENDED`."""
-        self._waiting: dict[Place, dict[int, Waiting]] = {}
+        self.waiting: dict[Place, dict[int, Waiting]] = {}
+        """The calls of each batch, by their units' positions."""
 
     def add(self, position: int, call: Call, result: asyncio.Future[Result]) -> None:
         """Let a unit's call wait; the unit has moved to this step."""
         component = call.component
         first = position - position % component.batch_size
         place = Place(component.fingerprint, type(call), first, self.step[position])
-        self._waiting.setdefault(place, {})[position] = call, result
+        self.waiting.setdefault(place, {})[position] = call, result
 
     def complete(self) -> Iterator[tuple[Place, Component]]:
         """Yield each batch with units that have all come to its step or passed it, and its component."""
-        for place, calls in self._waiting.items():
+        for place, calls in self.waiting.items():
             component = next(iter(calls.values()))[0].component
             members = range(place.first, place.first + component.batch_size)
             if all(self.step.get(member, ENDED) >= place.step for member in members):
                 yield place, component
 
-    def take(self, place: Place) -> list[Waiting]:
-        """Remove a batch, and return its calls in the order of their units."""
-        return [call for _, call in sorted(self._waiting.pop(place).items())]
-
     def stop(self, error: BaseException) -> None:
         """Start no more calls, and give every waiting one an error in place of its result."""
         self.stopped = self.stopped or error
-        set_error((result for calls in self._waiting.values() for _, result in calls.values()), error)
-        self._waiting.clear()
+        set_error((result for calls in self.waiting.values() for _, result in calls.values()), error)
+        self.waiting.clear()
 
 
 def set_error(futures: Iterable[asyncio.Future[Any]], error: BaseException) -> None:

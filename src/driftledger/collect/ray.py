@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -136,7 +136,8 @@ class _Crew:
         if isinstance(component, CheckpointComponent):  # Ray shows an actor its own GPUs alone
             devices = component.devices
             made_of |= {"device": devices[0].partition(":")[0]}
-        self._recipe = _Recipe(place_of(kind), beside, made_of, component.spec, Path.cwd())
+        self._recipe = place_of(kind), beside, made_of, component.spec, Path.cwd()
+        """What an actor makes its component of; see :class:`_Actor`."""
         self.most = settings.replicas or len(devices) or 1
         on_gpu = component.spec["identity"].get("device") == "cuda"
         gpus = float(on_gpu) if settings.num_gpus is None else settings.num_gpus
@@ -176,7 +177,7 @@ class _Crew:
 
     def _start_if_needed(self) -> None:
         if self._idle.empty() and len(self._actors) < self.most:
-            actor = self._workers.ray.remote(_Actor).options(**self._needs).remote(self._recipe)
+            actor = self._workers.ray.remote(_Actor).options(**self._needs).remote(*self._recipe)
             self._actors.append(actor)
             task = asyncio.create_task(self._wait_for(actor))
             self._tasks.add(task)
@@ -201,25 +202,20 @@ class _Crew:
         self._actors.clear()
 
 
-class _Recipe(NamedTuple):
-    """What an actor makes its component of."""
-
-    place: str
-    """The class, ``package.module:Class``."""
-    beside: Path | None
-    """The folder of a module that is not installed."""
-    settings: dict[str, Any]
-    spec: dict[str, Any]
-    """What the component must be."""
-    folder: Path
-    """Where relative paths in the settings start, if the node has such a folder."""
-
-
 class _Actor:
     """One replica of a component, in a process that Ray started."""
 
-    def __init__(self, recipe: _Recipe) -> None:
-        self._recipe = recipe
+    def __init__(
+        self, place: str, beside: Path | None, settings: dict[str, Any], spec: dict[str, Any], folder: Path
+    ) -> None:
+        """
+        Args:
+            place: the component's class, ``package.module:Class``.
+            beside: the folder of a module that is not installed.
+            spec: what the component must be.
+            folder: where relative paths in the settings start, if the node has such a folder.
+        """
+        self._recipe = place, beside, settings, spec, folder
         self._local = LocalCalls()
 
     @cached_property

@@ -42,11 +42,6 @@ class StoppedError(Exception):
     """The user has interrupted the run."""
 
 
-def called(component: Component) -> str:
-    """A component's name in progress lines."""
-    return component.title if isinstance(component, RemoteComponent) else component.provider
-
-
 class Collector:
     """Makes the calls of any number of runs at once, in an event loop that has a thread of its own.
 
@@ -227,7 +222,8 @@ class Collector:
             run, place = next(of_loaded, ready[0])
             self._at_work = place.fingerprint
             self._under_way[place.fingerprint] += 1
-            task = asyncio.create_task(self._make(run, run.take(place)))
+            batch = [call for _, call in sorted(run.waiting.pop(place).items())]  # in the order of the units
+            task = asyncio.create_task(self._make(run, batch))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -320,7 +316,8 @@ class Collector:
             await self._put([])
 
     def _count(self, run: Run, component: Component, results: Sequence[Finished]) -> None:
-        run.progress.count(called(component), len(results), sum(each.cost.cost or 0.0 for each in results))
+        name = component.title if isinstance(component, RemoteComponent) else component.provider
+        run.progress.count(name, len(results), sum(each.cost.cost or 0.0 for each in results))
 
 
 def _pass_on(waiting: asyncio.Future[Result], done: asyncio.Future[Result]) -> None:
