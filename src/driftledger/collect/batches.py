@@ -13,6 +13,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result
@@ -146,6 +147,7 @@ def finished(call: Call, answer: Answer) -> Finished:
     return Finished(call.key, call.context, result, png, cost)
 
 
+@dataclass
 class LocalCalls:
     """Makes batches one after the other, and copes with errors and with a lack of memory.
 
@@ -156,11 +158,10 @@ class LocalCalls:
     ``failed``, with the exception's class and message. The first traceback of each class goes to stderr.
     """
 
-    def __init__(self) -> None:
-        self._loaded: dict[str, Component] = {}
-        self._crowded = False
-        self._most: dict[str, int] = {}
-        self._shown: set[tuple[str, type[Exception]]] = set()
+    _loaded: dict[str, Component] = field(default_factory=dict)
+    _crowded: bool = False
+    _most: dict[str, int] = field(default_factory=dict)
+    _shown: set[tuple[str, type[Exception]]] = field(default_factory=set)
 
     def make(self, calls: Sequence[Call]) -> list[Answer]:
         """Make a batch of calls to one component.

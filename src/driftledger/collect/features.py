@@ -7,6 +7,7 @@ is looked up. It only saves work, like the call store beside it; a damaged file 
 import io
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -25,14 +26,14 @@ Modality = Literal["images", "texts", "readings"]
 """Features of images, features of texts, or how much of each text was read."""
 
 
+@dataclass
 class FeatureStore:
     """Arrays in ``folder``, each written in one step: safe under kills and under several processes at once.
 
     Without a folder nothing is stored.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
+    folder: Path | None = None
 
     def get(
         self, encoder: str, seen: Modality, batch: Sequence[str], make: Callable[[], NDArray[Number]]
@@ -43,10 +44,10 @@ class FeatureStore:
             encoder: its fingerprint.
             batch: the images' SHA-256, or the texts. If one is unknown, nothing is stored.
         """
-        if self._folder is None or (seen == "images" and not all(batch)):
+        if self.folder is None or (seen == "images" and not all(batch)):
             return make()
         key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
-        path = self._folder / key[:2] / f"{key}.npy"
+        path = self.folder / key[:2] / f"{key}.npy"
         with suppress(OSError, ValueError, EOFError):
             stored: NDArray[Number] = np.load(path, allow_pickle=False)
             return stored

@@ -54,14 +54,14 @@ class PlannedCalls:
         }
 
 
+@dataclass
 class Plan:
     """Counts the calls of protocols; a call that several of them make is counted once."""
 
-    def __init__(self, store: CallStore) -> None:
-        self.store = store
-        self.calls: dict[str, PlannedCalls] = {}
-        self._seen: dict[str, Component | None] = {}
-        """Digest of each call → its component if the call is stored."""
+    store: CallStore
+    calls: dict[str, PlannedCalls] = field(default_factory=dict)
+    _seen: dict[str, Component | None] = field(default_factory=dict)
+    """Digest of each call → its component if the call is stored."""
 
     def run(self, planned: Sequence[Planned[R]]) -> list[R]:
         """Count the calls of protocols, as :class:`~driftledger.collect.call.RunSteps`.

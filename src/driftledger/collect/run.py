@@ -179,7 +179,17 @@ class Collector:
                     value: R = stop.value
                     return value
                 run.step[position] = step
-                result = await self._result(run, position, call)
+                self._wake()  # others may have waited for this unit
+                digest = call.key.digest
+                if (result := self.store.find(digest)) is None:
+                    if run.stopped is not None:
+                        raise run.stopped
+                    if isinstance(call.component, RemoteComponent):
+                        result = await self._from_service(run, call, call.component, digest)
+                    else:
+                        waiting: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+                        run.add(position, call, waiting)
+                        result = await waiting
                 run.progress.update()
                 step += 1
         except BaseException as error:
@@ -187,20 +197,6 @@ class Collector:
             raise
         finally:
             self._wake()
-
-    async def _result(self, run: Run, position: int, call: Call) -> Result:
-        """Find a call's result in the store, or have it made."""
-        digest = call.key.digest
-        self._wake()  # others may have waited for this unit
-        if (result := self.store.find(digest)) is not None:
-            return result
-        if run.stopped is not None:
-            raise run.stopped
-        if isinstance(call.component, RemoteComponent):
-            return await self._from_service(run, call, call.component, digest)
-        waiting: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        run.add(position, call, waiting)
-        return await waiting
 
     # Local components
 
@@ -361,14 +357,6 @@ class Shard(NamedTuple):
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
-    def has(self, position: int, block: int) -> bool:
-        """Whether the unit at this position belongs to this shard.
-
-        >>> [position for position in range(12) if Shard(1, 3).has(position, 2)]
-        [2, 3, 8, 9]
-        """
-        return position // block % self.of == self.number
-
     def store(self, folder: Path) -> Path:
         """The folder of its store inside ``folder``, which all shards share."""
         return folder / f"shard-{self.number}-of-{self.of}"
@@ -385,7 +373,7 @@ def part_of(
     Raises:
         NotStoredError: units of other shards are in no store that the collector looks into.
     """
-    own = [position for position in range(len(planned)) if shard.has(position, block)]
+    own = [position for position in range(len(planned)) if position // block % shard.of == shard.number]
     results = collector.run((planned[position].steps() for position in own), progress, own)
     returned: dict[int, Any] = dict(zip(own, results, strict=True))
     for position, each in enumerate(planned):

@@ -89,28 +89,18 @@ class Answered(Generic[R]):
     cost: float = 0.0
 
 
+@dataclass
 class Meter:
     """A budget that goes on from the ``calls`` and the ``cost`` of earlier runs; used in one event loop."""
 
-    def __init__(
-        self,
-        limits: Limits,
-        title: str,
-        calls: int = 0,
-        cost: float = 0.0,
-        note: Callable[[int, float, bool], Awaitable[None]] | None = None,
-    ) -> None:
-        """
-        Args:
-            note: takes further calls and their cost, and whether to store both at once: where there is a limit, an
-                attempt is stored at its dearest before it is made, so that a kill forgets none.
-        """
-        self.calls = calls
-        self.cost = cost
-        self._limits = limits
-        self._title = title
-        self._note = note
-        self._reserved = 0.0
+    limits: Limits
+    title: str
+    calls: int = 0
+    cost: float = 0.0
+    note: Callable[[int, float, bool], Awaitable[None]] | None = None
+    """Takes further calls and their cost, and whether to store both at once: where there is a limit, an attempt is
+    stored at its dearest before it is made, so that a kill forgets none."""
+    _reserved: float = 0.0
 
     async def admit(self, most: float) -> None:
         """Count an attempt that costs ``most`` at its dearest, beside those under way at their dearest.
@@ -118,7 +108,7 @@ class Meter:
         Raises:
             BudgetError: it does not fit.
         """
-        limits, spent = self._limits, self.cost + self._reserved
+        limits, spent = self.limits, self.cost + self._reserved
         why = ""
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             why = f"limits.max_calls = {limits.max_calls} is used up"
@@ -126,19 +116,19 @@ class Meter:
             why = f"{spent:.4f} is spent or under way, and the next call may cost {most:.4f}: more than limits.max_cost"
             why += f" = {limits.max_cost}"
         if why:
-            raise BudgetError(f"{self._title}: {why}; finished calls are stored: raise it in params.yaml and run again")
+            raise BudgetError(f"{self.title}: {why}; finished calls are stored: raise it in params.yaml and run again")
         self.calls += 1
         self._reserved += most
-        if self._note is not None:
-            await self._note(1, most, limits.max_calls is not None or limits.max_cost is not None)
+        if self.note is not None:
+            await self.note(1, most, limits.max_calls is not None or limits.max_cost is not None)
 
     async def settle(self, most: float, cost: float | None) -> None:
         """Count what an admitted attempt has cost; None: it was not made after all."""
         self._reserved -= most
         self.calls -= cost is None
         self.cost += cost or 0.0
-        if self._note is not None:
-            await self._note(-1 if cost is None else 0, (cost or 0.0) - most, False)
+        if self.note is not None:
+            await self.note(-1 if cost is None else 0, (cost or 0.0) - most, False)
 
 
 class ServiceClient:

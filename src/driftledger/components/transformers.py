@@ -24,7 +24,6 @@ from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
 from driftledger.data.hub import Source
 
-
 class UnfitError(Exception):
     """One conversation cannot be put to the model as it is; the text says why."""
 
@@ -192,13 +191,6 @@ class Chat:
         return rendered
 
 
-def _template_errors() -> tuple[type[Exception], ...]:
-    """What rendering a template raises that cannot take its input: beside Jinja's own, those of its expressions."""
-    from jinja2 import TemplateError
-
-    return (TemplateError, TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
-
-
 def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool) -> Reply:
     """What a checkpoint's text becomes, whichever engine made it: ``truncated`` unless it has ``ended``.
 
@@ -208,6 +200,13 @@ def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool
         why = f"the answer is empty: its {usage.output_tokens} tokens say nothing"
         return Reply(outcome=Outcome.FAILED, error=why, usage=usage)
     return Reply(conversation.whole(text), Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
+
+
+def _template_errors() -> tuple[type[Exception], ...]:
+    """What rendering a template raises that cannot take its input: beside Jinja's own, those of its expressions."""
+    from jinja2 import TemplateError
+
+    return (TemplateError, TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
 
 
 class ChatCheckpoint(CheckpointComponent, Model):

@@ -81,10 +81,10 @@ class Contents:
         """Where DVC's caches keep the object of this name, whatever it holds."""
         if not _MD5.fullmatch(md5):
             return
-        if self.here.is_here(cached := self.root / ".dvc/cache/files/md5" / md5[:2] / md5[2:]):
+        if (cached := self.here.here(f".dvc/cache/files/md5/{md5[:2]}/{md5[2:]}")) is not None:
             yield cached
         for objects in self._configured:
-            if self.here.is_here(cached := objects / md5[:2] / md5[2:]):
+            if (cached := self.here.here(objects / md5[:2] / md5[2:])) is not None:
                 yield cached
 
     def has(self, folder: Folder) -> bool:

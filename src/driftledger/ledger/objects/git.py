@@ -157,20 +157,20 @@ class Git:
             return None
 
 
-class CommitTree:
+class CommitTree(NamedTuple):
     """The project's files in a commit, as :class:`~driftledger.ledger.objects.files.Workspace` has those of now."""
 
-    def __init__(self, git: Git, commit: str) -> None:
-        self._git, self._commit = git, commit
+    git: Git
+    commit: str
 
     def read(self, path: str) -> bytes | None:
         """The bytes of a file; None where the commit has no such file."""
-        return self._git.read(self._git.ids(self._commit, [path])[0])
+        return self.git.read(self.git.ids(self.commit, [path])[0])
 
     def listing(self, folder: str) -> dict[str, str]:
         """Path relative to the folder → MD5 of every file below it."""
-        [tree] = self._git.ids(self._commit, [folder])
-        return {} if tree is None else self._git.listing(tree)
+        [tree] = self.git.ids(self.commit, [folder])
+        return {} if tree is None else self.git.listing(tree)
 
 
 def why_unread(root: Path) -> str:
