@@ -24,6 +24,7 @@ from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
 from driftledger.data.hub import Source
 
+
 class UnfitError(Exception):
     """One conversation cannot be put to the model as it is; the text says why."""
 
