@@ -272,8 +272,8 @@ class Collector:
                 given = (call.conversation,) if isinstance(call, Ask) else (call.prompt, call.seed)
                 answered = await client.call(partial(attempt, *given), component.expected(given[0]))
                 cost = None if component.prices is None else answered.cost
-                given_back = answered.answer or call.answer(outcome=Outcome.FAILED, error=answered.error)
-                answer = Answer(given_back, answered.seconds, cost=cost)
+                reply = answered.answer or call.answer(outcome=Outcome.FAILED, error=answered.error)
+                answer = Answer(reply, answered.seconds, cost=cost)
                 ended = await asyncio.to_thread(finished, call, answer)
                 [result] = await self._put([ended])
             self._count(run, component, [ended])
