@@ -127,7 +127,7 @@ class Diffusers(CheckpointComponent, Generator):
         return identity | {
             "encoding": ENCODING,
             "scheduler": {"class": name, "config": json.loads(text, parse_constant=str)},  # some hold -Infinity
-            "safety_checker": "safety_checker" in self._index and "safety_checker" not in self._without,
+            "safety_checker": self._index.get("safety_checker", [None])[0] is not None,
         }
 
     @property
@@ -184,11 +184,12 @@ class Diffusers(CheckpointComponent, Generator):
         diffusers = import_extra("diffusers")
         arguments = self.weight_arguments | {"variant": self.variant}
         revision = arguments.pop("revision")
+        without = {name: None for name, part in self._index.items() if part[0] is None}
         folder = source.folder or Path(
-            diffusers.DiffusionPipeline.download(source.repository, revision=revision, **arguments, **self._without)
+            diffusers.DiffusionPipeline.download(source.repository, revision=revision, **arguments, **without)
         )
         parts = {name: self._whole(folder, name, *where) for name, where in self._index.items() if where[0]}
-        given = {name: part for name, part in parts.items() if part is not None} | self._without
+        given = {name: part for name, part in parts.items() if part is not None} | without
         pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(folder, **arguments, **given)
         if pipeline._load_connected_pipes:  # found by a name in its README, at no commit
             raise ConfigError(f"{self.path!r:.200} needs a second checkpoint, which nothing pins; use another")
@@ -260,10 +261,6 @@ class Diffusers(CheckpointComponent, Generator):
             for name, part in index.items()
             if isinstance(part, list) and len(part) == 2 and not name.startswith("_")
         }
-
-    @property
-    def _without(self) -> dict[str, None]:
-        return {name: None for name, part in self._index.items() if part[0] is None}
 
     @cached_property
     def _scheduler_config(self) -> tuple[str, dict[str, Any]]:
