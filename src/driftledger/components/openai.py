@@ -231,7 +231,7 @@ class OpenAIComponent(RemoteComponent):
             text = text.replace(self._key, "***")
         with suppress(ValueError):
             answer = from_json(text)
-        if _found(answer, dict, self.needed, 0) is None:
+        if _field(answer, dict, self.needed, 0) is None:
             raise self.useless(f"an answer that cannot be read: {text[:1000]}")
         return await self.read(answer, *given)
 
@@ -300,7 +300,7 @@ def tokens_of(text: str) -> int:
     return -(-len(text.encode()) // 3)
 
 
-def _found(answer: Any, kind: type[A], *path: str | int) -> A | None:
+def _field(answer: Any, kind: type[A], *path: str | int) -> A | None:
     """What an answer holds at a path; None if it is not of that kind: an answer that is paid for is not asked for again
     because of an odd figure beside it."""
     for step in path:
@@ -312,7 +312,7 @@ def _found(answer: Any, kind: type[A], *path: str | int) -> A | None:
 
 
 def _tokens(answer: Any, name: str) -> int | None:
-    count = _found(answer, int, "usage", name)
+    count = _field(answer, int, "usage", name)
     return count if count is not None and 0 <= count <= 2**40 else None
 
 
@@ -388,16 +388,16 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
 
     async def read(self, answer: Any, conversation: Conversation) -> Reply:
         choice = answer["choices"][0]
-        message = _found(choice, dict, "message")
+        message = _field(choice, dict, "message")
         if message is None or not isinstance(message.get("content"), str | list | None):
             raise self.useless(f"an answer that cannot be read: {answer}")
         text = message.get("content") or ""
         if isinstance(text, list):  # thoughts and text, as some models that think send them
-            text = "".join(_found(part, str, "text") or "" for part in text if _found(part, str, "type") == "text")
+            text = "".join(_field(part, str, "text") or "" for part in text if _field(part, str, "type") == "text")
         error = None
-        reason = (_found(choice, str, "finish_reason") or "").lower()
+        reason = (_field(choice, str, "finish_reason") or "").lower()
         outcome = FINISH_REASONS.get(reason.removeprefix("image_"))
-        if refusal := _found(message, str, "refusal"):
+        if refusal := _field(message, str, "refusal"):
             text, outcome = refusal, Outcome.REFUSED
         elif reason.startswith("content_filter") or outcome is Outcome.FILTERED:
             outcome, error = Outcome.FILTERED, self.say(f"finish_reason: {reason}")
@@ -410,10 +410,10 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             raise self.useless(f"an empty answer (finish_reason: {reason or 'stop'})")
         text = conversation.whole(text.strip()) if conversation.prefix and outcome.goes_on else text
         usage = None
-        if _found(answer, dict, "usage") is not None:
+        if _field(answer, dict, "usage") is not None:
             usage = Usage(_tokens(answer, "prompt_tokens"), _tokens(answer, "completion_tokens"))
         return Reply(
-            text, outcome, _found(answer, str, "model"), error, _found(answer, str, "system_fingerprint"), usage
+            text, outcome, _field(answer, str, "model"), error, _field(answer, str, "system_fingerprint"), usage
         )
 
 
@@ -464,7 +464,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
 
     async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
         drawn = answer["data"][0]
-        encoded = _found(drawn, str, "b64_json")
+        encoded = _field(drawn, str, "b64_json")
         if not encoded:
             if drawn.get("url") and self.response_format is None:
                 raise ServiceError(
@@ -478,5 +478,5 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         except (binascii.Error, DataError) as error:
             raise self.useless(f"an answer with no image that can be used: {error}") from None
         usage = Usage(_tokens(answer, "input_tokens"), _tokens(answer, "output_tokens"), images=1)
-        revised = _found(drawn, str, "revised_prompt")
-        return Generated(image, served_model=_found(answer, str, "model"), revised_prompt=revised, usage=usage)
+        revised = _field(drawn, str, "revised_prompt")
+        return Generated(image, served_model=_field(answer, str, "model"), revised_prompt=revised, usage=usage)

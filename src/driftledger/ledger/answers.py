@@ -100,11 +100,8 @@ def _titled(number: Number) -> str:
     unit = f" ({number.metric.unit})" if number.metric is not None and number.metric.unit else ""
     kind, _, rest = number.key.partition("/")
     of = f" of {kind} {rest.rpartition('/')[0]}" if rest else ""
-    return f"{number.title}{unit}{of} on {number.lineage.place.partition('/')[2]}: {_value(number)}"
-
-
-def _value(number: Number) -> str:
-    return figure(number.value, number.metric.digits if number.metric else 4, number.interval)
+    value = figure(number.value, number.metric.digits if number.metric else 4, number.interval)
+    return f"{number.title}{unit}{of} on {number.lineage.place.partition('/')[2]}: {value}"
 
 
 def _of_run(target: RunTarget, number: Number | None) -> tuple[str, list[tuple[str, str]]]:
@@ -163,7 +160,8 @@ def offers_table(text: str, offers: Sequence[tuple[Number, str]], most: int = 9)
     """A line for each number that could be meant, with the command to type."""
     shown = table("value", "on", "type", numbers=["value"])
     for number, target in offers[:most]:
-        cells = (_value(number).partition(" ")[0], number.lineage.score.on, f"driftledger audit {shlex.quote(target)}")
+        value = figure(number.value, number.metric.digits if number.metric else 4)
+        cells = (value, number.lineage.score.on, f"driftledger audit {shlex.quote(target)}")
         shown.add_row(*map(line, cells))
     more = [f"and {len(offers) - most} more"] if len(offers) > most else []
     return Group(line(f"{text:.40} could mean:", HEAD), shown, lines(more))
