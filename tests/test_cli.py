@@ -168,28 +168,6 @@ def test_a_disk_that_cannot_be_used_is_one_sentence(
     assert said == f"driftledger: {name or 'a file'}: {os.strerror(number)}; correct that and run again\n"
 
 
-@pytest.mark.parametrize(
-    "number", [errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG, errno.EACCES]
-)
-def test_what_lies_where_something_else_should_is_one_sentence(
-    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for names in (["data/x.json"], ["data/x.json.partial", None, "data/x.json"]):
-        monkeypatch.setattr(stages, "report", raising(OSError(number, os.strerror(number), *names)))
-        assert run(monkeypatch, "report") == 2
-        said = capsys.readouterr().err
-        assert said == f"driftledger: data/x.json: {os.strerror(number)}; correct that and run again\n"
-
-
-@pytest.mark.parametrize("bug", [ValueError("a bug"), KeyError("x"), FileNotFoundError(errno.ENOENT, "a bug")])
-def test_a_bug_is_not_dressed_up(bug: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stages, "report", raising(bug))
-    monkeypatch.setattr(sys, "argv", ["driftledger", "report"])
-    with pytest.raises(type(bug)) as caught:
-        cli.main()
-    assert caught.value is bug
-
-
 def test_a_bug_keeps_its_traceback(tmp_path: Path) -> None:
     code = (
         "from driftledger import cli\n"

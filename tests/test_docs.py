@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import Counter
 
 import pytest
 import yaml
@@ -10,8 +11,10 @@ from typer.main import get_command
 from driftledger.cli import app
 from driftledger.core.registry import EXTRAS, providers
 from driftledger.project.settings import Settings, parse_settings
+from lab.pictures import BEGIN, END, leaderboard
 from tests.conftest import REPOSITORY
 from tests.support.params import default_params
+from tests.support.shipped import shipped_leaderboard
 
 PAGES = {
     page.relative_to(REPOSITORY).as_posix(): page.read_text(encoding="utf-8")
@@ -102,6 +105,24 @@ def test_every_provider_and_every_extra_is_named_as_it_is() -> None:
     promised = {extra for page in PAGES.values() for extra in re.findall(r"(?:driftledger)?\[([a-z_]+)\]`", page)}
     assert {"torch", "openai", "diffusers", "fid"} <= promised <= extras
     assert set(EXTRAS.values()) <= extras
+
+
+def test_the_table_of_the_papers_is_counted_and_names_files_that_exist() -> None:
+    page = PAGES["docs/method/papers.md"]
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in page.splitlines()]
+    rows = [row for row in rows if len(row) == 5 and row[0].isdigit()]
+    counts = Counter(row[3] for row in rows)
+    assert f": {len(rows)} of them" in page
+    assert f"| {counts['exact']} | {counts['differs']} | {counts['not']} |" in page
+    files = {row[2].strip("`") for row in rows} - {"–"}
+    assert len(files) > 30
+    assert [file for file in files if not (REPOSITORY / "src" / "driftledger" / file).exists()] == []
+
+
+def test_the_leaderboard_in_the_readme_is_the_reports() -> None:
+    shown = README.split(BEGIN)[1].split(END)[0].strip()
+    assert shown == leaderboard(shipped_leaderboard())
+    assert shown.count("\n") > 3
 
 
 def test_ci_calls_the_test_command_of_the_readme() -> None:

@@ -1,16 +1,15 @@
-"""Imports point one way: a module knows what lies below it, and nothing above."""
+"""Imports point one way, for type checkers too: a module knows what lies below it, and nothing above."""
 
-import ast
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
+from tests.acceptance.test_imports import imports
 from tests.conftest import REPOSITORY
 
 SOURCE = REPOSITORY / "src" / "driftledger"
@@ -79,34 +78,13 @@ def place(module: str) -> tuple[int, tuple[str, ...]]:
     return layer, room
 
 
-def run_when_imported(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but what is there for type checkers alone; what a function holds is run some time."""
-    if isinstance(tree, ast.If) and isinstance(tree.test, ast.Name) and tree.test.id == "TYPE_CHECKING":
-        below: Iterable[ast.AST] = tree.orelse
-    else:
-        yield tree
-        below = ast.iter_child_nodes(tree)
-    for node in below:
-        yield from run_when_imported(node)
-
-
 def imported(path: Path) -> Iterator[str]:
-    """Every module of ours that a file imports, at its head or inside a function."""
-    package = ["driftledger", *path.relative_to(SOURCE).parts[:-1]]
-    for node in run_when_imported(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            names = [f"{base}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for name in names:
-            top, _, module = name.partition(".")
-            found = module if module in MODULES else module.rpartition(".")[0]
-            if top == "driftledger" and found:
-                yield found
+    """Every module of ours that a file imports: at its head, inside a function, or for type checkers alone."""
+    for name in imports(path):
+        top, _, module = name.partition(".")
+        found = module if module in MODULES else module.rpartition(".")[0]
+        if top == "driftledger" and found:
+            yield found
 
 
 @cache
@@ -136,11 +114,6 @@ def test_every_module_stands_in_a_layer_and_every_room_is_lived_in() -> None:
     assert rooms == {room for layer in LAYERS for room in layer}
 
 
-@pytest.mark.parametrize("package", HOLDERS)
-def test_a_package_that_holds_layers_imports_none_of_them(package: str) -> None:
-    assert not list(imported(SOURCE.joinpath(*package.split(".")) / "__init__.py"))
-
-
 def test_no_import_points_upwards_or_sideways() -> None:
     wrong = []
     for here, there in arrows():
@@ -150,26 +123,8 @@ def test_no_import_points_upwards_or_sideways() -> None:
     assert not wrong, "\n".join(["imports that point upwards or sideways:", *wrong])
 
 
-def test_no_module_imports_itself_by_any_detour() -> None:
-    try:
-        TopologicalSorter(graph()).prepare()
-    except CycleError as error:
-        pytest.fail(f"a cycle: {' → '.join(error.args[1])}")
-
-
-def test_the_arrows_are_really_seen() -> None:
-    assert {("cli", "commands"), ("tracking.content", "ledger.lineage"), ("metrics.drift", "core.types")} <= {
-        *arrows(),
-        *((here, there.partition(".")[0]) for here, there in arrows()),
-    }
-
-
 def test_types_import_nothing_of_ours() -> None:
     assert ours(loaded_by("core.types")) == {"core", "core.types"}
-
-
-def test_the_command_line_starts_without_heavy_libraries() -> None:
-    assert not {name.partition(".")[0] for name in loaded_by("cli")} & set(HEAVY)
 
 
 def test_what_a_benchmark_is_can_be_asked_without_components_or_heavy_libraries() -> None:

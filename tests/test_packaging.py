@@ -102,16 +102,6 @@ def cited() -> dict[str, Any]:
     return citation
 
 
-def test_the_five_papers_are_cited() -> None:
-    citation = cited()
-    assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software")
-    assert {"message", "title", "authors"} <= set(citation)
-    assert all({"type", "title", "authors", "year"} <= set(reference) for reference in citation["references"])
-    papers = (REPOSITORY / "docs" / "method" / "papers.md").read_text(encoding="utf-8")
-    assert len(citation["references"]) == 5
-    assert [each["title"] for each in citation["references"] if f"*{each['title']}*" not in papers] == []
-
-
 def test_every_photograph_and_every_font_has_its_licence() -> None:
     page = (REPOSITORY / "docs" / "licences.md").read_text(encoding="utf-8")
     rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}

@@ -22,7 +22,7 @@ from driftledger.components.base import Generator, Model
 from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
 from driftledger.core.terminal import Progress
-from driftledger.core.types import Conversation, ImageFile, Reply
+from driftledger.core.types import Conversation, ImageFile
 from tests.collect.chains import EXPECTED, chain, eight_images, run, run_protocols
 from tests.support import virtual_time
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
@@ -80,11 +80,6 @@ BATCHES = {
     for t in range(3)
     for block in ([0, 1, 2], [3, 4, 5], [6, 7])
 }
-
-
-def test_batches_of_a_local_model_stay_the_same_beside_a_service(images: list[ImageFile], tmp_path: Path) -> None:
-    run(EchoModel(batch_size=3), FarGenerator(seconds=0.002), images, tmp_path / "store")
-    assert {tuple(batch) for batch in SEEN} == BATCHES
 
 
 @pytest.mark.parametrize("transactions", range(1, 21, 2))
@@ -340,15 +335,3 @@ def test_an_interrupt_lets_calls_under_way_arrive(
     assert stored_calls(tmp_path / "store", images, model, SizeGenerator()) == 3
     names = ("local-calls", "collector", "asyncio")
     assert not [thread for thread in threading.enumerate() if thread.name.startswith(names)]
-
-
-class Leaving(EchoModel):
-    provider: ClassVar[str] = "leaving"
-
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        raise SystemExit(3)
-
-
-def test_a_component_that_exits_ends_the_run_and_not_the_event_loop(images: list[ImageFile], tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="a component raised SystemExit"):
-        run(Leaving(), SizeGenerator(), images, tmp_path / "store")

@@ -5,7 +5,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import threading
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -178,19 +177,6 @@ def test_something_else_in_its_place_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / DATABASE).write_bytes(b"not a database" * 100)
     with pytest.raises(StoreError, match=r"cannot be opened .*delete it: it only saves work"):
         CallStore(tmp_path)
-
-
-def test_threads_write_side_by_side(tmp_path: Path) -> None:
-    with CallStore(tmp_path) as store:
-        threads = [
-            threading.Thread(target=lambda some: [store.put([finished(n)]) for n in some], args=[range(k, k + 20)])
-            for k in range(0, 100, 20)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert store.count() == 100
 
 
 def test_merging_unites_and_the_first_answer_stays(tmp_path: Path) -> None:

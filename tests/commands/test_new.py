@@ -88,16 +88,6 @@ def test_a_name_that_can_be_no_module(tmp_path: Path, name: str) -> None:
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_name_that_is_taken_by_what_is_installed(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="'numpy' is what an installed module is called"):
-        new(tmp_path, "model", "numpy")
-
-
-def test_a_kind_that_there_is_not(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="did you mean 'encoder'"):
-        new(tmp_path, "encodr", "mine")
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_class_takes_no_name_that_its_file_needs(tmp_path: Path, kind: str) -> None:
     new(tmp_path, kind, "image")

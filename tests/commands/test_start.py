@@ -61,12 +61,6 @@ def test_twice_is_once(here: Path) -> None:
     assert tree(here) == before
 
 
-def test_a_preset_is_selected(here: Path) -> None:
-    init(Path(), preset="mm_vet")
-    assert [spec.name for spec in Project(here).settings.benchmarks] == ["mm_vet"]
-    assert Project(here).settings.judge
-
-
 def test_images_become_a_dataset_that_dvc_keeps(here: Path) -> None:
     draw(here / "My Photos" / "0.png", 0)
     said = init(Path(), images=Path("My Photos"))
@@ -118,14 +112,6 @@ def test_what_somebody_else_wrote_is_refused_and_left_alone(here: Path, name: st
     assert tree(here) == before
     init(Path("evaluation"))
     assert {path: content for path, content in tree(here).items() if not path.startswith("evaluation")} == before
-
-
-def test_force_overwrites(here: Path) -> None:
-    for name, text in OTHERS.items():
-        (here / name).parent.mkdir(parents=True, exist_ok=True)
-        (here / name).write_text(text, encoding="utf-8")
-    init(Path(), force=True)
-    assert upgrade(Project(here), check=True) == []
 
 
 def test_rules_of_theirs_stay_whatever_bytes_they_have(here: Path) -> None:

@@ -1,14 +1,7 @@
 """Where code is all there is, code is the identity; elsewhere it is recorded beside it."""
 
-import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import ClassVar, cast
-
-import pytest
 
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
@@ -20,58 +13,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
 from driftledger.core.registry import provider_class, providers
 from driftledger_demo.generators.painter import Painter
-from tests.conftest import REPOSITORY
 from tests.support.fakes import EchoModel
-
-PRINT_PAINTER = """
-import json
-from driftledger.components.card import ComponentCard
-from driftledger_demo.generators.painter import Painter
-print(json.dumps(ComponentCard.of("painter", Painter()).to_dict()))
-"""
-
-
-def painter_of(source: Path) -> ComponentCard:
-    command = [sys.executable, "-c", PRINT_PAINTER]
-    env = os.environ | {"PYTHONPATH": str(source)}
-    done = subprocess.run(command, env=env, cwd=source, capture_output=True, text=True, check=True)
-    return ComponentCard.model_validate(json.loads(done.stdout))
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    copy = tmp_path_factory.mktemp("source")
-    for package in ("driftledger", "driftledger_demo"):
-        shutil.copytree(REPOSITORY / "src" / package, copy / package)
-    return copy
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "same"),
-    [
-        ("    canvas[:] = _mixed(sketch.background, hand)\n", "    # the ground\n", True),
-        ("    canvas[:] = _mixed(sketch.background, hand)\n", "    canvas[:] = 255 - canvas\n", False),
-    ],
-    ids=["a comment", "inverted"],
-)
-def test_a_painter_that_is_changed_under_one_version_is_another(source: Path, old: str, new: str, same: bool) -> None:
-    path = source / "driftledger_demo" / "generators" / "painter.py"
-    text = path.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    path.write_text(text.replace(old, old + new), encoding="utf-8")
-    changed = painter_of(source)
-    path.write_text(text, encoding="utf-8")
-    assert changed.version == Painter.version
-    assert (changed.fingerprint == Painter().fingerprint) is same
-
-
-def test_a_change_in_what_it_imports_is_a_change_of_it(source: Path) -> None:
-    path = source / "driftledger_demo" / "vocabulary.py"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text + "\nNOT_USED_YET = 1\n", encoding="utf-8")
-    changed = painter_of(source)
-    path.write_text(text, encoding="utf-8")
-    assert changed.fingerprint != Painter().fingerprint
 
 
 def test_weights_services_and_people_have_an_identity_of_their_own() -> None:

@@ -73,22 +73,10 @@ def test_whatever_can_change_the_output_changes_the_fingerprint(other: Component
     assert other.fingerprint != Weighted().fingerprint
 
 
-def test_a_number_that_is_not_finite_is_refused_or_told_apart() -> None:
-    try:
-        seen = [Weighted(scale=scale).fingerprint for scale in (None, math.inf, -math.inf, math.nan)]
-    except ValueError:
-        return
-    assert len(set(seen)) == len(seen)
-
-
-def test_a_copy_with_other_settings_has_its_own_fingerprint() -> None:
-    before = EchoModel()
-    fingerprint = before.fingerprint
-    after = before.model_copy(update={"refuses": 5})
-    assert after.refuses == 5
-    assert after.fingerprint == EchoModel(refuses=5).fingerprint != fingerprint
-    assert before.fingerprint == fingerprint
-    assert before.model_copy().fingerprint == fingerprint
+@pytest.mark.parametrize("scale", [math.inf, -math.inf, math.nan])
+def test_a_number_that_is_not_finite_is_refused(scale: float) -> None:
+    with pytest.raises(ValueError, match="finite number"):
+        Weighted(scale=scale)
 
 
 @pytest.mark.parametrize("method", [Encoder.encode_images, Encoder.encode_texts])

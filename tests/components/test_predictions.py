@@ -34,6 +34,7 @@ def failure(model: Any, conversation: Conversation) -> str:
 
 @pytest.mark.parametrize("case", cases(__file__, "predictions"), ids=lambda case: str(case)[:80])
 def test_a_file_of_predictions(case: dict[str, Any], tmp_path: Path) -> None:
+    assert case.keys() & {"refused", "says", "fails"}
     path = tmp_path / case["file"]
     if "content" in case:
         path.write_text(case["content"], encoding="utf-8")

@@ -48,12 +48,6 @@ def test_a_worktree_and_a_folder_in_it(main: Path, worktree: Path) -> None:
     assert main_checkout(worktree / "evaluation") == main / "evaluation"
 
 
-def test_the_worktrees_of_a_bare_repository_share_its_folder(main: Path, tmp_path: Path) -> None:
-    git(tmp_path, "clone", "--bare", str(main), "bare.git")
-    git(tmp_path / "bare.git", "worktree", "add", str(tmp_path / "one"))
-    assert main_checkout(tmp_path / "one") == tmp_path / "bare.git"
-
-
 @pytest.mark.parametrize("where", ["main", "worktree"])
 def test_a_copy_that_dvc_made(where: str, main: Path, worktree: Path) -> None:
     copy = copied({"main": main, "worktree": worktree}[where] / ".dvc" / "tmp")
@@ -78,18 +72,3 @@ def test_dvc_may_have_started_something_elsewhere(main: Path, tmp_path: Path, mo
     assert main_checkout(tmp_path) == tmp_path
     git(tmp_path, "clone", str(main), "other")
     assert main_checkout(tmp_path / "other") == tmp_path / "other"
-
-
-@pytest.mark.parametrize(
-    "pointer", [b"", b"gitdir: ", b"gitdir: /dev/null\n", b"\xff\xfe", b"gitdir: ../\n", b"gitdir: a\0b/c"]
-)
-def test_what_is_no_pointer_leads_nowhere(pointer: bytes, tmp_path: Path) -> None:
-    (tmp_path / ".git").write_bytes(pointer)
-    assert main_checkout(tmp_path) == tmp_path
-
-
-def test_a_submodule_stands_for_itself(main: Path, tmp_path: Path) -> None:
-    (main / ".git" / "modules" / "part").mkdir(parents=True)
-    (main / "part").mkdir()
-    (main / "part" / ".git").write_text("gitdir: ../.git/modules/part\n", encoding="utf-8")
-    assert main_checkout(main / "part") == main / "part"

@@ -101,17 +101,6 @@ def test_any_text_is_one_line_and_survives_a_cell_as_itself(text: str) -> None:
     assert controls(for_csv(text)) <= {"\t", "\n"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("regions_fine", "GC@5; higher is better", "self-awareness score, as in the paper's Table 1", "-0.310"),
-        *("GC rank: 2/3 · visual + 1/3 · textual.", "Δ %: people ÷ best − 1", "accuracy+, ocr+math"),
-    ],
-)
-def test_what_is_no_markdown_anyhow_can_be_read_in_the_source(text: str) -> None:
-    assert for_cell(text) == text
-
-
 @pytest.mark.parametrize("text", ["a@1.2", "a@b.c", "www.a.b", "http://a.b", "mail a_b@c-d.0 now"])
 def test_no_cell_is_made_a_link_by_github(text: str) -> None:
     assert "\\" in for_cell(text)

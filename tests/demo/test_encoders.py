@@ -1,49 +1,19 @@
 """The encoders, against hand-worked cases and the libraries that they are held to."""
 
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
-import skimage.data
-from PIL import Image
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from driftledger.core.errors import DataError
 from driftledger.core.types import PromptUsage
 from driftledger.metrics.drift import cosine_similarity
-from driftledger_demo.encoders.layout import LayoutEncoder
 from driftledger_demo.encoders.tfidf import WORD, TfIdf
 from driftledger_demo.encoders.words import Words
 
 CORPUS = ["A red car with 3 wheels.", "A dark-red car, 26% of the picture.", "a blue boat", "Two boats: 2.5 m"]
 TEXTS = ["red-breasted bird", "robin", "truck", "A dark red ellipse, 20% by 30%.", "Größe: 写真 🐦\n\tend"]
-
-
-def photo(name: str) -> Image.Image:
-    return Image.fromarray(getattr(skimage.data, name)()).convert("RGB")
-
-
-def cosine(one: Image.Image, other: Image.Image) -> float:
-    features = LayoutEncoder().encode_images([one, other])
-    return float(cosine_similarity(features[:1], features[1:])[0])
-
-
-@pytest.mark.parametrize("colour", ["black", "white", (127, 127, 127), "red"])
-def test_flat_images_are_finite_and_not_zero(colour: str) -> None:
-    [features] = LayoutEncoder().encode_images([Image.new("RGB", (20, 10), colour)])
-    assert features.shape == (1 + 3 + 8 * 8 * 3 + 4 * 4 * 8,)
-    assert np.isfinite(features).all()
-    assert np.abs(features).sum() > 0
-
-
-def test_layouts_that_are_alike_are_near() -> None:
-    coffee = photo("coffee")
-    assert cosine(coffee, coffee.resize((300, 200), Image.Resampling.BOX)) > 0.97
-    assert cosine(coffee, coffee.transpose(Image.Transpose.FLIP_LEFT_RIGHT)) < 0.8
-    assert max(cosine(coffee, photo(other)) for other in ("astronaut", "coins", "page")) < 0.6
-    assert cosine(coffee, Image.new("RGB", (256, 256), (127, 127, 127))) < 0.3
 
 
 @pytest.mark.parametrize(
@@ -94,23 +64,6 @@ def test_words_that_mean_alike_are_near() -> None:
     bird, robin, truck, *_ = Words().encode_texts(TEXTS)
     near, far = cosine_similarity(np.stack([bird, bird]), np.stack([robin, truck]))
     assert (near, far) == pytest.approx((0.1505, -0.0686), abs=1e-4)
-
-
-def test_the_librarys_own_inference_gives_the_same() -> None:
-    """In another process: importing it sets up logging for all."""
-    code = f"""
-import numpy as np
-from safetensors.numpy import load_file
-from tokenizers import Tokenizer
-from wordllama.inference import WordLlamaInference
-from driftledger_demo.encoders.words import _TOKENIZER, _WEIGHTS, Words, in_wheel
-weights, tokenizer = in_wheel(_WEIGHTS), in_wheel(_TOKENIZER)
-theirs = WordLlamaInference(load_file(weights)["embedding.weight"], Tokenizer.from_file(str(tokenizer)))
-print(np.abs(theirs.embed({TEXTS!r}) - Words().encode_texts({TEXTS!r})).max())
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 1e-5
 
 
 def test_hostile_texts_are_text() -> None:

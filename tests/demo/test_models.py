@@ -9,9 +9,9 @@ from driftledger.benchmarks._questions.parsing.refusal import is_refusal
 from driftledger.components.base import Component, Model
 from driftledger.components.contract import check_component
 from driftledger.core.registry import entry_points, provider_class
-from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn
+from driftledger.core.types import Conversation, ImageFile, Outcome, Turn
 from driftledger.project.catalogue import CatalogueEntry, catalogue
-from driftledger_demo.models.controls import GUESSES, SENTENCE, AlwaysRefuse, Blind, RandomChoice, at_most
+from driftledger_demo.models.controls import GUESSES, SENTENCE, AlwaysRefuse, Blind, RandomChoice
 from driftledger_demo.models.rubric import Rubric, grade
 from driftledger_demo.vision.question import CANNOT
 
@@ -76,21 +76,6 @@ def test_chances_are_equal_and_the_same_again(text: str, faces: str) -> None:
     assert set(found) == set(faces)
     assert all(0.8 < times * len(faces) / 2000 < 1.2 for times in Counter(found).values())
     assert said(RandomChoice(), text, 50) == found[:50]
-
-
-@pytest.mark.parametrize(
-    ("text", "most", "expected", "outcome"),
-    [
-        ("A red circle.", None, "A red circle.", Outcome.OK),
-        ("A red circle. ", 3, "A red circle. ", Outcome.OK),
-        ("A red circle.", 2, "A red", Outcome.TRUNCATED),
-        ("A red,\n\n 26% circle.", 3, "A red,\n\n 26%", Outcome.TRUNCATED),
-        ("  A red", 1, "  A", Outcome.TRUNCATED),
-        ("", 1, "", Outcome.OK),
-    ],
-)
-def test_a_limit_of_words(text: str, most: int | None, expected: str, outcome: Outcome) -> None:
-    assert at_most(text, most) == Reply(expected, outcome)
 
 
 PROMPT = """Compare.

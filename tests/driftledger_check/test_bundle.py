@@ -4,8 +4,6 @@ import io
 import json
 import stat
 import struct
-import subprocess
-import sys
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -21,7 +19,6 @@ from driftledger_check import archive
 from driftledger_check.archive import Archive, BundleError
 from driftledger_check.bundle import EVIDENCE, FEATURES, FILES, LEDGER, LISTINGS, MANIFEST
 from driftledger_check.cli import check, run
-from tests.conftest import REPOSITORY
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, Ledger
 from tests.support.bundles import Forger, differing
 
@@ -188,7 +185,7 @@ def test_an_owner_who_mends_all_that_there_is_passes(forger: Forger, tmp_path: P
 def test_one_changed_byte_is_found(forger: Forger, tmp_path: Path, start: str) -> None:
     names = sorted(name for name in forger.members if name.startswith(start))[:: max(1, len(forger.members) // 8)]
     assert names
-    kept = dict(forger.members)
+    kept, refused = dict(forger.members), 0
     for name in names:
         place = len(kept[name]) // 2
         data = kept[name][:place] + bytes([kept[name][place] ^ 1]) + kept[name][place + 1 :]
@@ -196,8 +193,10 @@ def test_one_changed_byte_is_found(forger: Forger, tmp_path: Path, start: str) -
         try:
             found = differing(forger.check(tmp_path))
         except ValueError:
-            continue  # a score.json that is none: refused
+            refused += 1  # a score.json that is none
+            continue
         assert [each for each in found if each.startswith(f"{name}: it is")], name
+    assert refused < len(names)
 
 
 @pytest.mark.parametrize("hostile", [None, {}, "\x1b[2J", 10**400])
@@ -297,19 +296,6 @@ def test_a_manifest_that_reads_in_two_ways_or_in_none(
     forger.members[MANIFEST] = change(forger.members[MANIFEST])
     assert run(forger.write(tmp_path / "x.zip")) == 2
     assert sentence in capsys.readouterr().err
-
-
-def test_the_checker_imports_nothing_of_ours(score_zip: Path) -> None:
-    program = """
-import sys
-from pathlib import Path
-from driftledger_check.cli import check
-report = check(Path(sys.argv[1]))
-print(report.holds, sorted({name.partition(".")[0] for name in sys.modules} & {"driftledger", "torch", "dvc"}))
-"""
-    command = [sys.executable, "-c", program, str(score_zip)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=REPOSITORY / "src")
-    assert done.stdout == "True []\n"
 
 
 def test_json_has_every_line(score_zip: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,13 +88,5 @@ def change_json(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
     file.write_text(json.dumps(content), encoding="utf-8")
 
 
-def change_weights(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    from safetensors.torch import load_file, save_file
-
-    weights = load_file(folder / "model.safetensors")
-    change(weights)
-    save_file(weights, folder / "model.safetensors", {"format": "pt"})
-
-
 def write_template(folder: Path, template: str) -> None:
     (folder / "chat_template.jinja").write_text(template, encoding="utf-8")

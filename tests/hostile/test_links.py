@@ -1,6 +1,5 @@
 """Links in folders that come from somebody else: nothing outside of a folder is read or written through them."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,8 @@ import pytest
 from driftledger.components.human import Human, write_sheet
 from driftledger.core.errors import ConfigError, DataError, StoreError
 from driftledger.data.datasets.image_folder import ImageFolder
-from driftledger.data.question_sets.table import QuestionTable
 from driftledger.data.records import read_samples
 from tests.conftest import draw
-from tests.data.question_sets.sources import RULES, VET
 
 
 @pytest.fixture
@@ -55,16 +52,6 @@ def test_what_the_settings_name_may_be_a_link(given: Path, tmp_path: Path) -> No
     (tmp_path / "mine").symlink_to(given, target_is_directory=True)
     [item] = ImageFolder(path=tmp_path / "mine").items()
     assert item.id == "own"
-
-
-@pytest.mark.parametrize("name", ["b.png", "dogs/a.png"])
-def test_a_table_of_questions(name: str, given: Path, secret: Path) -> None:
-    LINKS["an image"](given, secret)
-    LINKS["a folder"](given, secret)
-    (given / "q.jsonl").write_text(json.dumps(VET | {"image": name}))
-    [question] = QuestionTable(protocol="mm_vet", path=given / "q.jsonl").questions(RULES["mm_vet"])
-    with pytest.raises(DataError, match="lies outside of its folder"):
-        question.read()
 
 
 def test_a_sheet_that_is_a_link(given: Path, secret: Path) -> None:

@@ -35,12 +35,6 @@ def test_stages_that_get_better_are_in_order(values: dict[str, float], expected:
     assert {"rises": row["rises"], "disjoint": row["disjoint"], "last": row["controls"]["blind"]["last"]} == expected
 
 
-def test_less_may_be_better() -> None:
-    distances = {name: -value for name, value in RISING.items()}
-    assert ranked(distances, "fidelity", "frechet_layout")["rises"]
-    assert ranked(RISING, "fidelity", "frechet_layout")["rises"] is False
-
-
 def test_the_page_in_git_has_the_numbers_of_the_report() -> None:
     reports = REPOSITORY / "reports"
     report = json.loads((reports / "validity.json").read_bytes())

@@ -1,6 +1,5 @@
 """Comparisons of hand-made runs: differences worked out by hand, and a case for each rule that forbids a ranking."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -270,17 +269,6 @@ def test_another_version_of_the_same_name_is_told_by_its_settings(tmp_path: Path
     assert found.noted == ["B's model seer: sees \x1b[1m nothing"]
     assert "\x1b" not in printed(as_table(found))
     assert "B's model seer: sees \\x1b[1m nothing" in printed(as_table(found))
-
-
-def test_json_has_the_judgements_and_nothing_that_only_people_read(tmp_path: Path) -> None:
-    found = json.loads(
-        json.dumps(compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)).to_dict())
-    )
-    assert found["comparable"] is True
-    assert "sides" not in found
-    [pair] = found["pairs"]
-    assert "place" not in pair
-    assert pair["metrics"][0]["verdict"] == "B is higher"
 
 
 def test_rows_that_are_gone_or_damaged_leave_the_values(tmp_path: Path) -> None:

@@ -89,24 +89,11 @@ def test_damaged_files_are_named(ledger: Ledger, content: bytes) -> None:
         read_published(ledger.root)
 
 
-def test_other_line_ends_are_the_same_content(ledger: Ledger) -> None:
-    [file] = (ledger.root / "ledger").iterdir()
-    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
-    assert check_published(ledger.root).findings == []
-
-
 def test_a_shallow_clone_says_that_it_does_not_know_all(ledger: Ledger, tmp_path: Path) -> None:
     ledger.git("clone", "-q", "--depth", "1", f"file://{ledger.root}", str(tmp_path / "clone"))
     result = check_published(tmp_path / "clone")
     assert result.findings == []
     assert "git fetch --unshallow" in result.skipped[0].why
-
-
-def test_without_git_deletions_cannot_be_found(ledger: Ledger) -> None:
-    shutil.rmtree(ledger.root / ".git")
-    result = check_published(ledger.root)
-    assert "no Git repository here" in result.skipped[0].why
-    assert result.checked["published runs"] == 1
 
 
 def test_this_repository_has_every_run_that_it_has_published() -> None:

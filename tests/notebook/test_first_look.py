@@ -23,7 +23,6 @@ from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.notebook import FirstLook, evaluate
 from tests.conftest import Checkout, draw
-from tests.support.params import default_params
 
 HOSTILE = '<script>alert("1")</script>\x1b[31m'
 EMBEDDED = {"model": "regions_medium", "generator": "painter", "encoder": "layout"}
@@ -72,16 +71,6 @@ def test_the_numbers_are_those_of_a_project(pristine: Checkout) -> None:
     assert stored.components["model"].fingerprint == look.score.components["model"].fingerprint
     assert stored.inputs.protocol == look.score.inputs.protocol
     assert look.score.groups["category"].keys() == {"round", "square"}
-
-
-def test_what_is_asked_is_what_a_project_asks(tmp_path: Path) -> None:
-    params = default_params()
-    inputs = look_at(folder_of(tmp_path / "images")).score.inputs
-    asked = ("describe_prompt", "generate_prompt")
-    assert {key: inputs.protocol[key] for key in asked} == {key: params["genception"][key] for key in asked}
-    assert inputs.settings["confidence"] == params["genception"]["confidence"]
-    defaults = evaluate.__kwdefaults__
-    assert (defaults["iterations"], defaults["seed"]) == (params["genception"]["iterations"], params["run"]["seed"])
 
 
 def test_a_table_a_mean_and_pictures(tmp_path: Path) -> None:

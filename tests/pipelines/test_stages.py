@@ -21,7 +21,7 @@ from driftledger_demo.models.controls import WordCounter
 from driftledger_demo.models.rubric import Rubric
 from tests.conftest import Checkout, draw
 from tests.support.evaluation import build
-from tests.support.own_code import SAYS, WORDS, write_module
+from tests.support.own_code import write_module
 from tests.support.small import (
     IMAGES,
     QUESTIONS,
@@ -274,20 +274,36 @@ def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_
     assert calls == {"model": QUESTIONS * 2}
 
 
-def own_models(params: Params, **words: str) -> None:
-    says = {"provider": "my_models:Says", "understood_by": ["painter", "layout", "rubric"]}
-    params["models"] |= {name: says | {"words": said} for name, said in words.items()}
-    params["encoders"]["mine"] = {"provider": "my_words:words"}
-    params["run"] |= {"models": [*words], "trac": [], "fidelity": [], "mm_sap": [], "mm_vet": [], "mme": []}
-    params["genception"] |= {"iterations": 2, "cross_check": [*words], "text_encoder": "mine", "min_coverage": 0.1}
+OWN = """
+import driftledger
+
+
+@driftledger.model
+def says(prompt, images, *, words: str):
+    return words
+
+
+def known(texts):
+    return [[float(word in text.lower()) for word in ("cat", "dog", "fish", "tree")] for text in texts]
+
+
+reads = driftledger.encoder(texts=known)
+"""
 
 
 def test_cross_check_is_what_comes_out_by_hand(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_module(root, "my_models", SAYS)
-    write_module(root, "my_words", WORDS)
+    write_module(root, "my_own", OWN)
     monkeypatch.syspath_prepend(root)
     said = {"a": "A cat. A dog.", "b": "A cat.", "c": "A dog. A fish and a dog.", "d": "A tree."}
-    project = changed(root, lambda params: own_models(params, **said))
+
+    def change(params: Params) -> None:
+        says = {"provider": "my_own:says", "understood_by": ["painter", "layout", "rubric"]}
+        params["models"] |= {name: says | {"words": words} for name, words in said.items()}
+        params["encoders"]["mine"] = {"provider": "my_own:reads"}
+        params["run"] |= {"models": [*said], "trac": [], "fidelity": [], "mm_sap": [], "mm_vet": [], "mme": []}
+        params["genception"] |= {"iterations": 2, "cross_check": [*said], "text_encoder": "mine", "min_coverage": 0.1}
+
+    project = changed(root, change)
     update(project)
     report(project)
     rows = {row["model"]: row for row in json.loads((root / "reports/cross_check.json").read_bytes())}
@@ -297,28 +313,6 @@ def test_cross_check_is_what_comes_out_by_hand(root: Path, monkeypatch: pytest.M
     expected = {"a": 1 / 3, "b": 1 / 3, "c": (1 / 3 + 2**-0.5 / 3) / 2, "d": 0.0}
     assert {model: row["cross_check"] for model, row in rows.items()} == pytest.approx(expected, abs=1e-8)
     assert rows["c"]["category"] == pytest.approx({"round": expected["c"], "square": expected["c"]}, abs=1e-8)
-
-
-@pytest.fixture
-def counted(checkout: Checkout, tmp_path: Path) -> Checkout:
-    """A checkout of its own model, which notes its calls."""
-    checkout.env["ASKED"] = str(tmp_path / "asked")
-    write_module(checkout.root, "my_models", SAYS)
-    write_module(checkout.root, "my_words", WORDS)
-    checkout.params(lambda params: own_models(params, mine="A red cat."))
-    checkout.params(lambda params: params["models"]["mine"].update(batch_size=1))
-    return checkout
-
-
-@pytest.mark.slow
-def test_a_kill_leaves_no_half_folder_and_repeats_what_was_in_flight(counted: Checkout, tmp_path: Path) -> None:
-    stopped = counted.run("dvc", "repro", "collect", check=False, KILLED_AT="11")
-    assert stopped.returncode != 0
-    assert [*folders(counted.root)] == ["data/datasets/my_images"]
-    counted.repro("score")
-    asked = len((tmp_path / "asked").read_text(encoding="utf-8").splitlines())
-    assert 8 * 2 < asked <= 8 * 2 + 8  # of each chain one call at most was in flight, or its result not yet written
-    assert not [*(counted.root / "data").rglob("*.partial*")]
 
 
 @pytest.mark.slow

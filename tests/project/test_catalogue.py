@@ -15,14 +15,13 @@ from driftledger.components.openai import OpenAIChat
 from driftledger.components.service import RemoteComponent
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.project.catalogue import SECTIONS, CatalogueEntry, catalogue
-from driftledger.project.presets import apply_preset, presets
+from driftledger.project.presets import apply_preset
 from driftledger.project.settings import load_settings
 from tests.conftest import REPOSITORY
 from tests.support.params import DEFAULT, default_settings
 
 SETTINGS = default_settings()
 ENTRIES = [(section, name) for section in PROVIDED_SECTIONS for name in SETTINGS.entries(section)]
-PRESETS = sorted(presets(REPOSITORY))
 FILES = REPOSITORY / "src" / "driftledger"
 COMPONENTS = (REPOSITORY / "docs" / "components.md").read_text(encoding="utf-8")
 
@@ -194,11 +193,6 @@ def test_every_component_is_documented() -> None:
     assert rows == {name for _, name in ENTRIES}
 
 
-@pytest.mark.parametrize("extra", sorted(set(re.findall(r"driftledger\[(\w+)\]", COMPONENTS))))
-def test_documented_extras_exist(extra: str) -> None:
-    assert re.search(rf"^{extra} = \[", (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
-
-
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_preset_selects_what_the_paper_says(project: Path, name: str) -> None:
     apply_preset(project, name)
@@ -237,15 +231,3 @@ def test_open_models_need_no_service(project: Path) -> None:
     chosen = [settings.build(section, name) for section in PROVIDED_SECTIONS for name in getattr(settings.run, section)]
     assert not any(isinstance(one, RemoteComponent) for one in chosen)
     assert sum(isinstance(one, Component) for one in chosen) == len(chosen) - 1
-
-
-def test_a_project_may_have_presets_of_its_own(project: Path) -> None:
-    folder = project / "presets"
-    folder.mkdir()
-    (folder / "short.yaml").write_text("genception: { iterations: 2 }\n", encoding="utf-8")
-    (folder / "trac.yaml").write_text("trac: { min_coverage: 0.5 }\n", encoding="utf-8")  # wins over the shipped one
-    assert set(presets(project)) == {*PRESETS, "short"}
-    assert apply_preset(project, "short") == ["genception.iterations: 5 → 2"]
-    assert apply_preset(project, "trac") == ["trac.min_coverage: 0.9 → 0.5"]
-    comments = re.findall(r"#.*$", (project / "params.yaml").read_text(encoding="utf-8"), re.MULTILINE)
-    assert comments == re.findall(r"#.*$", DEFAULT.read_text(encoding="utf-8"), re.MULTILINE)

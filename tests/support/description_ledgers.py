@@ -13,7 +13,6 @@ from driftledger.data.records import SampleEntry
 from tests.support.ledgers import (
     BRUSH,
     COMBINATION,
-    DATA,
     KEYS,
     add_stages,
     component,
@@ -35,7 +34,6 @@ TRAC = [
     for reader in READERS
 ]
 """The scores that :func:`add_trac` adds, as a selection has them."""
-FIDELITY = [("fidelity", KEYS)]
 
 _SHORT = {"max_tokens": [32, 64], "choose": None, "shots": []}
 _SHOWN = {"max_tokens": [None], "choose": "similar_image", "shots": [1, 2]}
@@ -183,27 +181,3 @@ def fidelity_score(**changes: Any) -> Score:
         },
     }
     return score_of(plain, changes)
-
-
-def add_fidelity(root: Path, score: Score | None = None, said: str = "a disc") -> None:
-    """Add a redrawing of ``disc`` and the refusal to describe ``ring``, which :func:`write_ledger` made."""
-    score = score or fidelity_score()
-    common: dict[str, Any] = {"t": 1, "parent_sha256": "a" * 64, "seed": 1}
-    drawn = {"image": "images/disc/1.png", "image_sha256": "b" * 64, "description": said}
-    records = [
-        {"sample": "disc", "outcome": "ok", **drawn, **common},
-        {"sample": "ring", "outcome": "refused", "error": said, **common},
-    ]
-    folder = write_collected(root, score, records)
-    write_image(folder / "images" / "disc" / "1.png", (0, 0, 250))
-    seen = values_of("fidelity", {"image_similarity": [71.0], "ssim": [31.5]})
-    rows = [
-        Row(unit="disc", group="all", cluster="disc", outcome=Outcome.OK, values=seen, extra={"category": "round"}),
-        Row(unit="ring", group="all", cluster="ring", outcome=Outcome.REFUSED, extra={"category": "round"}),
-    ]
-    write_scored(root, score, rows)
-    folders = {
-        "dataset": locked(DATA, "1" * 32 + ".dir", nfiles=4),
-        "redraw": locked(folder.relative_to(root).as_posix(), "9" * 32 + ".dir", nfiles=3),
-    }
-    add_stages(root, lock_entries(root, score, folders))

@@ -34,24 +34,3 @@ def listening(answer: Any, host: str = "127.0.0.1") -> Iterator[int]:
         server.shutdown(socket.SHUT_RDWR)
         server.close()
         thread.join()
-
-
-@contextmanager
-def dripping() -> Iterator[int]:
-    """A server that sends a byte of an endless answer every tenth of a second."""
-    over = threading.Event()
-
-    def answer(connection: socket.socket) -> None:
-        connection.recv(65536)
-        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n")
-        while not over.wait(0.1):
-            try:
-                connection.sendall(b" ")
-            except OSError:
-                return
-
-    with listening(answer) as port:
-        try:
-            yield port
-        finally:
-            over.set()

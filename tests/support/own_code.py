@@ -54,42 +54,6 @@ def hues(images):
 """
 
 
-SAYS = """
-import os
-import signal
-from typing import ClassVar
-
-from driftledger.components.base import Model
-from driftledger.core.types import Reply
-
-
-class Says(Model):
-    '''Says the same of every image, and notes each call; killed at one of them.'''
-
-    version: ClassVar[str] = "1"
-    words: str
-
-    def respond(self, conversations):
-        path = os.environ.get("ASKED", os.devnull)
-        with open(path, "a") as asked:
-            asked.write("asked\\n" * len(conversations))
-        if os.environ.get("KILLED_AT") == str(len(open(path).readlines())):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return [Reply(self.words) for _ in conversations]
-"""
-
-WORDS = """
-import driftledger
-
-
-def known(texts):
-    return [[float(word in text.lower()) for word in ("cat", "dog", "fish", "tree")] for text in texts]
-
-
-words = driftledger.encoder(texts=known)
-"""
-
-
 def write_module(folder: Path, name: str, text: str) -> Path:
     """A module of one file."""
     path = folder / f"{name}.py"

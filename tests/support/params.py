@@ -7,7 +7,6 @@ from typing import Any
 
 import yaml
 
-from driftledger.project.project import Project
 from driftledger.project.settings import Settings, parse_settings
 
 DEFAULT = Path(__file__).with_name("params.yaml")
@@ -33,12 +32,3 @@ def default_params() -> dict[str, Any]:
 def default_settings() -> Settings:
     """The settings in it."""
     return parse_settings(default_params(), "params.yaml")
-
-
-def project_with(folder: Path, **sections: dict[str, Any]) -> Project:
-    """A project whose params.yaml holds further entries, and whose code is our own."""
-    params = default_params()
-    for section, entries in sections.items():
-        params[section] |= entries
-    (folder / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    return Project(folder, own_code=True)

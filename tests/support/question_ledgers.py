@@ -1,11 +1,9 @@
 """The question benchmarks' part of a hand-written ledger; see :mod:`tests.support.ledgers`."""
 
-from pathlib import Path
 from typing import Any
 
 from driftledger.benchmarks.score import Score
-from tests.support.ledgers import add_stages, component, lock_entries, locked, score_of, write_collected, write_scored
-from tests.support.records import record
+from tests.support.ledgers import component, score_of
 
 EXAM = {"question_set": "exam", "model": "seer"}
 PROTOCOLS: dict[str, dict[str, Any]] = {
@@ -40,19 +38,3 @@ def question_score(benchmark: str = "mm_sap", **changes: Any) -> Score:
         },
     }
     return score_of(plain, changes)
-
-
-def add_questions(root: Path, score: Score | None = None, said: str = "A") -> None:
-    """Add answers and a score to the ledger in ``root``, and the lock's entries for them."""
-    score = score or question_score()
-    answers = [record(question, "ok", said, step, order=[1, 0]) for question in ("q0", "q1") for step in (1, 2)]
-    folders = {
-        "question_set": root / "data" / "questions" / score.on,
-        "answer": write_collected(root, score, answers),
-    }
-    write_scored(root, score, [])
-    outs = {
-        stage: locked(folder.relative_to(root).as_posix(), f"{number}e" * 16 + ".dir", nfiles=2)
-        for number, (stage, folder) in enumerate(folders.items(), 1)
-    }
-    add_stages(root, lock_entries(root, score, outs))

@@ -14,7 +14,7 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, Score
 from driftledger.core.files import read_json
 from tests.conftest import REPOSITORY
-from tests.support.params import default_params, default_settings
+from tests.support.params import default_params
 
 OTHERS = "other results than the repository's own stand here"
 
@@ -35,12 +35,6 @@ def _score(spec: Benchmark, keys: Mapping[str, str]) -> Score:
 def shipped_score(name: str, **keys: str) -> Score:
     """A score that the default selects."""
     return _score(benchmark(name), keys)
-
-
-def shipped_scores(name: str) -> list[Score]:
-    """All of a benchmark that the default selects, in its order."""
-    spec = benchmark(name)
-    return [_score(spec, keys) for keys in default_settings().keys_of(spec)]
 
 
 def shipped_leaderboard() -> str:

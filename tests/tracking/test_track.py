@@ -15,9 +15,13 @@ import mlflow
 import pytest
 from mlflow import MlflowClient
 
+from driftledger.benchmarks.traces import Step, Trace
+from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Evidence
 from driftledger.project.settings import Tracking
 from driftledger.tracking import track as tracking_module
+from driftledger.tracking.store import opened
+from driftledger.tracking.traces import Traces
 from driftledger.tracking.track import track
 from tests.tracking.dump import dump
 from tests.tracking.project import EXPERIMENT, REPOSITORY, card, evidence, gen_score, settings, write_project
@@ -54,10 +58,30 @@ def test_traces_show_each_chain_with_small_pictures_attached_once(
     assert [trace["tags"]["unit"] for trace in run["traces"]] == ["ring", "disc"]  # the worst first
     names = [name for name, *_ in run["traces"][0]["spans"]]
     assert names == ["chain", "t = 1", "t = 2"]
-    assert run["traces"][0]["spans"][1][2]["s(1)"] == 0.5
+    [_, asked, gave] = run["traces"][0]["spans"][1]
+    assert (asked["prompt"], asked["image"][0], gave["s(1)"]) == ("Describe it.", "picture", 0.5)
     pictures = list((tmp_path / "store" / "mlartifacts").rglob("attachments/*"))
     assert len(pictures) == 2 * 3  # two samples: an original and two drawn ones
     assert max(picture.stat().st_size for picture in pictures) < 40_000
+
+
+def test_steps_without_a_column_are_one_span_that_shows_what_the_first_was_asked(
+    runs: Sequence[Evidence], store: Tracking
+) -> None:
+    steps = [
+        Step("say", "model", {"prompt": "?"}, {"text": "a disc"}),
+        Step("read", "", {"reply": "a disc"}, {"text": "nothing"}, Outcome.UNPARSED, "no shape"),
+    ]
+    with opened(store, create=True) as client:
+        experiment = client.create_experiment(EXPERIMENT)
+        traces = Traces(client, experiment, client.create_run(experiment).info.run_id)
+        traces.add(runs[0].lineages[0], Trace("disc", "look", {}, {}, Outcome.OK, steps))
+        mlflow.flush_trace_async_logging()
+        [trace] = client.search_traces(locations=[experiment])
+    [_, span] = trace.data.spans
+    assert (span.name, span.span_type, span.inputs) == ("say", "CHAT_MODEL", {"prompt": "?"})
+    assert span.outputs == {"text": "a disc", "read: text": "nothing", "error": "no shape"}
+    assert span.status.status_code == "ERROR"
 
 
 def test_a_changed_generator_supersedes_a_run_and_is_a_version_of_its_own(

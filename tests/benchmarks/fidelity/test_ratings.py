@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from driftledger.benchmarks.fidelity.ratings import (
     RATINGS,
@@ -171,37 +169,11 @@ def test_another_text_needs_another_rating(sheet: Path):
     assert write_sheet(sheet, ROWS[:1], "ann") == (0, 1)
 
 
-def test_columns_and_separators_of_peoples_own_stay(sheet: Path):
-    sheet.write_text(
-        "rater;notes;dataset;sample;model;description;rating\nann;  '=mine ;birds;a;blind;A bird.;2\n", encoding="utf-8"
-    )
-    write_sheet(sheet, ROWS, "ann")
-    assert sheet.read_text(encoding="utf-8-sig").splitlines()[1:] == [
-        "ann;  '=mine ;birds;a;blind;A bird.;2",
-        "ann;;birds;b;blind;'=cmd();",
-    ]
-
-
 def test_a_damaged_sheet_stays_as_it_is(sheet: Path):
     sheet.write_text("sample,rating\na,5\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="lacks 'dataset'"):
         write_sheet(sheet, ROWS, "ann")
     assert sheet.read_text(encoding="utf-8") == "sample,rating\na,5\n"
-
-
-anything = st.text(st.characters() | st.sampled_from("'=+-@\t\r\n,;\"\x00\x1b\u202e\ufeff 0e.%"), max_size=30)
-
-
-@given(anything)
-def test_any_description_comes_back_and_none_is_a_formula(tmp_path_factory: pytest.TempPathFactory, text: str):
-    sheet = tmp_path_factory.mktemp("any") / "ratings.csv"
-    write_sheet(sheet, [ToRate("d", "s", "m", text)], "ann")
-    [_, row] = cells_of(sheet)
-    assert not row[3].startswith(("=", "+", "-", "@", "\t", "\r"))
-    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]", row[3])
-    rate(sheet, 4)
-    assert mean_ratings(read_opinions(sheet, RATINGS), "d", "m", {"s": text}) == Rated({"s": 4.0}, 1, 1, 0)
-    assert write_sheet(sheet, [ToRate("d", "s", "m", text)], None) == (0, 1)
 
 
 def test_the_same_samples_of_every_model_are_chosen(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """What is asked of a model for TRAC: prompts, lengths and in-context examples."""
 
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,6 @@ from driftledger.benchmarks.collecting import Collecting, Replay, StageInputs, w
 from driftledger.benchmarks.descriptions import Demonstrations, Description, check_prefix
 from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, read_records
 from driftledger.benchmarks.trac.spec import Trac
-from driftledger.collect.call import NotStoredError
-from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
 from driftledger.core.errors import ConfigError, CoverageError, DataError
 from driftledger.core.files import read_json
@@ -135,6 +132,7 @@ def test_examples_are_support_samples_and_never_what_is_asked_about(
         assert samples[record.unit].image.sha256 not in {sample.image.sha256 for sample in shown}
         assert len({sample.image.sha256 for sample in shown}) == len(shown)
         assert "support-shy" not in shown_in(record)
+    assert len(HEARD) > len(samples)
     assert all(asked not in before for *before, asked in map(shown_images, HEARD))
 
 
@@ -147,6 +145,16 @@ def test_the_most_similar_example_is_shown_last_with_its_description(folder: Pat
     assert [turn.role for turn in shown.turns] == ["user", "assistant", "user"]
     assert shown.turns[0].parts[1:] == shown.turns[2].parts[1:] == (FILLED,)
     assert shown.turns[1].parts == ("red30 green41 pixel pixel pixel pixel pixel",)
+
+
+def test_a_picture_that_is_there_several_times_crowds_out_no_example(tmp_path: Path) -> None:
+    """Of four support samples three are one picture, so that the other one is the last of the most similar."""
+    copies = [Item(f"copy-{n}", "class 0", "support", (10, 40, 0)) for n in range(3)]
+    other, asked = Item("other", "class 1", "support", (0, 90, 0)), Item("asked", "class 0", "test", (11, 40, 0))
+    write_labelled(tmp_path / "birds", [*copies, other, asked])
+    how = Demonstrations(choose="similar_image", shots=(1,), encoder="table")
+    shown = {each.unit: shown_in(each) for each in collected(tmp_path, stage(tmp_path, how)) if shown_in(each)}
+    assert shown == {**{copy.id: ["other"] for copy in copies}, "other": ["copy-0"], "asked": ["copy-0"]}
 
 
 DRAWN = ["5 2", "5 3", "0 3", "1 4", "5 1", "3 4", "4 0", "2 1", "1 2", "4 5"]
@@ -176,7 +184,7 @@ def test_examples_may_be_described_by_another_model(folder: Path) -> None:
     replay = Replay(folder / "out")
     assert Collecting.recorded(Trac(), card, folder / "birds", {}).run(replay) == records
     with CallStore(folder / "store") as store:
-        assert all(store.find(digest) is not None for digest in replay.calls)
+        assert [store.find(digest) is None for digest in replay.calls] == [False] * len(written)
 
 
 def test_too_many_examples_are_one_sentence(folder: Path) -> None:
@@ -190,24 +198,3 @@ def test_too_many_failures_fail_the_stage(tmp_path: Path) -> None:
     refuse_failures(found, "trac", 0.9)
     with pytest.raises(CoverageError, match=r"1 of 10 records .* trac.min_coverage .*test-3.*: TimeoutError"):
         refuse_failures(found, "trac", 0.95)
-
-
-def counted(folder: Path, collecting: Collecting) -> dict[str, tuple[int, int]]:
-    """Model → how many of its calls are stored, and how many there are to make at most."""
-    with CallStore(folder / "store") as store:
-        plan = Plan(store)
-        with suppress(NotStoredError):
-            collecting.run(plan.run)
-        return {getattr(calls.component, "prefix", ""): (calls.stored, calls.to_make) for calls in plan.calls.values()}
-
-
-def test_a_plan_counts_what_comes_after_the_first_descriptions_at_most(folder: Path) -> None:
-    plain, told = (stage(folder, how, max_tokens=(2, 50)) for how in (None, drawn(1, 2, by="better")))
-    assert counted(folder, plain) == {"": (0, 20)}
-    assert counted(folder, told) == {"": (0, 20 + 2 * 2 * 10), "better": (0, 6)}
-    collected(folder, plain)
-    needs = counted(folder, told)
-    assert needs[""] == (20, 40)
-    assert 0 < needs["better"][1] <= 6
-    collected(folder, told)
-    assert {model: to_make for model, (_, to_make) in counted(folder, told).items()} == {"": 0, "better": 0}

@@ -20,6 +20,7 @@ from driftledger.core.errors import CoverageError
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Outcome
 from driftledger_demo.encoders.tfidf import TfIdf
+from tests.support.description_ledgers import trac_score
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
 from tests.support.records import record
@@ -222,6 +223,7 @@ def test_conditions_and_the_headline(tmp_path: Path) -> None:
     headline = conditions[found.details["headline"]]
     assert found.details["headline"] == "l30, 2-shot"
     assert found.metrics.items() <= headline.items()
+    assert Trac().facts(found)["examples"] == {"choose": "random", "shots": 2}
     assert (headline["scored"], headline["total"]) == (4, 4)
     assert found.metrics["top1"] == 75.0
     fewer = [each["top1"] for each in conditions.values() if each["shots"] < 2]
@@ -272,3 +274,13 @@ def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_fir
         found = retrieve(order, label, card, LetterEncoder())
         assert found.votes.shape == (1, 4)
         assert (found.support[0], found.support[-1], found.nearest) == (first, last, [first])
+
+
+def test_a_row_of_conditions_has_the_lowest_coverage_of_them() -> None:
+    score = trac_score("short")
+    conditions = {
+        name: row | {"total": 1 + place} for place, (name, row) in enumerate(score.groups["condition"].items())
+    }
+    score = score.model_copy(update={"groups": score.groups | {"condition": conditions}})
+    [table] = [each for each in Trac().tables([score]) if each.name == "conditions"]
+    assert [str(row[-1]) for row in table.rows] == ["0.500"]

@@ -11,15 +11,12 @@ import torch
 from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
-from tokenizers import normalizers
 from transformers import CLIPConfig, CLIPImageProcessor
 
-from driftledger.components.checkpoints import disarmed
-from driftledger.components.diffusers import Diffusers, PromptReader
+from driftledger.components.diffusers import Diffusers
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Generated, Outcome, PromptUsage
 from tests.support.checkpoints.diffusion import SIDE, build_flux, build_stable_diffusion, build_stable_diffusion_xl
-from tests.support.checkpoints.text import clip_tokenizer, t5_tokenizer
 from tests.support.checkpoints.weights import change_one_weight, seeded
 
 BUILD = {"sd": build_stable_diffusion, "sdxl": build_stable_diffusion_xl, "flux": build_flux}
@@ -132,14 +129,6 @@ def test_readings_say_what_the_text_encoder_is_given(loaded, kind):
 # Prompts that command the tokenizer
 
 
-def reader(**tokenizers: Any) -> PromptReader:
-    class Pipeline:
-        components = tokenizers
-        _text_preprocessing = None
-
-    return PromptReader(Pipeline())
-
-
 @pytest.mark.parametrize(("kind", "end"), [("sd", "<|endoftext|>"), ("sdxl", "<|endoftext|>"), ("flux", "</s>")])
 def test_a_prompt_cannot_end_itself(loaded, kind, end):
     """Without its end broken up, CLIP's summary would be taken there."""
@@ -155,29 +144,7 @@ def test_a_prompt_cannot_end_itself(loaded, kind, end):
     assert ids.index(encoder.config.eos_token_id) == made.reading.tokens + (kind != "flux")
 
 
-def test_control_tokens_are_found_in_any_spelling_and_nesting():
-    t5 = t5_tokenizer()
-    t5.backend_tokenizer.normalizer = normalizers.NFKC()
-    both = reader(tokenizer=clip_tokenizer(), tokenizer_2=t5)
-    for text in ("a ＜/s＞ cat", "<|startoftext|>", "<<|endoftext|>|endoftext|>", "</s></s> <pad>x", "</<pad>s>"):
-        safe = disarmed(text, both.control)
-        assert safe.replace(" ", "") == text.replace(" ", "")
-        for tokenizer in both.tokenizers:
-            assert not set(tokenizer(safe, add_special_tokens=False).input_ids) & set(tokenizer.all_special_ids)
-
-
 # Settings
-
-
-def test_settings_reach_the_pipeline(folders):
-    plain = drawn(generator(folders["sd"]))
-    for changed in (
-        {"steps": 3},
-        {"guidance_scale": 1.0},
-        {"negative_prompt": "the red face"},
-        {"scheduler": "EulerDiscreteScheduler"},
-    ):
-        assert (drawn(generator(folders["sd"], **changed)) != plain).any(), changed
 
 
 @pytest.mark.parametrize(
@@ -194,16 +161,6 @@ def test_settings_reach_the_pipeline(folders):
 def test_settings_that_do_not_fit_are_one_sentence(folders, kind, settings, said):
     with pytest.raises(ConfigError, match=said):
         generator(folders[kind], **settings).generate(["a cat"], [1])
-
-
-def test_a_variant_is_taken_where_there_is_one(copy):
-    plain = drawn(generator(copy))
-    variant = copy / "unet/diffusion_pytorch_model.fp16.safetensors"
-    shutil.copy(copy / UNET, variant)
-    weight = load_file(variant)["conv_out.weight"]
-    edit_weights(variant, "conv_out.weight", -weight)
-    assert (drawn(generator(copy)) == plain).all()
-    assert (drawn(generator(copy, variant="fp16")) != plain).any()
 
 
 # Identity

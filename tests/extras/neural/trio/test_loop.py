@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from lab.trio import loop
@@ -95,24 +94,6 @@ def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path,
     assert loss.calls == STEPS - kept
 
 
-def test_stopped_again_and_again(tmp_path: Path) -> None:
-    whole = trained(tmp_path / "whole")
-    for _ in range(3):
-        model = untrained()
-        with pytest.raises(KilledError):
-            train("line", model, Noisy(model, 3), COURSE, at(tmp_path / "stopped"))
-    assert step_of(tmp_path / "stopped" / "line.safetensors") == 6
-    assert same(trained(tmp_path / "stopped"), whole)
-
-
-def test_what_was_written_by_halves_is_not_read(tmp_path: Path) -> None:
-    whole = trained(tmp_path / "whole")
-    (tmp_path / "stopped").mkdir()
-    (tmp_path / "stopped" / "line.partial").write_bytes(b"half of a file")
-    assert same(trained(tmp_path / "stopped"), whole)
-    assert not [*(tmp_path / "stopped").glob("*.partial")]
-
-
 def test_training_again_ends_at_once_and_returns_every_milestone(tmp_path: Path) -> None:
     first = trained(tmp_path, milestones=[2, 5])
     assert [*first] == [2, 5, STEPS]
@@ -124,15 +105,6 @@ def test_training_again_ends_at_once_and_returns_every_milestone(tmp_path: Path)
     assert loss.calls == 0
     assert same({step: dict(one.state_dict()) for step, one in again.items()}, first)
     assert {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()} == files
-
-
-def test_milestones_change_nothing(tmp_path: Path) -> None:
-    with_some, without = trained(tmp_path / "some", milestones=[1, 2, 5]), trained(tmp_path / "none")
-    assert same({STEPS: with_some[STEPS]}, without)
-
-
-def test_another_seed_is_another_training(tmp_path: Path) -> None:
-    assert not same(trained(tmp_path / "1", seed=1), trained(tmp_path / "2", seed=2))
 
 
 # --- a loss that is no number -----------------------------------------------------------------------------------------
@@ -148,41 +120,7 @@ def test_a_loss_that_is_no_number_stops_training_and_leaves_the_last_state(tmp_p
     assert same(trained(tmp_path / "broken"), whole)
 
 
-@pytest.mark.parametrize("broken_at", [6, STEPS])
-def test_a_gradient_that_is_no_number_does_so_too(tmp_path: Path, broken_at: int) -> None:
-    model = untrained()
-    loss = Noisy(model)
-
-    def steep(random: Random) -> Tensor:
-        value = loss(random)
-        return value + (value * 0).sqrt() if loss.calls == broken_at else value
-
-    with pytest.raises(FloatingPointError, match=f"at step {broken_at}"):
-        train("line", model, steep, COURSE, at(tmp_path / "broken"))
-    assert same(trained(tmp_path / "broken"), trained(tmp_path / "whole"))
-
-
 # --- what is kept -----------------------------------------------------------------------------------------------------
-
-
-def test_nothing_that_is_kept_is_a_pickle(tmp_path: Path) -> None:
-    trained(tmp_path, milestones=[2])
-    files = {file.name: file for file in tmp_path.iterdir()}
-    assert set(files) == {"line.safetensors", "line-2.safetensors", f"line-{STEPS}.safetensors"}
-    for file in files.values():
-        assert load_file(file)
-        assert file.read_bytes()[8:9] == b"{"
-    assert step_of(files["line.safetensors"]) == STEPS
-    assert step_of(files["line-2.safetensors"]) == 2
-
-
-def test_what_is_returned_is_the_average_and_apart_from_the_model(tmp_path: Path) -> None:
-    model = untrained()
-    learnt = train("line", model, Noisy(model), COURSE, at(tmp_path), [2])
-    assert not torch.equal(learnt[STEPS].weight, model.weight)
-    assert not learnt[STEPS].weight.requires_grad
-    learnt[2].weight.fill_(7)
-    assert not (learnt[STEPS].weight == 7).any()
 
 
 def test_without_memory_it_is_adamw_with_clipped_gradients(tmp_path: Path) -> None:
@@ -216,10 +154,3 @@ def test_the_rate_rises_and_falls_as_the_settings_say() -> None:
     assert set(late[3:750]) == {0.5}
     assert late[874] == pytest.approx(0.25, rel=0.01)
     assert late[-1] == rates[-1]
-
-
-def test_it_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "_SAVE_EVERY", 100)
-    [learnt] = trained(tmp_path, course=Course(steps=200, rate=0.1, memory=0.9)).values()
-    assert learnt["weight"].tolist() == [pytest.approx([1, 1, 1], abs=0.05)]
-    assert learnt["bias"].item() == pytest.approx(0, abs=0.05)

@@ -13,7 +13,6 @@ import pytest
 import torch
 import yaml
 from PIL import Image
-from safetensors import safe_open
 
 from driftledger.components.diffusers import Diffusers
 from driftledger.components.encoders import OpenCLIP, ViT
@@ -22,9 +21,8 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from driftledger_demo import scenes
-from driftledger_demo.datasets.arrangements.grammar import Arrangement, Thing
+from driftledger_demo.datasets.arrangements.grammar import Arrangement
 from lab.trio import autoencoder, describer, eye, looker, painter, pair, train
-from lab.trio.cells import looks_of, numbered
 from lab.trio.lessons import Asked, Lessons, Prompts
 from lab.trio.settings import FOLDER, TrioSettings, choice_prompt, ways_to_ask, ways_to_tell
 from lab.trio.stream import arrangements, images, random_for
@@ -43,8 +41,6 @@ BATCHES: dict[ModuleType, tuple[str, ...]] = {
     pair: ("_BATCH",),
 }
 MODELS, GENERATORS, ENCODERS = {"llava_early", "llava_middle", "llava_final"}, {"sd_1", "sd_2"}, {"clip", "vit"}
-MOST_BYTES = 15_000_000
-"""Of all weights that are shipped."""
 
 
 @cache
@@ -134,46 +130,6 @@ def test_a_folder_for_each_checkpoint_and_no_pickle_in_it(trained: Workshop) -> 
     assert {file.suffix for file in map(Path, hashes(trained.folder))} <= {".safetensors", ".json", ".txt", ".jinja"}
 
 
-def test_one_recipe_leaves_a_checkpoint_at_each_milestone(tmp_path: Path, lessons: Path) -> None:
-    steps = {f"llava_{step}": step for step in (1, 2, 3, 4)}
-    trio = short().model_dump()
-    trio["describer"] |= {"course": trio["describer"]["course"] | {"steps": 4}, "milestones": steps}
-    trio["polish"]["milestones"] = {}
-    at = train.workshop(SETTINGS, TrioSettings.model_validate(trio), tmp_path / "state", tmp_path / FOLDER)
-    at = replace(at, place=at.place._replace(device="cpu"), lessons=lessons)
-    train.train_describer(at)
-    assert {folder.name for folder in at.folder.iterdir()} == set(steps)
-    weights = {name: sha256_file(at.folder / name / "model.safetensors") for name in steps}
-    assert len(set(weights.values())) == len(steps)
-
-
-def test_weights_are_in_half_precision_and_small_enough_for_git(trained: Workshop) -> None:
-    for file in trained.folder.rglob("*.safetensors"):
-        with safe_open(file, framework="pt") as opened:
-            kinds = {opened.get_tensor(name).dtype for name in opened.keys()}  # noqa: SIM118 - it is no mapping
-        assert torch.float16 in kinds
-        assert not [kind for kind in kinds if kind.is_floating_point and kind != torch.float16]
-
-
-def test_what_is_shipped_is_small_enough_for_git() -> None:
-    shipped = [*(REPOSITORY / FOLDER).rglob("*.safetensors")]
-    assert {file.relative_to(REPOSITORY / FOLDER).parts[0] for file in shipped} == MODELS | GENERATORS | ENCODERS
-    assert sum(file.stat().st_size for file in shipped) <= MOST_BYTES
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "learnt"),
-    [
-        ("llava_early", "llava_final", {"model.safetensors"}),
-        ("sd_1", "sd_2", {"text_encoder/model.safetensors", "unet/diffusion_pytorch_model.safetensors"}),
-    ],
-)
-def test_milestones_differ_in_what_was_learnt_alone(trained: Workshop, one: str, other: str, learnt: set[str]) -> None:
-    files, others = (hashes(trained.folder / name) for name in (one, other))
-    assert files.keys() == others.keys()
-    assert {name for name in files if files[name] != others[name]} == learnt
-
-
 def test_training_again_writes_the_same_bytes_whatever_was_there_already(trained: Workshop, tmp_path: Path) -> None:
     """Once from the finished state, and once anew where somebody has trained the first halves before."""
     again = replace(trained, folder=tmp_path / "again")
@@ -256,15 +212,6 @@ def test_the_painter_reads_as_it_was_taught(trained: Workshop, shown: dict[Arran
     assert pipeline.safety_checker is None
 
 
-def test_latents_have_a_deviation_of_about_one(trained: Workshop) -> None:
-    pipeline = Diffusers(path=str(trained.folder / "sd_2"), device="cpu").loaded.pipeline
-    with torch.inference_mode():
-        pixels = autoencoder.as_input(images(arrangements(random_for(4), 16)))
-        latents = pipeline.vae.encode(pixels).latent_dist.mode() * pipeline.vae.config.scaling_factor
-    assert latents.shape == (16, autoencoder.CHANNELS, autoencoder.LATENT_SIDE, autoencoder.LATENT_SIDE)
-    assert float(latents.std()) == pytest.approx(1, abs=0.25)
-
-
 # --- the lookers ------------------------------------------------------------------------------------------------------
 
 
@@ -287,22 +234,3 @@ def test_the_looker_sees(trained: Workshop, shown: dict[Arrangement, ImageFile])
     assert encoder.encode_images([image.open() for image in shown.values()]).shape == (3, 96)
     seen = encoder.loaded.process([image.open() for image in shown.values()], return_tensors="pt")["pixel_values"]
     assert torch.allclose(seen, autoencoder.as_input(images([*shown])), atol=1e-5)
-
-
-def test_what_the_looker_is_asked_of_each_cell() -> None:
-    things = Thing(2, "large", "black", "circle"), Thing(5, "small", "red", "ring")
-    told = numbered(looks_of(Arrangement("pink", things)), looker._ATTRIBUTES).tolist()
-    assert [told[2], told[5]] == [[2, 8, 1], [1, 1, 6]]
-    assert [cell for cell, one in enumerate(told) if one != [0, 0, 0]] == [2, 5]
-
-
-def test_what_the_eye_is_asked_of_each_patch() -> None:
-    """Of 8×8 patches, those of a cell that nothing is said about are left out."""
-    cells = numbered({2: ("large", "red", "ring")}, eye._ATTRIBUTES, frozenset({6, 7}))
-    patches = cells[eye._cell_of_patch(64)].reshape(8, 8, 3)
-    assert (patches[:3, 5:] == cells[2]).all()
-    assert (patches[5:, :5] == -100).all()
-    assert (patches[3:5] == 0).all()
-    assert [names[number - 1] for names, number in zip(eye._ATTRIBUTES, cells[2].tolist(), strict=True)] == [
-        *("large", "red", "ring")
-    ]

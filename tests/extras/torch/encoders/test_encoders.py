@@ -55,7 +55,9 @@ def features(provider: Provider, encoder: Any, images: list[Image.Image]) -> Flo
 
 
 def test_a_batch_is_as_one_by_one_and_inputs_differ(provider: Provider, encoder, images: list[Image.Image]):
-    for encode, inputs in towers(provider, encoder(), images):
+    some = list(towers(provider, encoder(), images))
+    assert some
+    for encode, inputs in some:
         together = encode(inputs)
         assert together.dtype == np.float32
         assert together.shape == (len(inputs), provider.width)
