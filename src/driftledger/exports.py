@@ -63,7 +63,7 @@ def _csv(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
         score = lineage.score
         for key, _ in _metrics(lineage):
             values = [score.metrics.get(key + end, "") for end in ("", "_low", "_high", "_std")]
-            place = [run.name, lineage.spec.name, lineage.on, key]
+            place = [run.name, lineage.spec.name, lineage.score.on, key]
             rows.append([*place, *values, score.scored, score.total, sha256_file(root / lineage.score_path)])
     return {"scores.csv": csv_text(CSV_COLUMNS, rows).encode()}
 
@@ -77,7 +77,7 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
         developer = id_.rpartition("/")[0] or "unknown"
         [card] = (file for file in (root / lineage.data.path).glob("*.json") if file.name != INPUTS)
         source = json.loads(card.read_bytes())["source"]
-        data = {"dataset_name": lineage.on, "source_type": "other", "additional_details": _texts_of(source)}
+        data = {"dataset_name": lineage.score.on, "source_type": "other", "additional_details": _texts_of(source)}
         if "dataset" in source:
             data |= {"source_type": "hf_dataset", "hf_repo": source["dataset"]}
         details = _texts_of(model.settings) | {
@@ -98,7 +98,7 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
             }
             result = {
                 "evaluation_result_id": f"{lineage.place}/{key}",
-                "evaluation_name": f"{lineage.spec.title} on {lineage.on}",
+                "evaluation_name": f"{lineage.spec.title} on {lineage.score.on}",
                 "source_data": data,
                 "metric_config": config,
                 "score_details": scored,
@@ -132,7 +132,7 @@ def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
             created=date.isoformat(),
             task=lineage.place.replace("/", "_"),
             task_args=score.inputs.protocol,
-            dataset=log.EvalDataset(name=lineage.on, samples=len(samples)),
+            dataset=log.EvalDataset(name=lineage.score.on, samples=len(samples)),
             model=name,
             config=log.EvalConfig(),
             metadata=_noted(root, run, lineage),

@@ -18,6 +18,16 @@ OTHER_RUN = "regions_medium/painter/layout"
 LEFT_OUT_STAGES = {"witness"}
 """Stages without golden records, since they will go."""
 
+MODULES = {
+    "gc_at": "driftledger.metrics.drift",
+    "frechet_distance": "driftledger.metrics.frechet",
+    "score": "driftledger.metrics.self_awareness",
+    "top1": "driftledger.metrics.retrieval",
+    "class_mean": "driftledger.metrics.retrieval",
+    "vote": "driftledger.metrics.retrieval",
+    "competition_ranks": "driftledger.metrics.ranks",
+}
+"""Public function → its module."""
 
 FOREIGN_BENCHMARK = "tests.words.spec:Words"
 """The class that the entry point of the benchmark in tests/words names."""

@@ -30,7 +30,7 @@ def test_a_component_that_comes_with_driftledger_has_a_version_and_no_digest(tmp
     sheet.write_text("sample,t,text,annotator\na,1,A cat.,\n", encoding="utf-8")
     for component in (OpenAIChat.model_validate({"model": "gpt-4o-2024-08-06"}), Human(path=sheet)):
         card = ComponentCard.of("one", component)
-        assert card.code_digest is component.code_digest is None
+        assert component.code_digest is None
         assert "code" not in component.spec["identity"]
         assert card.fingerprint == sha256_of(component.spec)
 

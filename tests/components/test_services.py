@@ -214,7 +214,7 @@ def test_the_environment_changes_neither_address_nor_request(monkeypatch: pytest
     assert (with_key["authorization"], without["authorization"]) == (f"Bearer {KEY}", "Bearer none")
     assert not {name for name in {**with_key, **without} if name.startswith(("openai-", "x-custom"))}
     assert "sk-" not in str(without)
-    assert OpenAIChat(model="m").url == "https://api.openai.com/v1"
+    assert OpenAIChat(model="m").host == "api.openai.com"
 
 
 def test_a_redirect_is_not_followed_with_the_key() -> None:

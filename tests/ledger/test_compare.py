@@ -217,7 +217,7 @@ def test_what_moves_the_numbers_by_itself_forbids_a_ranking(
     found, fact = compared(tmp_path, a, b), fact.replace("_", " ")
     assert not found.comparable
     assert [each.what for each in found.pairs[0].differing if each.weight == "unfair"] == [fact]
-    assert [each.startswith(f"{benchmark} on {a.on}: {fact} differs (") for each in found.reasons] == [True]
+    assert [each.startswith(f"{benchmark} on {a.score.on}: {fact} differs (") for each in found.reasons] == [True]
     barred = {name for name, each in metrics(found).items() if each.verdict.startswith(f"not ranked: {fact} differs")}
     assert barred == ONLY.get((benchmark, fact), set(metrics(found)))
     assert all(metrics(found)[name].difference is None for name in barred)

@@ -131,5 +131,5 @@ def test_git_reads_a_project_below_the_top(tmp_path: Path) -> None:
     (tmp_path / "below/new").touch()  # which no commit knows
     (tmp_path / "below/ledger/b.json").write_text("3")
     assert git.changes() == ["below/ledger/b.json"]
-    assert git.from_top("new") == "below/new"
+    assert git.prefix == "below/"
     assert listing_md5(git.listing(git.ids(first, ["ledger"])[0] or "")).endswith(".dir")

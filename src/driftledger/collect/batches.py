@@ -13,14 +13,16 @@ import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result, failed
+from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
 from driftledger.core.images import png_bytes
-from driftledger.core.types import Generated, Reply, Usage
+from driftledger.core.terminal import Progress
+from driftledger.core.types import Generated, Outcome, Reply, Usage
 
 ENDED = sys.maxsize
 """The step of a unit that makes no more calls."""
@@ -42,41 +44,40 @@ class Place(NamedTuple):
     step: int
 
 
-class Batches:
-    """The calls of one run of units to local components that wait until their batch is complete."""
+class Run:
+    """Units that are driven together, with the calls to local components that wait until their batch is complete."""
 
-    def __init__(self, positions: Iterable[int]) -> None:
+    def __init__(self, progress: Progress, positions: Sequence[int]) -> None:
         """``positions``: of the units, among all that are planned."""
-        self._step = dict.fromkeys(positions, -1)
-        self._waiting: dict[Place, dict[int, Waiting]] = {}
-
-    def move(self, position: int, step: int) -> None:
-        """Note that a unit has come to its call number ``step``, or has :data:`ENDED`."""
-        self._step[position] = step
+        self.progress = progress
+        self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]  # it is made in one
+        self.stopped: BaseException | None = None
+        """Why no more calls are started."""
+        self.step = dict.fromkeys(positions, -1)
+        """Position → the number of the unit's current call, or :data:`ENDED`."""
+        self.waiting: dict[Place, dict[int, Waiting]] = {}
+        """The calls of each batch, by their units' positions."""
 
     def add(self, position: int, call: Call, result: asyncio.Future[Result]) -> None:
         """Let a unit's call wait; the unit has moved to this step."""
         component = call.component
         first = position - position % component.batch_size
-        place = Place(component.fingerprint, type(call), first, self._step[position])
-        self._waiting.setdefault(place, {})[position] = call, result
+        place = Place(component.fingerprint, type(call), first, self.step[position])
+        self.waiting.setdefault(place, {})[position] = call, result
 
     def complete(self) -> Iterator[tuple[Place, Component]]:
         """Yield each batch with units that have all come to its step or passed it, and its component."""
-        for place, calls in self._waiting.items():
+        for place, calls in self.waiting.items():
             component = next(iter(calls.values()))[0].component
             members = range(place.first, place.first + component.batch_size)
-            if all(self._step.get(member, ENDED) >= place.step for member in members):
+            if all(self.step.get(member, ENDED) >= place.step for member in members):
                 yield place, component
 
-    def take(self, place: Place) -> list[Waiting]:
-        """Remove a batch, and return its calls in the order of their units."""
-        return [call for _, call in sorted(self._waiting.pop(place).items())]
-
-    def fail(self, error: BaseException) -> None:
-        """Give every waiting call an error in place of its result."""
-        set_error((result for calls in self._waiting.values() for _, result in calls.values()), error)
-        self._waiting.clear()
+    def stop(self, error: BaseException) -> None:
+        """Start no more calls, and give every waiting one an error in place of its result."""
+        self.stopped = self.stopped or error
+        set_error((result for calls in self.waiting.values() for _, result in calls.values()), error)
+        self.waiting.clear()
 
 
 def set_error(futures: Iterable[asyncio.Future[Any]], error: BaseException) -> None:
@@ -146,6 +147,7 @@ def finished(call: Call, answer: Answer) -> Finished:
     return Finished(call.key, call.context, result, png, cost)
 
 
+@dataclass
 class LocalCalls:
     """Makes batches one after the other, and copes with errors and with a lack of memory.
 
@@ -156,11 +158,10 @@ class LocalCalls:
     ``failed``, with the exception's class and message. The first traceback of each class goes to stderr.
     """
 
-    def __init__(self) -> None:
-        self._loaded: dict[str, Component] = {}
-        self._crowded = False
-        self._most: dict[str, int] = {}
-        self._shown: set[tuple[str, type[Exception]]] = set()
+    _loaded: dict[str, Component] = field(default_factory=dict)
+    _crowded: bool = False
+    _most: dict[str, int] = field(default_factory=dict)
+    _shown: set[tuple[str, type[Exception]]] = field(default_factory=set)
 
     def make(self, calls: Sequence[Call]) -> list[Answer]:
         """Make a batch of calls to one component.
@@ -181,7 +182,17 @@ class LocalCalls:
             try:
                 answers += self._each(part, note if len(part) < len(calls) else None)
             except OutOfMemoryError as error:
-                self._make_room(component, len(part), error)
+                name, half = component.provider, len(part) // 2
+                if len(self._loaded) > 1 and not self._crowded:
+                    self._crowded = True
+                    self._release_others(component)
+                    say(f"{error}; {name} now has the memory to itself, and others are loaded when needed")
+                elif half:
+                    self._most[component.fingerprint] = half
+                    say(f"{error}; going on with batches of {half} instead of {len(part)} for {name}")
+                else:
+                    smaller = "take a smaller checkpoint, a smaller dtype or a larger device"
+                    raise OutOfMemoryError(f"{error}; not even one call to {name} fits: {smaller}") from None
         return answers
 
     def release(self, component: Component) -> None:
@@ -202,22 +213,9 @@ class LocalCalls:
                 say("".join(traceback.format_exception(error)))
             message = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_ERROR]
         if len(calls) == 1:
-            return [Answer(failed(calls[0], message), 0.0, note)]
+            return [Answer(calls[0].answer(outcome=Outcome.FAILED, error=message), 0.0, note)]
         alone = f"made alone instead of in a batch of {len(calls)}: another call of it raised"
         return [answer for call in calls for answer in self._each([call], alone)]
-
-    def _make_room(self, component: Component, tried: int, error: OutOfMemoryError) -> None:
-        name = component.provider
-        if len(self._loaded) > 1 and not self._crowded:
-            self._crowded = True
-            self._release_others(component)
-            say(f"{error}; {name} now has the memory to itself, and others are loaded when needed")
-        elif tried > 1:
-            self._most[component.fingerprint] = tried // 2
-            say(f"{error}; going on with batches of {tried // 2} instead of {tried} for {name}")
-        else:
-            smaller = "take a smaller checkpoint, a smaller dtype or a larger device"
-            raise OutOfMemoryError(f"{error}; not even one call to {name} fits: {smaller}") from None
 
     def _release_others(self, component: Component) -> None:
         for other in list(self._loaded.values()):

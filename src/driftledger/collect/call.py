@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as PythonGenerator
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.canonical import sha256_of
@@ -99,6 +99,8 @@ class Finished(NamedTuple):
 class Ask:
     """Ask ``component`` to answer a conversation. ``role`` says what for: describe, answer, grade."""
 
+    answer: ClassVar = Reply
+
     component: Model
     role: str
     conversation: Conversation
@@ -121,6 +123,8 @@ class Ask:
 @dataclass(frozen=True)
 class Draw:
     """Ask ``component`` to draw a prompt."""
+
+    answer: ClassVar = Generated
 
     component: Generator
     prompt: str
@@ -147,14 +151,9 @@ class Planned(Generic[R]):
     """Calls of later protocols, at most, which depend on the results of all that run together with this one."""
 
 
-class RunSteps(Protocol):
-    """Drives protocols: makes their calls, or only counts them.
-
-    Raises:
-        NotStoredError: calls are only counted (:mod:`driftledger.collect.plan`), and some are still to be made.
-    """
-
-    def __call__(self, planned: Sequence[Planned[R]]) -> list[R]: ...
+RunSteps: TypeAlias = Callable[[Sequence[Planned[Any]]], list[Any]]
+"""Drives protocols: makes their calls, or only counts them (:mod:`driftledger.collect.plan`), and raises a
+:class:`NotStoredError` if some are still to be made."""
 
 
 class NotStoredError(Exception):
@@ -181,10 +180,3 @@ def walk(protocol: Steps[R], answer: Callable[[Call], Result | None]) -> Walked[
         return Walked(answered, None, stop.value)
     protocol.close()
     return Walked(answered, call, None)
-
-
-def failed(call: Call, error: str | None) -> Reply | Generated:
-    """What replaces the answer to a call that could not be made."""
-    if isinstance(call, Ask):
-        return Reply("", Outcome.FAILED, error=error)
-    return Generated(None, Outcome.FAILED, error=error)

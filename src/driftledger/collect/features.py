@@ -7,6 +7,7 @@ is looked up. It only saves work, like the call store beside it; a damaged file 
 import io
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -25,11 +26,14 @@ Modality = Literal["images", "texts", "readings"]
 """Features of images, features of texts, or how much of each text was read."""
 
 
+@dataclass
 class FeatureStore:
-    """Arrays in ``folder``, each written in one step: safe under kills and under several processes at once."""
+    """Arrays in ``folder``, each written in one step: safe under kills and under several processes at once.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    Without a folder nothing is stored.
+    """
+
+    folder: Path | None = None
 
     def get(
         self, encoder: str, seen: Modality, batch: Sequence[str], make: Callable[[], NDArray[Number]]
@@ -40,10 +44,10 @@ class FeatureStore:
             encoder: its fingerprint.
             batch: the images' SHA-256, or the texts. If one is unknown, nothing is stored.
         """
-        if seen == "images" and not all(batch):
+        if self.folder is None or (seen == "images" and not all(batch)):
             return make()
         key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
-        path = self._folder / key[:2] / f"{key}.npy"
+        path = self.folder / key[:2] / f"{key}.npy"
         with suppress(OSError, ValueError, EOFError):
             stored: NDArray[Number] = np.load(path, allow_pickle=False)
             return stored
@@ -57,12 +61,11 @@ class FeatureStore:
 
 def encode_images(encoder: Encoder, images: Iterable[ImageFile], features: FeatureStore | None = None) -> Float32:
     """Features of images, n×d; one batch of them is decoded at a time."""
-    waiting = iter(images)
-    batches = []
+    store, waiting, batches = features or FeatureStore(), iter(images), []
     while batch := list(islice(waiting, encoder.batch_size)):
         digests = [image.sha256 for image in batch]
         encode = partial(lambda files: encoder.encode_images([image.open() for image in files]), batch)
-        batches.append(_stored(features, encoder, "images", digests, encode))
+        batches.append(store.get(encoder.fingerprint, "images", digests, encode))
     return np.concatenate(batches) if batches else np.zeros((0, 0), np.float32)
 
 
@@ -73,10 +76,9 @@ def encode_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore 
         features: None for an encoder that is fitted to a corpus, which is not part of its fingerprint.
     """
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    unique = list(places)
-    step = encoder.batch_size
-    some = [unique[start : start + step] for start in range(0, len(unique), step)]
-    batches = [_stored(features, encoder, "texts", batch, partial(encoder.encode_texts, batch)) for batch in some]
+    store, waiting, batches = features or FeatureStore(), iter(places), []
+    while batch := list(islice(waiting, encoder.batch_size)):
+        batches.append(store.get(encoder.fingerprint, "texts", batch, partial(encoder.encode_texts, batch)))
     return np.concatenate(batches)[[places[text] for text in texts]] if batches else np.zeros((0, 0), np.float32)
 
 
@@ -87,16 +89,6 @@ def read_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | 
     def read() -> NDArray[np.int64]:
         return np.array([[each.tokens, each.read] for each in encoder.read_texts(unique)], np.int64).reshape(-1, 2)
 
-    readings = _stored(features, encoder, "readings", unique, read).tolist()
+    readings = (features or FeatureStore()).get(encoder.fingerprint, "readings", unique, read).tolist()
     of = {text: PromptUsage(*reading) for text, reading in zip(unique, readings, strict=True)}
     return [of[text] for text in texts]
-
-
-def _stored(
-    features: FeatureStore | None,
-    encoder: Encoder,
-    seen: Modality,
-    batch: Sequence[str],
-    make: Callable[[], NDArray[Number]],
-) -> NDArray[Number]:
-    return make() if features is None else features.get(encoder.fingerprint, seen, batch, make)

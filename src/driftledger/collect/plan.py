@@ -37,34 +37,31 @@ class PlannedCalls:
         if self.component.prices is not None:
             self.most_cost = (self.most_cost or 0.0) + self.component.prices.cost(each)
 
-    @property
-    def likely_cost(self) -> float | None:
-        """At the mean cost of an attempt so far; None if nothing has been paid yet."""
-        if self.most_cost is None or not self.spent.attempts:
-            return None
-        return self.to_make * self.spent.cost / self.spent.attempts
-
     def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; what is likely goes by the mean cost of an attempt so far."""
+        likely_cost = None
+        if self.most_cost is not None and self.spent.attempts:
+            likely_cost = self.to_make * self.spent.cost / self.spent.attempts
         return {
             "stored": self.stored,
             "to_make": self.to_make,
             "most_input_tokens": self.input_tokens,
             "most_output_tokens": self.output_tokens,
             "most_cost": self.most_cost,
-            "likely_cost": self.likely_cost,
+            "likely_cost": likely_cost,
             "attempts_so_far": self.spent.attempts,
             "spent": self.spent.cost,
         }
 
 
+@dataclass
 class Plan:
     """Counts the calls of protocols; a call that several of them make is counted once."""
 
-    def __init__(self, store: CallStore) -> None:
-        self.store = store
-        self.calls: dict[str, PlannedCalls] = {}
-        self._seen: dict[str, Component | None] = {}
-        """Digest of each call → its component if the call is stored."""
+    store: CallStore
+    calls: dict[str, PlannedCalls] = field(default_factory=dict)
+    _seen: dict[str, Component | None] = field(default_factory=dict)
+    """Digest of each call → its component if the call is stored."""
 
     def run(self, planned: Sequence[Planned[R]]) -> list[R]:
         """Count the calls of protocols, as :class:`~driftledger.collect.call.RunSteps`.

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -128,8 +128,16 @@ class _Crew:
     def __init__(self, workers: RayWorkers, component: Component, settings: WorkerSettings) -> None:
         self._workers = workers
         self._name = component.provider
-        self._recipe = _Recipe.of(component)
-        devices = component.devices if isinstance(component, CheckpointComponent) else ()
+        kind, beside, devices = type(component), None, tuple[str, ...]()
+        file = getattr(sys.modules[kind.__module__.partition(".")[0]], "__file__", None)
+        if file is not None and ":" in component.provider:
+            beside = Path(file).absolute().parents[Path(file).stem == "__init__"]
+        made_of = component.model_dump(mode="json")
+        if isinstance(component, CheckpointComponent):  # Ray shows an actor its own GPUs alone
+            devices = component.devices
+            made_of |= {"device": devices[0].partition(":")[0]}
+        self._recipe = place_of(kind), beside, made_of, component.spec, Path.cwd()
+        """What an actor makes its component of; see :class:`_Actor`."""
         self.most = settings.replicas or len(devices) or 1
         on_gpu = component.spec["identity"].get("device") == "cuda"
         gpus = float(on_gpu) if settings.num_gpus is None else settings.num_gpus
@@ -169,7 +177,7 @@ class _Crew:
 
     def _start_if_needed(self) -> None:
         if self._idle.empty() and len(self._actors) < self.most:
-            actor = self._workers.ray.remote(_Actor).options(**self._needs).remote(self._recipe)
+            actor = self._workers.ray.remote(_Actor).options(**self._needs).remote(*self._recipe)
             self._actors.append(actor)
             task = asyncio.create_task(self._wait_for(actor))
             self._tasks.add(task)
@@ -194,36 +202,20 @@ class _Crew:
         self._actors.clear()
 
 
-class _Recipe(NamedTuple):
-    """What an actor makes its component of."""
-
-    place: str
-    """The class, ``package.module:Class``."""
-    beside: Path | None
-    """The folder of a module that is not installed."""
-    settings: dict[str, Any]
-    spec: dict[str, Any]
-    """What the component must be."""
-    folder: Path
-    """Where relative paths in the settings start, if the node has such a folder."""
-
-    @classmethod
-    def of(cls, component: Component) -> "_Recipe":
-        kind, beside = type(component), None
-        file = getattr(sys.modules[kind.__module__.partition(".")[0]], "__file__", None)
-        if file is not None and ":" in component.provider:
-            beside = Path(file).absolute().parents[Path(file).stem == "__init__"]
-        settings = component.model_dump(mode="json")
-        if isinstance(component, CheckpointComponent):  # Ray shows an actor its own GPUs alone
-            settings |= {"device": component.devices[0].partition(":")[0]}
-        return cls(place_of(kind), beside, settings, component.spec, Path.cwd())
-
-
 class _Actor:
     """One replica of a component, in a process that Ray started."""
 
-    def __init__(self, recipe: _Recipe) -> None:
-        self._recipe = recipe
+    def __init__(
+        self, place: str, beside: Path | None, settings: dict[str, Any], spec: dict[str, Any], folder: Path
+    ) -> None:
+        """
+        Args:
+            place: the component's class, ``package.module:Class``.
+            beside: the folder of a module that is not installed.
+            spec: what the component must be.
+            folder: where relative paths in the settings start, if the node has such a folder.
+        """
+        self._recipe = place, beside, settings, spec, folder
         self._local = LocalCalls()
 
     @cached_property
@@ -249,14 +241,16 @@ class _Actor:
         with tempfile.TemporaryDirectory(prefix="driftledger-actor-") as folder:
             for digest, data in images.items():
                 Path(folder, digest).write_bytes(data)
-
-            def here(part: str | ImageFile) -> str | ImageFile:
-                return part if isinstance(part, str) else replace(part, path=Path(folder, part.sha256))
-
             calls = [replace(each, component=self._component) for each in work]
             for number, call in enumerate(calls):
                 if isinstance(call, Ask):
-                    turns = (replace(each, parts=tuple(map(here, each.parts))) for each in call.conversation.turns)
+                    turns = []
+                    for turn in call.conversation.turns:
+                        parts = (
+                            part if isinstance(part, str) else replace(part, path=Path(folder, part.sha256))
+                            for part in turn.parts
+                        )
+                        turns.append(replace(turn, parts=tuple(parts)))
                     conversation = replace(call.conversation, turns=tuple(turns))
                     calls[number] = replace(call, conversation=conversation)
             return list(map(finished, calls, self._local.make(calls)))

@@ -14,15 +14,14 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 from driftledger.collect.batches import (
     ENDED,
     Answer,
-    Batches,
-    Place,
+    Run,
     Waiting,
     Workers,
     finished,
     say,
     set_error,
 )
-from driftledger.collect.call import Ask, Call, Finished, NotStoredError, Planned, Result, Spent, Steps, failed, walk
+from driftledger.collect.call import Ask, Call, Finished, NotStoredError, Planned, Result, Spent, Steps, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.components.service import (
@@ -32,6 +31,7 @@ from driftledger.components.service import (
 )
 from driftledger.core.errors import ConfigError
 from driftledger.core.terminal import Progress
+from driftledger.core.types import Outcome
 
 R = TypeVar("R")
 Attempt: TypeAlias = Callable[..., Awaitable[Any]]
@@ -40,11 +40,6 @@ Attempt: TypeAlias = Callable[..., Awaitable[Any]]
 
 class StoppedError(Exception):
     """The user has interrupted the run."""
-
-
-def called(component: Component) -> str:
-    """A component's name in progress lines."""
-    return component.title if isinstance(component, RemoteComponent) else component.provider
 
 
 class Collector:
@@ -65,7 +60,7 @@ class Collector:
         self._workers = workers or Workers()
         self._shards = shards
         self._is_closing = False
-        self._runs: list[_Run] = []
+        self._runs: list[Run] = []
         self._asked: dict[str, asyncio.Future[Result]] = {}
         """Calls under way, by the digest of their keys."""
         self._services: dict[str, asyncio.Task[tuple[ServiceClient, Attempt]]] = {}
@@ -139,10 +134,11 @@ class Collector:
     ) -> list[R]:
         """As :meth:`run`, inside the event loop."""
         units = list(protocols)
-        run = _Run(progress, range(len(units)) if positions is None else positions)
+        positions = range(len(units)) if positions is None else positions
+        run = Run(progress, positions)
         self._runs.append(run)
         try:
-            driven = (self._unit(run, *each) for each in zip(run.positions, units, strict=True))
+            driven = (self._unit(run, *each) for each in zip(positions, units, strict=True))
             returned = await asyncio.gather(*driven, return_exceptions=True)
         finally:
             self._runs.remove(run)
@@ -171,7 +167,7 @@ class Collector:
         self._workers.close()
         await asyncio.get_running_loop().shutdown_default_executor()
 
-    async def _unit(self, run: "_Run", position: int, protocol: Steps[R]) -> R:
+    async def _unit(self, run: Run, position: int, protocol: Steps[R]) -> R:
         """Drive one protocol to its end; what it raises stops its run."""
         result, step = None, 0
         try:
@@ -179,11 +175,21 @@ class Collector:
                 try:
                     call = next(protocol) if result is None else protocol.send(result)
                 except StopIteration as stop:
-                    run.batches.move(position, ENDED)
+                    run.step[position] = ENDED
                     value: R = stop.value
                     return value
-                run.batches.move(position, step)
-                result = await self._result(run, position, call)
+                run.step[position] = step
+                self._wake()  # others may have waited for this unit
+                digest = call.key.digest
+                if (result := self.store.find(digest)) is None:
+                    if run.stopped is not None:
+                        raise run.stopped
+                    if isinstance(call.component, RemoteComponent):
+                        result = await self._from_service(run, call, call.component, digest)
+                    else:
+                        waiting: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+                        run.add(position, call, waiting)
+                        result = await waiting
                 run.progress.update()
                 step += 1
         except BaseException as error:
@@ -191,20 +197,6 @@ class Collector:
             raise
         finally:
             self._wake()
-
-    async def _result(self, run: "_Run", position: int, call: Call) -> Result:
-        """Find a call's result in the store, or have it made."""
-        digest = call.key.digest
-        self._wake()  # others may have waited for this unit
-        if (result := self.store.find(digest)) is not None:
-            return result
-        if run.stopped is not None:
-            raise run.stopped
-        if isinstance(call.component, RemoteComponent):
-            return await self._from_service(run, call, call.component, digest)
-        waiting: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        run.batches.add(position, call, waiting)
-        return await waiting
 
     # Local components
 
@@ -216,23 +208,22 @@ class Collector:
 
     def _start_batches(self) -> None:
         self._is_woken = False
-        while (following := self._next_batch(self._at_work) or self._next_batch(None)) is not None:
-            run, place = following
+        while ready := [
+            (run, place)
+            for run in self._runs
+            for place, component in run.complete()
+            if self._workers.has_room(component, self._under_way)
+        ]:
+            of_loaded = (each for each in ready if each[1].fingerprint == self._at_work)
+            run, place = next(of_loaded, ready[0])
             self._at_work = place.fingerprint
             self._under_way[place.fingerprint] += 1
-            task = asyncio.create_task(self._make(run, run.batches.take(place)))
+            batch = [call for _, call in sorted(run.waiting.pop(place).items())]  # in the order of the units
+            task = asyncio.create_task(self._make(run, batch))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def _next_batch(self, fingerprint: str | None) -> "tuple[_Run, Place] | None":
-        """Return the next complete batch for which there is room: of one component, or of any."""
-        for run in self._runs:
-            for place, component in run.batches.complete():
-                if fingerprint in (None, place.fingerprint) and self._workers.has_room(component, self._under_way):
-                    return run, place
-        return None
-
-    async def _make(self, run: "_Run", batch: Sequence[Waiting]) -> None:
+    async def _make(self, run: Run, batch: Sequence[Waiting]) -> None:
         """Make those calls of a batch that are still missing, store their results, and give every unit its result."""
         component, missing = batch[0][0].component, dict[str, Waiting]()
         try:
@@ -266,20 +257,23 @@ class Collector:
 
     # Services
 
-    async def _from_service(self, run: "_Run", call: Call, component: RemoteComponent, digest: str) -> Result:
+    async def _from_service(self, run: Run, call: Call, component: RemoteComponent, digest: str) -> Result:
         while digest in self._asked:
             with suppress(Exception):  # another run has stopped: this one asks itself
                 return await asyncio.shield(self._asked[digest])
         self._asked[digest] = future = asyncio.get_running_loop().create_future()
         try:
-            client, attempt = await self._service(component)
+            if component.fingerprint not in self._services:
+                self._services[component.fingerprint] = asyncio.create_task(self._connect(component))
+            client, attempt = await asyncio.shield(self._services[component.fingerprint])
             async with client.slots:
                 if run.stopped is not None:
                     raise run.stopped
                 given = (call.conversation,) if isinstance(call, Ask) else (call.prompt, call.seed)
                 answered = await client.call(partial(attempt, *given), component.expected(given[0]))
                 cost = None if component.prices is None else answered.cost
-                answer = Answer(answered.answer or failed(call, answered.error), answered.seconds, cost=cost)
+                reply = answered.answer or call.answer(outcome=Outcome.FAILED, error=answered.error)
+                answer = Answer(reply, answered.seconds, cost=cost)
                 ended = await asyncio.to_thread(finished, call, answer)
                 [result] = await self._put([ended])
             self._count(run, component, [ended])
@@ -291,13 +285,8 @@ class Collector:
         finally:
             del self._asked[digest]
 
-    async def _service(self, component: RemoteComponent) -> "tuple[ServiceClient, Attempt]":
-        """The connection to a service, opened by the first call."""
-        if component.fingerprint not in self._services:
-            self._services[component.fingerprint] = asyncio.create_task(self._connect(component))
-        return await asyncio.shield(self._services[component.fingerprint])
-
-    async def _connect(self, component: RemoteComponent) -> "tuple[ServiceClient, Attempt]":
+    async def _connect(self, component: RemoteComponent) -> tuple[ServiceClient, Attempt]:
+        """Open the connection to a service, for all calls of this collector."""
         attempt: Attempt = await self._connections.enter_async_context(component.connect())
         limits, spent = component.limits, self.store.spent(component.fingerprint)
         if self.store.fallback is not None:  # a shard may spend its part of what is left
@@ -322,24 +311,9 @@ class Collector:
         if at_once:
             await self._put([])
 
-    def _count(self, run: "_Run", component: Component, results: Sequence[Finished]) -> None:
-        run.progress.count(called(component), len(results), sum(each.cost.cost or 0.0 for each in results))
-
-
-class _Run:
-    """Units that are driven together, from one call of :meth:`Collector.run`."""
-
-    def __init__(self, progress: Progress, positions: Sequence[int]) -> None:
-        self.progress = progress
-        self.positions = positions
-        self.batches = Batches(positions)
-        self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]  # it is made in one
-        self.stopped: BaseException | None = None
-
-    def stop(self, error: BaseException) -> None:
-        """Start no more calls."""
-        self.stopped = self.stopped or error
-        self.batches.fail(error)
+    def _count(self, run: Run, component: Component, results: Sequence[Finished]) -> None:
+        name = component.title if isinstance(component, RemoteComponent) else component.provider
+        run.progress.count(name, len(results), sum(each.cost.cost or 0.0 for each in results))
 
 
 def _pass_on(waiting: asyncio.Future[Result], done: asyncio.Future[Result]) -> None:
@@ -383,14 +357,6 @@ class Shard(NamedTuple):
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
-    def has(self, position: int, block: int) -> bool:
-        """Whether the unit at this position belongs to this shard.
-
-        >>> [position for position in range(12) if Shard(1, 3).has(position, 2)]
-        [2, 3, 8, 9]
-        """
-        return position // block % self.of == self.number
-
     def store(self, folder: Path) -> Path:
         """The folder of its store inside ``folder``, which all shards share."""
         return folder / f"shard-{self.number}-of-{self.of}"
@@ -407,7 +373,7 @@ def part_of(
     Raises:
         NotStoredError: units of other shards are in no store that the collector looks into.
     """
-    own = [position for position in range(len(planned)) if shard.has(position, block)]
+    own = [position for position in range(len(planned)) if position // block % shard.of == shard.number]
     results = collector.run((planned[position].steps() for position in own), progress, own)
     returned: dict[int, Any] = dict(zip(own, results, strict=True))
     for position, each in enumerate(planned):

@@ -12,7 +12,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -50,8 +50,8 @@ PRAGMA user_version = {VERSION};
 COMMIT;"""
 
 
-class CallStore:
-    """Finished calls in ``folder``. A context manager."""
+class CallStore(AbstractContextManager["CallStore"]):
+    """Finished calls in ``folder``. A context manager, which closes it."""
 
     def __init__(
         self, folder: Path, *, writes: bool = True, wait: bool = True, fallback: "CallStore | None" = None
@@ -70,21 +70,20 @@ class CallStore:
         self.folder = folder
         self.fallback = fallback
         self._writing = Lock()
-        self._lock: BaseFileLock | None = None
+        self._writes = writes
         try:
-            if writes:
-                folder.mkdir(parents=True, exist_ok=True)
-                self._lock = _locked(folder, wait=wait)
-            self._db = self._open(folder / DATABASE if writes or (folder / DATABASE).is_file() else None)
+            with ExitStack() as opened:
+                if writes:
+                    folder.mkdir(parents=True, exist_ok=True)
+                    opened.callback(_locked(folder, wait=wait).release)
+                self._db = self._open(folder / DATABASE if writes or (folder / DATABASE).is_file() else None)
+                opened.callback(self._db.close)
+                self._opened = opened.pop_all()
         except (OSError, NotImplementedError, sqlite3.Error) as error:
-            self._unlock()
             raise StoreError(
                 f"the call store {folder} cannot be opened ({error}); correct its permissions, name another folder as "
                 "store: in params.yaml, or delete it: it only saves work"
             ) from None
-        except StoreError:
-            self._unlock()
-            raise
 
     def _open(self, file: Path | None) -> sqlite3.Connection:
         """Open a database, or an empty one in memory; a reader takes one that is only being created as empty."""
@@ -96,7 +95,7 @@ class CallStore:
                 f"the call store {self.folder} is of version {version}, and version {VERSION} is read here; delete it "
                 "or name another folder as store: in params.yaml (commit 12f79dd0 of driftledger reads version 3)"
             )
-        if version == 0 and file is not None and self._lock is None:
+        if version == 0 and file is not None and not self._writes:
             db.close()
             return self._open(None)
         if version == 0:
@@ -104,21 +103,8 @@ class CallStore:
         [(self._name,)] = db.execute("SELECT name FROM store")
         return db
 
-    def close(self) -> None:
-        """Close the store and release the lock."""
-        self._db.close()
-        self._unlock()
-
-    def _unlock(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
-
-    def __enter__(self) -> "CallStore":
-        return self
-
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._opened.close()
 
     def find(self, digest: str) -> Result | None:
         """The result of the call with this key; None too where its image is missing or damaged.
@@ -247,7 +233,7 @@ class CallStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        if self._lock is None:
+        if not self._writes:
             raise ValueError(f"the call store {self.folder} was opened for reading")
         with self._writing:
             try:

@@ -248,7 +248,8 @@ def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str
                 try:
                     collecting = task.collecting()
                     with Progress(f"{collecting.title} · {part}", total=collecting.calls // part.of) as progress:
-                        collecting.run(lambda planned, bar=progress: part_of(planned, part, block, collector, bar))
+                        own = partial(part_of, shard=part, block=block, collector=collector, progress=progress)
+                        collecting.run(own)
                 except NotStoredError:
                     left_out += 1
             for role, name in task.asks - {each for later in tasks[number + 1 :] for each in later.asks}:

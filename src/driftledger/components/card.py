@@ -43,9 +43,3 @@ class ComponentCard(Record):
     def is_control(self) -> bool:
         """Whether it is a control beside the models, and not a model to choose."""
         return self.provider in CONTROLS
-
-    @property
-    def code_digest(self) -> str | None:
-        """The digest of its code; None where it has a version alone."""
-        code = self.identity.get("code")
-        return code if isinstance(code, str) else None

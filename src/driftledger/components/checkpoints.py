@@ -32,6 +32,8 @@ ADAPTER = "adapter_config.json"
 """Where a folder has one and peft is installed, transformers loads the base that it names, from anywhere and at any
 commit, or changes the weights beside it."""
 
+REMEMBERED = "sha256.db"
+"""The file in the user's cache folder that keeps the SHA-256 of weights."""
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
 """Files that explain a checkpoint and are not part of it."""
 
@@ -55,8 +57,9 @@ def remembered_sha256(file: Path) -> str:
     state = path.stat()
     seen = (str(path), f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}")
     with suppress(OSError, sqlite3.Error):
-        _remembered().parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(_remembered(), timeout=60, isolation_level=None)) as memory:
+        database = user_cache_path("driftledger") / REMEMBERED
+        database.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as memory:
             memory.execute("CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, state TEXT, sha256 TEXT)")
             row = memory.execute("SELECT sha256 FROM files WHERE path = ? AND state = ?", seen).fetchone()
             digest = str(row[0]) if row else sha256_file(path)
@@ -69,11 +72,7 @@ def remembered_sha256(file: Path) -> str:
 def forget_sha256() -> None:
     """Forget what is remembered: a check goes by the bytes alone."""
     with suppress(OSError):
-        _remembered().unlink(missing_ok=True)
-
-
-def _remembered() -> Path:
-    return user_cache_path("driftledger") / "sha256.db"
+        (user_cache_path("driftledger") / REMEMBERED).unlink(missing_ok=True)
 
 
 class CheckpointComponent(Component):

@@ -65,7 +65,14 @@ def check_component(component: Component) -> list[str]:
                 continue
             problems += [*_repeated(task, results, component, twin)]
             for what, calls in {"no call": [], "an empty text": task.empty}.items():
-                problems += _of_nothing(task, component, what, calls)
+                try:
+                    wrong = _wrong(task.name, task.make(component, calls), len(calls))
+                except (DriftledgerError, ValueError) as error:
+                    is_sentence = len(str(error).strip().splitlines()) == 1
+                    wrong = "" if is_sentence else f"{task.name}: expected one sentence, got {error}"
+                except Exception as error:
+                    wrong = f"{task.name}: expected a ValueError, got {type(error).__name__}: {error}"
+                problems += [f"{wrong} (of {what})"] if wrong else []
     return problems
 
 
@@ -151,14 +158,3 @@ def _same(one: Any, other: Any) -> bool:
         pixels, others = (np.asarray(each.image, np.int16) for each in (one, other))
         return bool(np.abs(pixels - others).max() <= PIXEL_TOLERANCE)
     return bool(np.linalg.norm(one - other) <= VECTOR_TOLERANCE * max(np.linalg.norm(one), np.linalg.norm(other)))
-
-
-def _of_nothing(task: Task, component: Component, what: str, calls: Sequence[Any]) -> list[str]:
-    """Check that no call at all, and an empty text, are answered or refused in one sentence."""
-    try:
-        wrong = _wrong(task.name, task.make(component, calls), len(calls))
-    except (DriftledgerError, ValueError) as error:
-        wrong = "" if len(str(error).strip().splitlines()) == 1 else f"{task.name}: expected one sentence, got {error}"
-    except Exception as error:
-        wrong = f"{task.name}: expected a ValueError, got {type(error).__name__}: {error}"
-    return [f"{wrong} (of {what})"] if wrong else []

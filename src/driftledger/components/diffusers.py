@@ -29,10 +29,6 @@ from driftledger.core.types import Generated, Outcome, PromptUsage
 from driftledger.data.hub import Source
 
 
-def _either_width(letter: str) -> str:
-    return f"[{re.escape(letter)}{chr(ord(letter) + 0xFEE0)}]" if "!" <= letter <= "~" else re.escape(letter)
-
-
 class PromptReader:
     """The tokenizers of a loaded pipeline: what is read of a prompt, and prompts that cannot command them.
 
@@ -46,7 +42,11 @@ class PromptReader:
         self.tokenizers = [part for part in parts if isinstance(part, base)]
         tokens = {token.strip() for tokenizer in self.tokenizers for token in tokenizer.all_special_tokens}
         # SDXL's second tokenizer pads with "!". T5's reads full-width letters as it reads plain ones.
-        spelled = ["".join(map(_either_width, token)) for token in sorted(tokens, key=len, reverse=True) if token[1:]]
+        spelled = [
+            "".join(re.escape(x) if not "!" <= x <= "~" else f"[{re.escape(x)}{chr(ord(x) + 0xFEE0)}]" for x in token)
+            for token in sorted(tokens, key=len, reverse=True)
+            if token[1:]
+        ]
         self.control = re.compile("|".join(spelled) or "(?!)", re.IGNORECASE)
         self.tower = None if hasattr(pipeline, "_text_preprocessing") else self._longest(pipeline)
         """The tokenizer of the tower that reads the most, and how many of a prompt's own tokens it is given; None where
@@ -127,7 +127,7 @@ class Diffusers(CheckpointComponent, Generator):
         return identity | {
             "encoding": ENCODING,
             "scheduler": {"class": name, "config": json.loads(text, parse_constant=str)},  # some hold -Infinity
-            "safety_checker": "safety_checker" in self._index and "safety_checker" not in self._without,
+            "safety_checker": self._index.get("safety_checker", [None])[0] is not None,
         }
 
     @property
@@ -167,17 +167,13 @@ class Diffusers(CheckpointComponent, Generator):
         if "negative_prompt" in arguments:
             arguments["negative_prompt"] = [self.negative_prompt] * len(texts)  # one for all is refused
         generators = [torch.Generator("cpu").manual_seed(seed) for seed in seeds]
-
-        def global_noise() -> list[Any]:
-            return [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
-
-        before = global_noise()
+        before = [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
         try:
             with torch.inference_mode(self.offload == "none"):  # weights that move meanwhile would stay in that mode
                 drawn = ready.pipeline(prompt=texts, generator=generators, output_type="np", **arguments)
         except ValueError as error:  # how pipelines refuse sizes and schedulers
             raise ConfigError(f"{self.path!r:.200} cannot draw: {' '.join(str(error).split()):.400}") from error
-        if not all(map(torch.equal, before, global_noise())):
+        if not all(map(torch.equal, before, [torch.get_rng_state(), *torch.cuda.get_rng_state_all()])):
             name = type(ready.pipeline.scheduler).__name__
             raise ConfigError(f"{self.path!r:.200}: {name} draws noise that no seed reaches; set another scheduler")
         return drawn
@@ -188,12 +184,32 @@ class Diffusers(CheckpointComponent, Generator):
         diffusers = import_extra("diffusers")
         arguments = self.weight_arguments | {"variant": self.variant}
         revision = arguments.pop("revision")
+        without = {name: None for name, part in self._index.items() if part[0] is None}
         folder = source.folder or Path(
-            diffusers.DiffusionPipeline.download(source.repository, revision=revision, **arguments, **self._without)
+            diffusers.DiffusionPipeline.download(source.repository, revision=revision, **arguments, **without)
         )
         parts = {name: self._whole(folder, name, *where) for name, where in self._index.items() if where[0]}
-        given = {name: part for name, part in parts.items() if part is not None} | self._without
-        return self._prepared(diffusers.AutoPipelineForText2Image.from_pretrained(folder, **arguments, **given))
+        given = {name: part for name, part in parts.items() if part is not None} | without
+        pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(folder, **arguments, **given)
+        if pipeline._load_connected_pipes:  # found by a name in its README, at no commit
+            raise ConfigError(f"{self.path!r:.200} needs a second checkpoint, which nothing pins; use another")
+        call_arguments = self._arguments(pipeline)
+        if self.scheduler is not None:
+            pipeline.scheduler = self._other_scheduler()
+        if getattr(pipeline, "watermark", None) is not None:  # SDXL's, if a library for it happens to be installed
+            pipeline.watermark = None
+        if self.vae_tiling:
+            if not hasattr(getattr(pipeline, "vae", None), "enable_tiling"):
+                raise ConfigError(f"{self.path!r:.200} cannot decode in tiles; remove vae_tiling")
+            pipeline.vae.enable_tiling()
+        pipeline.set_progress_bar_config(disable=True)
+        if self.offload == "model":
+            pipeline.enable_model_cpu_offload(device=self.torch_device)
+        elif self.offload == "sequential":
+            pipeline.enable_sequential_cpu_offload(device=self.torch_device)
+        else:
+            pipeline.to(self.torch_device)
+        return _Ready(pipeline, call_arguments, PromptReader(pipeline))
 
     def _whole(self, folder: Path, name: str, library: str, class_name: str) -> Any:
         """A part that has weights, with all of them: pipelines only warn where some are missing."""
@@ -218,27 +234,6 @@ class Diffusers(CheckpointComponent, Generator):
         except ValueError as error:
             raise ConfigError(f"{self.path!r:.200} is damaged: {name}: {error}; fetch it again") from None
         return part
-
-    def _prepared(self, pipeline: Any) -> _Ready:
-        if pipeline._load_connected_pipes:  # found by a name in its README, at no commit
-            raise ConfigError(f"{self.path!r:.200} needs a second checkpoint, which nothing pins; use another")
-        arguments = self._arguments(pipeline)
-        if self.scheduler is not None:
-            pipeline.scheduler = self._other_scheduler()
-        if getattr(pipeline, "watermark", None) is not None:  # SDXL's, if a library for it happens to be installed
-            pipeline.watermark = None
-        if self.vae_tiling:
-            if not hasattr(getattr(pipeline, "vae", None), "enable_tiling"):
-                raise ConfigError(f"{self.path!r:.200} cannot decode in tiles; remove vae_tiling")
-            pipeline.vae.enable_tiling()
-        pipeline.set_progress_bar_config(disable=True)
-        if self.offload == "model":
-            pipeline.enable_model_cpu_offload(device=self.torch_device)
-        elif self.offload == "sequential":
-            pipeline.enable_sequential_cpu_offload(device=self.torch_device)
-        else:
-            pipeline.to(self.torch_device)
-        return _Ready(pipeline, arguments, PromptReader(pipeline))
 
     def _arguments(self, pipeline: Any) -> dict[str, Any]:
         taken = signature(pipeline.__call__).parameters
@@ -266,10 +261,6 @@ class Diffusers(CheckpointComponent, Generator):
             for name, part in index.items()
             if isinstance(part, list) and len(part) == 2 and not name.startswith("_")
         }
-
-    @property
-    def _without(self) -> dict[str, None]:
-        return {name: None for name, part in self._index.items() if part[0] is None}
 
     @cached_property
     def _scheduler_config(self) -> tuple[str, dict[str, Any]]:

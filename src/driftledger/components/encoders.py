@@ -37,6 +37,8 @@ class Tower(NamedTuple):
     model: Any
     process: Any
     tokenizer: Any = None
+    limit: int = 0
+    """The most tokens of a text, with those that begin and end it, where transformers' CLIP reads it."""
 
 
 class TorchEncoder(CheckpointComponent, Encoder):
@@ -158,33 +160,28 @@ class CLIP(TransformersEncoder):
         end = max(ids) if end == 2 else end  # in old configurations: transformers then takes the highest token
         if ids[-1] != end or end in ids[:-1]:
             raise ValueError(f"its tokenizer does not end a text with the model's end token ({end})")
-        return tower._replace(tokenizer=tokenizer)
+        limit = min(tokenizer.model_max_length, tower.model.config.text_config.max_position_embeddings)
+        return tower._replace(tokenizer=tokenizer, limit=int(limit))
 
     def look(self, model: Any, pixels: Any) -> Any:
         return model.get_image_features(pixel_values=pixels).pooler_output
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
-        model, tokenizer = self.loaded.model, self.loaded.tokenizer
+        tower = self.loaded
         with self.forward_pass(texts):
-            tokens = tokenizer(
-                well_formed(texts), padding=True, truncation=True, max_length=self._limit, return_tensors="pt"
+            tokens = tower.tokenizer(
+                well_formed(texts), padding=True, truncation=True, max_length=tower.limit, return_tensors="pt"
             ).to(self.torch_device)
-            read = model.get_text_features(input_ids=tokens.input_ids, attention_mask=tokens.attention_mask)
+            read = tower.model.get_text_features(input_ids=tokens.input_ids, attention_mask=tokens.attention_mask)
             return as_features(read.pooler_output)
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         tokenizer = self.loaded.tokenizer
-        most = self._limit - tokenizer.num_special_tokens_to_add()
+        most = self.loaded.limit - tokenizer.num_special_tokens_to_add()
         counts = [
             len(tokenizer(text, add_special_tokens=False, verbose=False).input_ids) for text in well_formed(texts)
         ]
         return [PromptUsage(count, min(count, most)) for count in counts]
-
-    @property
-    def _limit(self) -> int:
-        """Tokens with those that begin and end a text."""
-        tower = self.loaded
-        return int(min(tower.tokenizer.model_max_length, tower.model.config.text_config.max_position_embeddings))
 
 
 _SAFE = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")

@@ -22,7 +22,6 @@ from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import write_bytes
 from driftledger.core.paths import leads_out
 from driftledger.core.sheets import SheetTable, cleaned, column_names, read_table, table_text
-from driftledger.core.strict import ID_RULE, is_id
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject
 
 SHEET = "sheet.csv"
@@ -189,14 +188,11 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
 
     Raises:
         ConfigError: the sheet that is there cannot be read; it stays as it is.
-        DataError: a sample's id is not a safe file name, or what is to be written is a link out of the folder.
+        DataError: what is to be written is a link out of the folder.
     """
     for written in (SHEET, "images", "index.html"):
         if leads_out(folder / written, folder):
             raise DataError(f"{folder / written} is a link out of its folder; remove it")
-    for subject, *_ in pending:
-        if not is_id(subject.sample):
-            raise DataError(f"the sample id {subject.sample!r:.200} is not a safe file name; {ID_RULE}")
     path = folder / SHEET
     sheet, entries = read_sheet(path) if path.exists() else (SheetTable(list(COLUMNS), [], []), [])
     annotator = None if annotator is None else cleaned(annotator).strip()

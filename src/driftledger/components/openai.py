@@ -27,7 +27,7 @@ from driftledger.core.errors import ConfigError, DataError, ServiceError
 from driftledger.core.images import MOST_PIXELS
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Turn, Usage
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Usage
 from driftledger.data.datasets.decode import decode
 
 if TYPE_CHECKING:
@@ -156,14 +156,9 @@ class OpenAIComponent(RemoteComponent):
         return f"openai {self.model}"
 
     @property
-    def url(self) -> str:
-        """The address before ``/chat/completions`` or ``/images/generations``."""
-        return (self.base_url or OFFICIAL).rstrip("/")
-
-    @property
     def host(self) -> str:
         """Host and port of the server."""
-        return urlsplit(self.url).netloc
+        return urlsplit(self.base_url or OFFICIAL).netloc
 
     def identity(self) -> dict[str, Any]:
         return {"model": self.model, "service": self.service_name or self.host}
@@ -195,7 +190,7 @@ class OpenAIComponent(RemoteComponent):
         try:
             client = openai.AsyncOpenAI(
                 api_key=self._key or "none",  # given nothing, it would take OPENAI_API_KEY and send that
-                base_url=self.url,
+                base_url=(self.base_url or OFFICIAL).rstrip("/"),
                 max_retries=0,
                 timeout=self.limits.timeout,
                 http_client=openai.DefaultAsyncHttpxClient(
@@ -236,7 +231,7 @@ class OpenAIComponent(RemoteComponent):
             text = text.replace(self._key, "***")
         with suppress(ValueError):
             answer = from_json(text)
-        if _found(answer, dict, self.needed, 0) is None:
+        if _field(answer, dict, self.needed, 0) is None:
             raise self.useless(f"an answer that cannot be read: {text[:1000]}")
         return await self.read(answer, *given)
 
@@ -273,7 +268,7 @@ class OpenAIComponent(RemoteComponent):
         reason = f"HTTP {status}: {self.say(message)}"
         codes = {str(detail.get("code")), str(detail.get("type"))}
         if status < 500 and _FILTER.search(" ".join((*codes, message))):
-            return self.nothing(Outcome.FILTERED, reason)
+            return self.answer(outcome=Outcome.FILTERED, error=reason)
         # A value from params.yaml, such as a temperature, and not the call's own content.
         setting = not str(detail.get("param") or "messages").startswith(("messages", "prompt"))
         every_call = codes & _EVERY_CALL or ("unsupported_value" in codes and setting)
@@ -282,7 +277,7 @@ class OpenAIComponent(RemoteComponent):
                 after = retry_after(error.response.headers)
                 raise TransientError(reason, after, billed=status in _AFTER_THE_WORK) from None
             if status in _THIS_INPUT:
-                return self.nothing(Outcome.FAILED, reason, Usage(0, 0))
+                return self.answer(outcome=Outcome.FAILED, error=reason, usage=Usage(0, 0))
         advice = _ADVICE.get(status, "check base_url" if status < 400 else "change the entry in params.yaml")
         if status == 401:
             env = self.api_key_env
@@ -305,7 +300,7 @@ def tokens_of(text: str) -> int:
     return -(-len(text.encode()) // 3)
 
 
-def _found(answer: Any, kind: type[A], *path: str | int) -> A | None:
+def _field(answer: Any, kind: type[A], *path: str | int) -> A | None:
     """What an answer holds at a path; None if it is not of that kind: an answer that is paid for is not asked for again
     because of an odd figure beside it."""
     for step in path:
@@ -317,7 +312,7 @@ def _found(answer: Any, kind: type[A], *path: str | int) -> A | None:
 
 
 def _tokens(answer: Any, name: str) -> int | None:
-    count = _found(answer, int, "usage", name)
+    count = _field(answer, int, "usage", name)
     return count if count is not None and 0 <= count <= 2**40 else None
 
 
@@ -367,6 +362,20 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         return self.prefill is not None
 
     def body_of(self, conversation: Conversation) -> dict[str, Any]:
+        messages: list[dict[str, Any]] = []
+        detail = {"detail": self.image_detail} if self.image_detail else {}
+        for turn in conversation.turns:
+            content: list[dict[str, Any]] = []
+            for part in turn.parts:
+                if isinstance(part, str):
+                    content.append({"type": "text", "text": part})
+                elif turn.role == "user":
+                    url = f"data:image/png;base64,{base64.b64encode(part.path.read_bytes()).decode()}"
+                    content.append({"type": "image_url", "image_url": {"url": url} | detail})
+                else:
+                    raise ValueError(f"only the user can show images in this protocol, and here the {turn.role} does")
+            whole = content if turn.role == "user" else "\n".join(each["text"] for each in content)
+            messages.append({"role": turn.role, "content": whole})
         limit = self.max_tokens_parameter or ("max_completion_tokens" if self.base_url is None else "max_tokens")
         most = conversation.most_tokens(self.max_tokens)
         settings = {"temperature": self.temperature, "seed": self.seed, limit: most}
@@ -375,40 +384,20 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             sent |= {"use_beam_search": True, "n": self.beams}
         if conversation.prefix:
             sent |= {"add_generation_prompt": False, "continue_final_message": True}
-        return {
-            "model": self.model,
-            "messages": [self._message(turn) for turn in conversation.turns],
-            **sent,
-            **self.extra,
-        }
-
-    def _message(self, turn: Turn) -> dict[str, Any]:
-        if turn.role == "user":
-            return {"role": "user", "content": [self._part(part) for part in turn.parts]}
-        texts = [part for part in turn.parts if isinstance(part, str)]
-        if len(texts) < len(turn.parts):
-            raise ValueError(f"only the user can show images in this protocol, and here the {turn.role} does")
-        return {"role": turn.role, "content": "\n".join(texts)}
-
-    def _part(self, part: str | ImageFile) -> dict[str, Any]:
-        if isinstance(part, str):
-            return {"type": "text", "text": part}
-        content = base64.b64encode(part.path.read_bytes()).decode()
-        image = {"url": f"data:image/png;base64,{content}"}
-        return {"type": "image_url", "image_url": image | ({"detail": self.image_detail} if self.image_detail else {})}
+        return {"model": self.model, "messages": messages, **sent, **self.extra}
 
     async def read(self, answer: Any, conversation: Conversation) -> Reply:
         choice = answer["choices"][0]
-        message = _found(choice, dict, "message")
+        message = _field(choice, dict, "message")
         if message is None or not isinstance(message.get("content"), str | list | None):
             raise self.useless(f"an answer that cannot be read: {answer}")
         text = message.get("content") or ""
         if isinstance(text, list):  # thoughts and text, as some models that think send them
-            text = "".join(_found(part, str, "text") or "" for part in text if _found(part, str, "type") == "text")
+            text = "".join(_field(part, str, "text") or "" for part in text if _field(part, str, "type") == "text")
         error = None
-        reason = (_found(choice, str, "finish_reason") or "").lower()
+        reason = (_field(choice, str, "finish_reason") or "").lower()
         outcome = FINISH_REASONS.get(reason.removeprefix("image_"))
-        if refusal := _found(message, str, "refusal"):
+        if refusal := _field(message, str, "refusal"):
             text, outcome = refusal, Outcome.REFUSED
         elif reason.startswith("content_filter") or outcome is Outcome.FILTERED:
             outcome, error = Outcome.FILTERED, self.say(f"finish_reason: {reason}")
@@ -421,10 +410,10 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             raise self.useless(f"an empty answer (finish_reason: {reason or 'stop'})")
         text = conversation.whole(text.strip()) if conversation.prefix and outcome.goes_on else text
         usage = None
-        if _found(answer, dict, "usage") is not None:
+        if _field(answer, dict, "usage") is not None:
             usage = Usage(_tokens(answer, "prompt_tokens"), _tokens(answer, "completion_tokens"))
         return Reply(
-            text, outcome, _found(answer, str, "model"), error, _found(answer, str, "system_fingerprint"), usage
+            text, outcome, _field(answer, str, "model"), error, _field(answer, str, "system_fingerprint"), usage
         )
 
 
@@ -475,7 +464,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
 
     async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
         drawn = answer["data"][0]
-        encoded = _found(drawn, str, "b64_json")
+        encoded = _field(drawn, str, "b64_json")
         if not encoded:
             if drawn.get("url") and self.response_format is None:
                 raise ServiceError(
@@ -489,5 +478,5 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         except (binascii.Error, DataError) as error:
             raise self.useless(f"an answer with no image that can be used: {error}") from None
         usage = Usage(_tokens(answer, "input_tokens"), _tokens(answer, "output_tokens"), images=1)
-        revised = _found(drawn, str, "revised_prompt")
-        return Generated(image, served_model=_found(answer, str, "model"), revised_prompt=revised, usage=usage)
+        revised = _field(drawn, str, "revised_prompt")
+        return Generated(image, served_model=_field(answer, str, "model"), revised_prompt=revised, usage=usage)

@@ -7,7 +7,7 @@ failed call with its reason; a row that may be about another question, image or 
 import re
 import string
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
@@ -20,7 +20,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, DataError, first_few
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.datasets.base import reached
-from driftledger.data.tables import Table, read_table
+from driftledger.data.tables import read_table
 
 FormatName = Literal["vlmevalkit", "lmms_eval", "lm_eval", "mmvet"]
 
@@ -154,10 +154,6 @@ class Predictions(Model):
             raise ConfigError(f"predictions: {error}") from None
         if not table.rows:
             raise ConfigError(f"predictions: {table.name} holds no prediction; set path to a file that does")
-        return digest, self._by_id(table)
-
-    def _by_id(self, table: Table) -> dict[str, PredictionRow]:
-        """Rows by their ids; equal ones are one, and what failed first may have been asked again."""
         rule, answers = PRESETS[self.format] if self.format else ("id", ("answer",))
         rule, answers = self.id or rule, (self.answer,) if self.answer else answers
         rows: dict[str, PredictionRow] = {}
@@ -173,14 +169,14 @@ class Predictions(Model):
             question = _cell(cells, "question") or _cell(cells, "doc.question")
             options = [str(each) for each in takewhile(_is_filled, map(cells.get, string.ascii_uppercase))]
             row = PredictionRow(place, text, trouble, question if isinstance(question, str) else "", options)
-            if name not in rows or (rows[name].trouble and not trouble):
+            if name not in rows or (rows[name].trouble and not trouble):  # what failed may have been asked again
                 rows[name] = row
             elif not trouble and row[1:] != rows[name][1:]:
                 raise ConfigError(
                     f"{where} and {rows[name].place} have different predictions about {name!r:.100}; keep one, or set "
                     "id to what tells them apart"
                 )
-        return rows
+        return digest, rows
 
 
 _MISSING = object()
@@ -225,7 +221,9 @@ _PART = re.compile(r"\{([^{}:]+)(?::0([1-9][0-9]?))?\}")
 def _text(value: Any, place: str) -> tuple[str, str]:
     """A cell's text, or why it holds none."""
     if isinstance(value, list):  # responses in lists of any depth, as lm-evaluation-harness and lmms-eval log them
-        texts = {*map(str, _flat(value))}
+        while any(isinstance(each, list) for each in value):
+            value = [one for each in value for one in (each if isinstance(each, list) else [each])]
+        texts = {*map(str, value)}
         if len(texts) > 1:
             return "", f"{place} holds {len(texts)} different responses to one question"
         value = next(iter(texts), None)
@@ -244,14 +242,6 @@ def _text(value: Any, place: str) -> tuple[str, str]:
 
 def _is_filled(value: Any) -> bool:
     return not (value is None or value == "" or value != value)  # a NaN is not itself
-
-
-def _flat(value: Any) -> Iterator[Any]:
-    if isinstance(value, list):
-        for each in value:
-            yield from _flat(each)
-    else:
-        yield value
 
 
 def _words(text: str) -> str:

@@ -89,28 +89,18 @@ class Answered(Generic[R]):
     cost: float = 0.0
 
 
+@dataclass
 class Meter:
     """A budget that goes on from the ``calls`` and the ``cost`` of earlier runs; used in one event loop."""
 
-    def __init__(
-        self,
-        limits: Limits,
-        title: str,
-        calls: int = 0,
-        cost: float = 0.0,
-        note: Callable[[int, float, bool], Awaitable[None]] | None = None,
-    ) -> None:
-        """
-        Args:
-            note: takes further calls and their cost, and whether to store both at once: where there is a limit, an
-                attempt is stored at its dearest before it is made, so that a kill forgets none.
-        """
-        self.calls = calls
-        self.cost = cost
-        self._limits = limits
-        self._title = title
-        self._note = note
-        self._reserved = 0.0
+    limits: Limits
+    title: str
+    calls: int = 0
+    cost: float = 0.0
+    note: Callable[[int, float, bool], Awaitable[None]] | None = None
+    """Takes further calls and their cost, and whether to store both at once: where there is a limit, an attempt is
+    stored at its dearest before it is made, so that a kill forgets none."""
+    _reserved: float = 0.0
 
     async def admit(self, most: float) -> None:
         """Count an attempt that costs ``most`` at its dearest, beside those under way at their dearest.
@@ -118,7 +108,7 @@ class Meter:
         Raises:
             BudgetError: it does not fit.
         """
-        limits, spent = self._limits, self.cost + self._reserved
+        limits, spent = self.limits, self.cost + self._reserved
         why = ""
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             why = f"limits.max_calls = {limits.max_calls} is used up"
@@ -126,19 +116,19 @@ class Meter:
             why = f"{spent:.4f} is spent or under way, and the next call may cost {most:.4f}: more than limits.max_cost"
             why += f" = {limits.max_cost}"
         if why:
-            raise BudgetError(f"{self._title}: {why}; finished calls are stored: raise it in params.yaml and run again")
+            raise BudgetError(f"{self.title}: {why}; finished calls are stored: raise it in params.yaml and run again")
         self.calls += 1
         self._reserved += most
-        if self._note is not None:
-            await self._note(1, most, limits.max_calls is not None or limits.max_cost is not None)
+        if self.note is not None:
+            await self.note(1, most, limits.max_calls is not None or limits.max_cost is not None)
 
     async def settle(self, most: float, cost: float | None) -> None:
         """Count what an admitted attempt has cost; None: it was not made after all."""
         self._reserved -= most
         self.calls -= cost is None
         self.cost += cost or 0.0
-        if self._note is not None:
-            await self._note(-1 if cost is None else 0, (cost or 0.0) - most, False)
+        if self.note is not None:
+            await self.note(-1 if cost is None else 0, (cost or 0.0) - most, False)
 
 
 class ServiceClient:
@@ -212,7 +202,8 @@ class ServiceClient:
 
     async def _attempt(self, attempt: Callable[[], Awaitable[R]], expected: Usage, answered: Answered[R]) -> R:
         most = self._prices.cost(expected)
-        self._go_on()
+        if self._refused is not None:
+            raise self._refused
         await self._budget.admit(most)
         cost: float | None = None  # until the attempt has begun
         try:
@@ -222,7 +213,8 @@ class ServiceClient:
                     await self._sleep(seconds)
                 started = [time.monotonic(), tokens]
                 self._minute.append(started)
-            self._go_on()
+            if self._refused is not None:
+                raise self._refused
             cost = 0.0
             answered.attempts += 1
             before = time.perf_counter()
@@ -254,10 +246,6 @@ class ServiceClient:
             answered.cost += cost or 0.0
             await self._budget.settle(most, cost)
 
-    def _go_on(self) -> None:
-        if self._refused is not None:
-            raise self._refused
-
     def _until_room(self, tokens: int) -> float:
         """Seconds until the limits per minute have room; a request above the limit of tokens goes alone."""
         now, limits = time.monotonic(), self._limits
@@ -278,6 +266,8 @@ class RemoteComponent(Component):
     """A model or a generator behind a service: the same interface, with one call as an awaitable underneath."""
 
     code_is_identity: ClassVar[bool] = False
+    answer: ClassVar[type[Reply] | type[Generated]]
+    """What a call gives."""
 
     batch_size: Operational[Literal[1]] = 1
     limits: Operational[Limits] = Limits()
@@ -305,41 +295,32 @@ class RemoteComponent(Component):
     def expected(self, call: Any) -> Usage:
         """The most that a call may consume, by estimate, given its conversation or its prompt."""
 
-    @abstractmethod
-    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Any:
-        """What a call gives that gives no text and no image."""
+    async def ask_all(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Make calls side by side, each given by its arguments."""
+        client = ServiceClient(self.limits, self.prices, Meter(self.limits, self.title))
+        async with self.connect() as once:
 
-    def ask_all(self, calls: Sequence[tuple[tuple[Any, ...], Usage]]) -> list[Any]:
-        """Make calls side by side, each given by its arguments and by what it may consume."""
+            async def answer(given: tuple[Any, ...]) -> Any:
+                async with client.slots:
+                    answered = await client.call(partial(once, *given), self.expected(given[0]))
+                return answered.answer or self.answer(outcome=Outcome.FAILED, error=answered.error)
 
-        async def answers() -> list[Answered[Any]]:
-            client = ServiceClient(self.limits, self.prices, Meter(self.limits, self.title))
-            async with self.connect() as once:
-
-                async def answer(given: tuple[Any, ...], most: Usage) -> Answered[Any]:
-                    async with client.slots:
-                        return await client.call(partial(once, *given), most)
-
-                return await asyncio.gather(*(answer(*each) for each in calls))
-
-        return [each.answer or self.nothing(Outcome.FAILED, each.error) for each in asyncio.run(answers())]
+            return await asyncio.gather(*map(answer, calls))
 
 
 class RemoteModel(RemoteComponent, Model):
     """A model behind a service."""
 
-    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Reply:
-        return Reply("", outcome, error=error, usage=usage)
+    answer: ClassVar = Reply
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return self.ask_all([((each,), self.expected(each)) for each in conversations])
+        return asyncio.run(self.ask_all([(each,) for each in conversations]))
 
 
 class RemoteGenerator(RemoteComponent, Generator):
     """A generator behind a service."""
 
-    def nothing(self, outcome: Outcome, error: str | None, usage: Usage | None = None) -> Generated:
-        return Generated(None, outcome, error=error, usage=usage)
+    answer: ClassVar = Generated
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        return self.ask_all([(each, self.expected(each[0])) for each in zip(prompts, seeds, strict=True)])
+        return asyncio.run(self.ask_all([*zip(prompts, seeds, strict=True)]))

@@ -108,7 +108,8 @@ class Chat:
             Turn(turn.role, tuple(disarmed(part, control) if isinstance(part, str) else part for part in turn.parts))
             for turn in conversation.turns
         ]
-        if any(control.search(_text(turn)) for turn in turns):  # put together from two parts
+        texts = ["".join(part for part in turn.parts if isinstance(part, str)) for turn in turns]
+        if any(map(control.search, texts)):  # put together from two parts
             raise UnfitError("its text would be read as control tokens of the chat format")
         rendered, as_string = self._rendered(turns)
         places = [
@@ -177,7 +178,7 @@ class Chat:
                 {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"} for part in turn.parts
             ]
             if as_string and turn.role != "user" and all(isinstance(part, str) for part in turn.parts):
-                content = _text(turn)
+                content = "".join(map(str, turn.parts))
             messages.append({"role": turn.role, "content": content})
         begun = turns[-1].role == "assistant"
         rendered: str = self.processor.apply_chat_template(
@@ -191,8 +192,15 @@ class Chat:
         return rendered
 
 
-def _text(turn: Turn) -> str:
-    return "".join(part for part in turn.parts if isinstance(part, str))
+def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool) -> Reply:
+    """What a checkpoint's text becomes, whichever engine made it: ``truncated`` unless it has ``ended``.
+
+    An empty answer has failed: it says nothing that could be scored or gone on with, and it does not refuse.
+    """
+    if not (text := text.strip()):
+        why = f"the answer is empty: its {usage.output_tokens} tokens say nothing"
+        return Reply(outcome=Outcome.FAILED, error=why, usage=usage)
+    return Reply(conversation.whole(text), Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
 
 
 def _template_errors() -> tuple[type[Exception], ...]:
@@ -200,20 +208,6 @@ def _template_errors() -> tuple[type[Exception], ...]:
     from jinja2 import TemplateError
 
     return (TemplateError, TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
-
-
-def failed(why: str, usage: Usage | None = None) -> Reply:
-    return Reply("", Outcome.FAILED, error=why, usage=usage)
-
-
-def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool) -> Reply:
-    """What a checkpoint's text becomes, whichever engine made it: ``truncated`` unless it has ``ended``.
-
-    An empty answer has failed: it says nothing that could be scored or gone on with, and it does not refuse.
-    """
-    if not (text := text.strip()):
-        return failed(f"the answer is empty: its {usage.output_tokens} tokens say nothing", usage)
-    return Reply(conversation.whole(text), Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
 
 
 class ChatCheckpoint(CheckpointComponent, Model):
@@ -352,11 +346,11 @@ class Transformers(ChatCheckpoint):
             try:
                 askable[conversation.most_tokens(self.max_new_tokens)][index] = ready.chat.prompt(conversation)
             except UnfitError as error:
-                replies[index] = failed(str(error))
+                replies[index] = Reply(outcome=Outcome.FAILED, error=str(error))
         with memory_guard(self.path):
             for most, prompts in askable.items():
                 inputs, unfit = self._encoded(ready, prompts, most)
-                replies |= {index: failed(why) for index, why in unfit.items()}
+                replies |= {index: Reply(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()}
                 if fit := [index for index in prompts if index not in unfit]:
                     answers = self._answers(ready, [conversations[index] for index in fit], inputs, most)
                     replies |= dict(zip(fit, answers, strict=True))
@@ -415,7 +409,7 @@ class Transformers(ChatCheckpoint):
             tokens, usage = tokens[:length], Usage(given[number], length)  # what follows the first end is padding
             if steps and any(steps[number][:length]):
                 why = f"the model's scores are no numbers: {self.dtype} overflowed, or weights are broken"
-                replies.append(failed(f"{why}; set another dtype", usage))
+                replies.append(Reply(outcome=Outcome.FAILED, error=f"{why}; set another dtype", usage=usage))
                 continue
             text = tokenizer.decode(tokens, skip_special_tokens=True)
             replies.append(reply_of(conversations[number], text, usage, ended=tokens[-1] in ready.ends))

@@ -14,11 +14,11 @@ from pydantic import Field, model_validator
 
 from driftledger.components.base import Operational
 from driftledger.components.checkpoints import FULL, DType, memory_guard
-from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, failed, reply_of
+from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, reply_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
-from driftledger.core.types import Conversation, Reply, Usage
+from driftledger.core.types import Conversation, Outcome, Reply, Usage
 from driftledger.data.hub import Source
 
 SWITCH = "VLLM_BATCH_INVARIANT"
@@ -135,7 +135,7 @@ class VLLM(ChatCheckpoint):
             try:
                 prompt = ready.chat.prompt(conversation)
             except UnfitError as error:
-                replies[index] = failed(str(error))
+                replies[index] = Reply(outcome=Outcome.FAILED, error=str(error))
                 continue
             # A TokensPrompt; vLLM puts each image's own tokens into the place of its place-holder.
             images = [image.open() for image in prompt.images]
@@ -165,7 +165,8 @@ class VLLM(ChatCheckpoint):
             if any(words in str(error) for words in FULL):
                 raise
             if len(prompts) == 1:
-                return [failed(f"the engine refuses it: {for_line(str(error)):.300}")]
+                why = f"the engine refuses it: {for_line(str(error)):.300}"
+                return [Reply(outcome=Outcome.FAILED, error=why)]
             while ready.engine.llm_engine.has_unfinished_requests():  # some versions keep those before the refused one
                 ready.engine.llm_engine.step()
             return [reply for each in prompts for reply in self._answers(ready, [each])]
@@ -177,5 +178,6 @@ class VLLM(ChatCheckpoint):
                 ended = answer.finish_reason == "stop"
                 replies.append(reply_of(conversation, answer.text, usage, ended=ended))
             else:
-                replies.append(failed(f"the engine has given up (finish_reason: {answer.finish_reason})", usage))
+                why = f"the engine has given up (finish_reason: {answer.finish_reason})"
+                replies.append(Reply(outcome=Outcome.FAILED, error=why, usage=usage))
         return replies

@@ -149,7 +149,7 @@ class PromptUsage:
 class Reply:
     """What a model answered."""
 
-    text: str
+    text: str = ""
     outcome: Outcome = Outcome.OK
     served_model: str | None = None
     error: str | None = None
@@ -162,7 +162,7 @@ class Reply:
 class Generated:
     """What a generator drew; ``image`` is None exactly where ``outcome`` leaves nothing to go on with."""
 
-    image: Image.Image | None
+    image: Image.Image | None = None
     outcome: Outcome = Outcome.OK
     served_model: str | None = None
     revised_prompt: str | None = None

@@ -42,39 +42,36 @@ def data_of(target: RunTarget | ImageTarget) -> dict[str, Any]:
     data = target.evidence.model_dump(mode="json", by_alias=True)
     rest = {"run": {key: data[key] for key in ("name", "combination", "fingerprint")}, "code": data["code"]}
     if target.number is not None:
-        data = _number_data(target.number) | rest
+        number, lineage, metric = target.number, target.number.lineage, target.number.metric
+        score, computed = lineage.score, None
+        if metric is not None:
+            how = {"how": metric.formula, "function": metric.function, "published": metric.published}
+            computed = how | {"from": sorted(metric.needs)}
+        data = {
+            "metric": number.name,
+            "value": number.value,
+            "interval": number.interval,
+            "computed": computed,
+            "settings": score.inputs.settings,
+            "protocol": score.inputs.protocol,
+            "components": {
+                role: card.model_dump(mode="json", by_alias=True)
+                for role, card in score.components.items()
+                if metric is None or metric.needs & NEEDED_FOR[role]
+            },
+            "served": score.served,
+            "scored": how_many(score),
+            "flags": score.flags,
+            "data_digest": score.inputs.data_digest,
+            "records": score.inputs.records,
+            "score": lineage.score_path,
+            "values": lineage.rows_path,
+            **lineage.model_dump(mode="json", by_alias=True, exclude={"score"}),
+            **rest,
+        }
     elif target.lineage is not None:
         data = target.lineage.model_dump(mode="json", by_alias=True) | rest
     return data | {"known_from": target.source, "proof": [_PROOF[target.source]]}
-
-
-def _number_data(number: Number) -> dict[str, Any]:
-    lineage, metric, score = number.lineage, number.metric, number.lineage.score
-    computed: dict[str, Any] | None = None
-    if metric is not None:
-        computed = {"how": metric.formula, "function": metric.function, "published": metric.published}
-        computed["from"] = sorted(metric.needs)
-    return {
-        "metric": number.name,
-        "value": number.value,
-        "interval": number.interval,
-        "computed": computed,
-        "settings": score.inputs.settings,
-        "protocol": score.inputs.protocol,
-        "components": {
-            role: card.model_dump(mode="json", by_alias=True)
-            for role, card in score.components.items()
-            if metric is None or metric.needs & NEEDED_FOR[role]
-        },
-        "served": score.served,
-        "scored": how_many(score),
-        "flags": score.flags,
-        "data_digest": score.inputs.data_digest,
-        "records": score.inputs.records,
-        "score": lineage.score_path,
-        "values": lineage.rows_path,
-        **lineage.model_dump(mode="json", by_alias=True, exclude={"score"}),
-    }
 
 
 def as_yaml(target: RunTarget | ImageTarget) -> str:
@@ -103,11 +100,8 @@ def _titled(number: Number) -> str:
     unit = f" ({number.metric.unit})" if number.metric is not None and number.metric.unit else ""
     kind, _, rest = number.key.partition("/")
     of = f" of {kind} {rest.rpartition('/')[0]}" if rest else ""
-    return f"{number.title}{unit}{of} on {number.lineage.place.partition('/')[2]}: {_value(number)}"
-
-
-def _value(number: Number) -> str:
-    return figure(number.value, number.metric.digits if number.metric else 4, number.interval)
+    value = figure(number.value, number.metric.digits if number.metric else 4, number.interval)
+    return f"{number.title}{unit}{of} on {number.lineage.place.partition('/')[2]}: {value}"
 
 
 def _of_run(target: RunTarget, number: Number | None) -> tuple[str, list[tuple[str, str]]]:
@@ -122,7 +116,7 @@ def _of_run(target: RunTarget, number: Number | None) -> tuple[str, list[tuple[s
                 version = f"{card.name}@{card.fingerprint[:SHORT]}" + (f" (served as {served})" if served else "")
                 by_role.setdefault(ROLES[role] if number is None else role, {})[version] = None
     roles = [(role.replace("_", " "), ", ".join(by_role[role])) for role in ROLES if role in by_role]
-    data = ", ".join(dict.fromkeys(f"{each.on}@{each.score.inputs.data_digest[:SHORT]}" for each in lineages))
+    data = ", ".join(dict.fromkeys(f"{each.score.on}@{each.score.inputs.data_digest[:SHORT]}" for each in lineages))
     state = "with uncommitted changes" if code.dirty else "clean"
     flags = "; ".join(dict.fromkeys(flag for each in lineages for flag in each.score.flags))
     run = shlex.quote("/".join(evidence.combination) if target.source == "dvc.lock" else evidence.fingerprint[:12])
@@ -166,7 +160,8 @@ def offers_table(text: str, offers: Sequence[tuple[Number, str]], most: int = 9)
     """A line for each number that could be meant, with the command to type."""
     shown = table("value", "on", "type", numbers=["value"])
     for number, target in offers[:most]:
-        cells = (_value(number).partition(" ")[0], number.lineage.on, f"driftledger audit {shlex.quote(target)}")
+        value = figure(number.value, number.metric.digits if number.metric else 4)
+        cells = (value, number.lineage.score.on, f"driftledger audit {shlex.quote(target)}")
         shown.add_row(*map(line, cells))
     more = [f"and {len(offers) - most} more"] if len(offers) > most else []
     return Group(line(f"{text:.40} could mean:", HEAD), shown, lines(more))

@@ -232,7 +232,7 @@ def find_number(lineages: Sequence[Lineage], name: str) -> Number:
         tracked = {number.key: number.name for number in lineage.spec.tracked(lineage.score)}
         for key, value in lineage.score.numbers():
             number = Number(key, value, lineage)
-            for alias in {key, f"{tracked.get(key, key)}/{lineage.on}", number.name}:
+            for alias in {key, f"{tracked.get(key, key)}/{lineage.score.on}", number.name}:
                 named.setdefault(alias, []).append(number)
     numbers = named.get(name, [])
     if not numbers:
@@ -287,13 +287,13 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
             place["file"] = images[digest].get("image") or images[digest].get("file")
             place |= {"entry": entry, "card": {} if card_file is None else read_json(card_file, card_kind).to_dict()}
             place["parent"] = None if parent is None else f"sha256 {parent}, {before}"
-            places.append(place | {"scores": [_headline(each) for each in uses]})
+            place["scores"] = []
+            for each in uses:
+                key, value = each.spec.headline(each.score)
+                shown = {"path": each.score_path, "benchmark": each.score.benchmark, "headline": key, "value": value}
+                place["scores"].append(shown)
+            places.append(place)
     return places, unknown
-
-
-def _headline(lineage: Lineage) -> dict[str, Any]:
-    key, value = lineage.spec.headline(lineage.score)
-    return {"path": lineage.score_path, "benchmark": lineage.score.benchmark, "headline": key, "value": value}
 
 
 def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
@@ -320,19 +320,16 @@ def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
                 fits = text.casefold() in (key.casefold(), number.title.casefold()) or key == headline
             if fits:
                 matches.append((run, number))
-    if wanted:
-        matches.sort(key=lambda match: _unlikely(match[1]))
+    ranked = list[tuple[Any, Evidence, Number]]()
+    for run, number in matches:  # a slide seldom shows an interval's end, no headline, or the number of a group
+        is_end, metric = base_key(number.key) != number.key, number.metric
+        unlikely = (is_end, metric is None or not metric.headline, "/" in number.key)
+        ranked.append((unlikely if wanted else 0, run, number))
     offers = []
-    for run, number in matches:
+    for _, run, number in sorted(ranked, key=lambda each: each[0]):
         alone = sum(number.key in dict(each.score.numbers()) for each in run.lineages) == 1
         offers.append((number, f"{'/'.join(run.combination)}:{number.key if alone else number.name}"))
     return offers
-
-
-def _unlikely(number: Number) -> tuple[bool, bool, bool]:
-    """A slide seldom shows the end of an interval, a number that is not a headline, or one of a group alone."""
-    is_end = base_key(number.key) != number.key
-    return is_end, number.metric is None or not number.metric.headline, "/" in number.key
 
 
 def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ import io
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,13 @@ from driftledger_check import archive, bundle
 from driftledger_check.archive import BundleError
 
 
+@dataclass
 class KeptFeatures(FeatureStore):
     """The feature store of a checkout, which remembers what encoders gave. An encoder that was fitted to a corpus asks
     no store, and who checks computes its features again."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._rows: dict[str, dict[str, NDArray[np.float32]]] = defaultdict(dict)
+    rows: dict[str, dict[str, NDArray[np.float32]]] = field(default_factory=lambda: defaultdict(dict))
+    """Encoder → SHA-256 of each image or text → its features."""
 
     def get(
         self, encoder: str, seen: Modality, batch: Sequence[str], make: Callable[[], NDArray[Number]]
@@ -41,13 +42,13 @@ class KeptFeatures(FeatureStore):
         if seen != "readings":
             digests = batch if seen == "images" else [sha256_bytes(text.encode()) for text in batch]
             for digest, row in zip(digests, features, strict=True):
-                self._rows[encoder].setdefault(digest, row.astype("<f4"))
+                self.rows[encoder].setdefault(digest, row.astype("<f4"))
         return features
 
     def members(self) -> dict[str, bytes]:
         """The members of a bundle that hold the features of each encoder; none of one with several widths."""
         members = {}
-        for encoder, of_encoder in self._rows.items():
+        for encoder, of_encoder in self.rows.items():
             rows, table = sorted(of_encoder.items()), io.BytesIO()
             if len({row.shape for _, row in rows}) == 1:
                 np.save(table, np.stack([row for _, row in rows]), allow_pickle=False)
@@ -113,7 +114,15 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
     }
     members |= {name: partial(bytes, data) for name, data in small.items()}
     members[bundle.MANIFEST] = lambda: canonical_json(manifest).encode()
-    _write(out, members)
+    partial_file = out.with_name(out.name + ".partial")
+    try:
+        with partial_file.open("wb") as output:
+            archive.write(output, members)
+        partial_file.replace(out)
+    except BundleError as error:
+        raise LedgerError(f"{out} {error}; try --without-images") from None
+    finally:
+        partial_file.unlink(missing_ok=True)
     left = f" and the hashes of {len(left_out):,} images" if left_out else ""
     notes = dict.fromkeys(f"to know: {each.where}: {each.why}" for each in recomputed.skipped)
     return [
@@ -131,15 +140,3 @@ def is_bundle(path: Path) -> bool:
     except (BundleError, OSError):
         return False
     return True
-
-
-def _write(out: Path, members: dict[str, Callable[[], bytes]]) -> None:
-    partial_file = out.with_name(out.name + ".partial")
-    try:
-        with partial_file.open("wb") as file:
-            archive.write(file, members)
-        partial_file.replace(out)
-    except BundleError as error:
-        raise LedgerError(f"{out} {error}; try --without-images") from None
-    finally:
-        partial_file.unlink(missing_ok=True)

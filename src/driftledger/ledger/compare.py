@@ -162,11 +162,16 @@ def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = Fals
         each.p_holm = corrected
     barred = [pair for pair in compared if not pair.comparable]
     sides, about = _sides(a, b)
+    one, two = (f"{each.code.commit or 'none'}{' with changes' if each.code.dirty else ''}" for each in (a, b))
+    noted = [f"code commit: {one} and {two}"] if one != two else []
+    for side, evidence in (("A", a), ("B", b)):
+        cards = [(role.replace("_", " "), card) for role, card in evidence.components.items()]
+        noted += [f"{side}'s {role} {card.name}: {card.mark}" for role, card in cards if card.mark is not None]
     return Comparison(
         a=f"{a.name}, fingerprint {a.fingerprint[:12]}",
         b=f"{b.name}, fingerprint {b.fingerprint[:12]}",
         about=about,
-        noted=list(_noted(a, b)),
+        noted=noted,
         pairs=compared,
         only_a=only_a,
         only_b=only_b,
@@ -182,7 +187,7 @@ def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], lis
     """Pair scores at the same place, then those of the same benchmark and data; and name what only one side has."""
 
     def on(lineage: Lineage) -> str:
-        return f"{lineage.score.benchmark} on {lineage.on}"
+        return f"{lineage.score.benchmark} on {lineage.score.on}"
 
     left, others = list(b.lineages), dict[str, Lineage]()
     for name in (lambda lineage: lineage.place, on):
@@ -208,16 +213,6 @@ def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
     sides = named or (versions if len(versions) == 1 else [(a.fingerprint[:8], b.fingerprint[:8])])
     left, right = (" · ".join(side) for side in zip(*sides, strict=True))
     return (left, right) if left != right else ("A", "B"), about
-
-
-def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
-    one, two = (f"{each.code.commit or 'none'}{' with changes' if each.code.dirty else ''}" for each in (a, b))
-    if one != two:
-        yield f"code commit: {one} and {two}"
-    for side, evidence in (("A", a), ("B", b)):
-        for role, card in evidence.components.items():
-            if card.mark is not None:
-                yield f"{side}'s {role.replace('_', ' ')} {card.name}: {card.mark}"
 
 
 def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Differing]:
@@ -304,7 +299,7 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
     unfair = [each for each in differing if each.weight == "unfair" and each.concerns != ()]
     return ScorePair(
         benchmark=a.score.benchmark,
-        on=a.on,
+        on=a.score.on,
         a=a.score_path,
         b=b.score_path,
         differing=differing,

@@ -50,11 +50,6 @@ class Lineage(Strict):
     """The entries of ``dvc.lock`` from the data to the score."""
 
     @property
-    def on(self) -> str:
-        """The name of the dataset or question set."""
-        return self.score.on
-
-    @property
     def spec(self) -> Benchmark:
         """The benchmark of the score."""
         return benchmark(self.score.benchmark)
@@ -143,9 +138,15 @@ def read_all_evidence(
             path = spec.scores.at(keys)
             if path not in lineages_by_path:
                 folder = _folder(lock, spec.scores, keys)
-                if (folder.out, folder.md5) not in checked:
-                    _check_output(tree, folder)
+                if (folder.out, folder.md5) not in checked:  # Git keeps the scores of a model, and DVC does not
                     checked.add((folder.out, folder.md5))
+                    if not (listing := tree.listing(folder.out)):
+                        raise LedgerError(f"{folder.out} is missing; run 'dvc repro', or 'git checkout {folder.out}'")
+                    if (md5 := listing_md5(listing)) != folder.md5:
+                        raise LedgerError(
+                            f"{folder.out} is not what {LOCK} has (md5 {md5}, not {folder.md5}); 'git status "
+                            f"{folder.out}' shows what changed, 'dvc repro' computes it again"
+                        )
                 lineages_by_path[path] = read_lineage(tree, lock, spec, keys)
             lineages.append(lineages_by_path[path])
         fingerprint = fingerprint_of(lineages, combination)
@@ -211,24 +212,12 @@ def _folder(lock: Mapping[str, LockEntry], stage: Stage, keys: Mapping[str, str]
     return Folder(path=stage.at(keys), out=out, md5=locked.md5)
 
 
-def _check_output(tree: Workspace | CommitTree, folder: Folder) -> None:
-    """Check that the scores of a model are those that ``dvc.lock`` has: Git keeps them, and DVC does not."""
-    listing = tree.listing(folder.out)
-    if not listing:
-        raise LedgerError(f"{folder.out} is missing; run 'dvc repro', or 'git checkout {folder.out}'")
-    if listing_md5(listing) != folder.md5:
-        raise LedgerError(
-            f"{folder.out} is not what {LOCK} has (md5 {listing_md5(listing)}, not {folder.md5}); 'git status "
-            f"{folder.out}' shows what changed, 'dvc repro' computes it again"
-        )
-
-
 def code_version(root: Path) -> CodeVersion:
     """The state of the checkout around ``root``, anybody's."""
     git = Git.around(root)
     if git is None:
         return CodeVersion(commit=None, dirty=is_unreadable(root))
-    changes, written = git.changes(), tuple(map(git.from_top, _WRITTEN))
+    changes, written = git.changes(), tuple(git.prefix + path for path in _WRITTEN)
     dirty = changes is None or not all(path.startswith(written) for path in changes)
     return CodeVersion(commit=git.heads()[0], dirty=dirty)
 

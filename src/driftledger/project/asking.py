@@ -9,7 +9,7 @@ from driftledger.benchmarks.collecting import Collecting, FailedCalls
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.call import Planned
 from driftledger.collect.ray import RayWorkers
-from driftledger.collect.run import Collector, called
+from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
 from driftledger.components.service import RemoteComponent
@@ -58,7 +58,7 @@ def ask(collecting: Collecting, store: CallStore, collector: Collector | None = 
         if isinstance(component, RemoteComponent):
             spent = store.spent(component.fingerprint)
             cost = f", cost {spent.cost:.2f}" if component.prices else ""
-            print(f"{called(component)}: {spent.attempts} attempts so far{cost}", flush=True)
+            print(f"{component.title}: {spent.attempts} attempts so far{cost}", flush=True)
     return collected
 
 

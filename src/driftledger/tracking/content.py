@@ -99,10 +99,10 @@ def _logged_in(evidence: Evidence) -> Iterator[Logged]:
     firsts: dict[tuple[str, str], Mapping[str, str]] = {}
     for lineage in evidence.lineages:
         keys = lineage.score.keys
-        first = firsts.setdefault((lineage.score.benchmark, lineage.on), keys)
+        first = firsts.setdefault((lineage.score.benchmark, lineage.score.on), keys)
         further = [value for key, value in keys.items() if first[key] != value]
         for tracked in lineage.spec.tracked(lineage.score):
-            yield Logged(f"{'.'.join([*further, tracked.name])}/{lineage.on}", tracked, lineage)
+            yield Logged(f"{'.'.join([*further, tracked.name])}/{lineage.score.on}", tracked, lineage)
 
 
 def metrics_of(evidence: Evidence) -> list[Logged]:
@@ -123,7 +123,7 @@ def params_of(evidence: Evidence) -> dict[str, str]:
     cards = cards_of(evidence)
     params = {role: ", ".join(card.name for card in some) for role, some in cards.items()}
     params |= {f"{role}_version": ", ".join(card.fingerprint[:_SHORT] for card in some) for role, some in cards.items()}
-    params |= {f"data.{lineage.on}": digest_of(lineage)[:_SHORT] for lineage in evidence.lineages}
+    params |= {f"data.{lineage.score.on}": digest_of(lineage)[:_SHORT] for lineage in evidence.lineages}
     if evidence.lineages:
         params["seed"] = str(evidence.lineages[0].score.inputs.settings["seed"])
     for role, some in cards.items():
@@ -181,7 +181,7 @@ def rows_csv(lineages: Sequence[Lineage], rows: Mapping[str, Sequence[Row]]) -> 
         for row in rows[lineage.place]:
             widths |= {key: max(len(values), widths.get(key, 0)) for key, values in row.values.items()}
         for row in rows[lineage.place]:
-            cells = {"benchmark": lineage.score.benchmark, "dataset": lineage.on, "score": lineage.place}
+            cells = {"benchmark": lineage.score.benchmark, "dataset": lineage.score.on, "score": lineage.place}
             cells |= {"unit": for_csv(row.unit), "group": for_csv(row.group), "outcome": row.outcome.value}
             for key, values in sorted(row.values.items()):
                 for number, value in enumerate(values, 1):
@@ -213,7 +213,7 @@ def _note(evidence: Evidence) -> str:
             lines.append(f"| {role.replace('_', ' ')} | {version} | {in_table(clip(identity, 300))} |")
     lines += [
         f"| data | {on} | `{digest}` |"
-        for on, digest in {each.on: digest_of(each) for each in evidence.lineages}.items()
+        for on, digest in {each.score.on: digest_of(each) for each in evidence.lineages}.items()
     ]
     state = "with uncommitted changes" if evidence.code.dirty else "as committed"
     lines += [f"| code | `{(evidence.code.commit or 'outside Git')[:_SHORT]}` | {state} |", ""]

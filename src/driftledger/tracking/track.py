@@ -272,7 +272,7 @@ def _datasets(evidence: Evidence) -> list[Any]:
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     inputs = []
-    for on, some in grouped(evidence.lineages, lambda each: each.on).items():
+    for on, some in grouped(evidence.lineages, lambda each: each.score.on).items():
         each, total = some[-1], max(lineage.score.total for lineage in some)
         source, profile = json.dumps({"uri": each.data.path}), json.dumps({"samples": total})
         tags = {"mlflow.data.context": "evaluation", "dvc.out": each.data.out, "dvc.md5": each.data.md5}
@@ -294,7 +294,7 @@ def _metrics(evidence: Evidence, timestamp: int, model_id: str) -> list[Any]:
             timestamp,
             each.tracked.step,
             model_id=model_id if each is last[each.name] else None,
-            dataset_name=each.lineage.on,
+            dataset_name=each.lineage.score.on,
             dataset_digest=digest_of(each.lineage),
         )
         for each in metrics

@@ -39,6 +39,7 @@ class Contents:
         self._listings: dict[str, dict[str, str]] = {}
         self._paths: dict[tuple[str, str], Path] = {}
         self._recorded: dict[Folder, Path] = {}
+        self._git = Git.around(root)
 
     def manifest(self, folder: Folder) -> dict[str, str]:
         """Path relative to the folder → MD5 of every file below it.
@@ -78,10 +79,13 @@ class Contents:
 
     def cached(self, md5: str) -> Iterator[Path]:
         """Where DVC's caches keep the object of this name, whatever it holds."""
-        if _MD5.fullmatch(md5):
-            for objects in self._caches():
-                if self.here.is_here(cached := objects / md5[:2] / md5[2:]):
-                    yield cached
+        if not _MD5.fullmatch(md5):
+            return
+        if (cached := self.here.here(f".dvc/cache/files/md5/{md5[:2]}/{md5[2:]}")) is not None:
+            yield cached
+        for objects in self._configured:
+            if (cached := self.here.here(objects / md5[:2] / md5[2:])) is not None:
+                yield cached
 
     def has(self, folder: Folder) -> bool:
         """Whether every byte of a folder is here."""
@@ -144,17 +148,10 @@ class Contents:
         return folder
 
     @cached_property
-    def _git(self) -> Git | None:
-        return Git.around(self.root)
-
-    def _caches(self) -> Iterator[Path]:
-        """The folders of DVC's caches with objects by their MD5."""
-        yield self.root / ".dvc/cache/files/md5"
-        if self._trust and (self.root / ".dvc").is_dir():
-            yield self._configured
-
-    @cached_property
-    def _configured(self) -> Path:
+    def _configured(self) -> list[Path]:
+        """The cache that DVC's configuration names, if it is trusted."""
+        if not self._trust or not (self.root / ".dvc").is_dir():
+            return []
         from dvc.api import DVCFileSystem
 
-        return Path(DVCFileSystem(str(self.root), config={"core": {"no_scm": True}}).repo.cache.local.path)
+        return [Path(DVCFileSystem(str(self.root), config={"core": {"no_scm": True}}).repo.cache.local.path)]

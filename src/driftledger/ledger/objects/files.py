@@ -2,7 +2,6 @@
 
 import json
 import os
-from functools import cached_property
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -25,11 +24,17 @@ class Workspace:
 
     def __init__(self, root: Path, *, trust: bool = False) -> None:
         self.root, self._trust = root, trust
+        ignored = self.read(".dvcignore") or b""
+        self._ignored = GitIgnoreSpec.from_lines(ignored.decode(errors="replace").splitlines())
 
-    def here(self, path: str) -> Path | None:
-        """The file at a path, or None."""
+    def here(self, path: str | Path) -> Path | None:
+        """The file at a path, as itself or by a link to one below the top folder; None where there is none."""
         file = self.root / path
-        return file if self.is_here(file) else None
+        try:
+            is_here = file.is_file() and (self._trust or file.resolve().is_relative_to(self.root.resolve()))
+        except (OSError, ValueError):  # a NUL in its name
+            return None
+        return file if is_here else None
 
     def read(self, path: str) -> bytes | None:
         """The bytes of a file; None where it is missing."""
@@ -43,20 +48,8 @@ class Workspace:
         return {
             file.relative_to(top).as_posix(): md5_bytes(file.read_bytes())
             for file in files
-            if self.is_here(file) and not self._ignored.match_file(file.relative_to(self.root).as_posix())
+            if self.here(file) and not self._ignored.match_file(file.relative_to(self.root).as_posix())
         }
-
-    def is_here(self, file: Path) -> bool:
-        """Whether it is a file below the top folder, as itself or by a link."""
-        try:
-            return file.is_file() and (self._trust or file.resolve().is_relative_to(self.root.resolve()))
-        except (OSError, ValueError):  # a NUL in its name
-            return False
-
-    @cached_property
-    def _ignored(self) -> GitIgnoreSpec:
-        data = self.read(".dvcignore")
-        return GitIgnoreSpec.from_lines([] if data is None else data.decode(errors="replace").splitlines())
 
 
 def listing_md5(files: dict[str, str]) -> str:

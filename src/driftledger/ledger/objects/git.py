@@ -40,9 +40,16 @@ class Git:
     def __init__(self, root: Path, checkout: pygit2.Repository) -> None:
         self._root = root
         self._checkout = checkout
-        self._repository = _main(checkout)
+        self._repository = checkout
+        if (common := Path(checkout.path, "commondir")).is_file():
+            # A linked worktree: libgit2 knows of its main repository alone that it is shallow, and where it ends.
+            self._repository = pygit2.Repository(str(common.parent / common.read_text().strip()))
+        self.is_shallow: bool = self._repository.is_shallow
+        """Whether older commits were left out when it was cloned."""
         top, here = Path(checkout.workdir or root).resolve(), root.resolve()  # a bare repository is read from its top
-        self._prefix = here.relative_to(top).as_posix() if here.is_relative_to(top) else "."
+        below = here.relative_to(top).as_posix() if here.is_relative_to(top) else "."
+        self.prefix = "" if below == "." else f"{below}/"
+        """What a path of the project begins with when it is relative to the top of the checkout."""
         self.files = cache(self._files)
         """Id of a tree → path below it → id of the file's content; subtrees that several trees share are read once."""
         self._md5 = cache(lambda name: md5_bytes(self.read(name) or b""))
@@ -52,11 +59,6 @@ class Git:
         """None where no repository with a commit can be read; :func:`why_unread` says why."""
         repository = _find(root)
         return None if isinstance(repository, str) else cls(root, repository)
-
-    @property
-    def is_shallow(self) -> bool:
-        """Whether older commits were left out when it was cloned."""
-        return self._repository.is_shallow
 
     def commits(self) -> list[Commit]:
         """Those of HEAD and of every branch and tag, here and of remotes, parents first."""
@@ -79,10 +81,6 @@ class Git:
             return sorted(self._checkout.status(untracked_files="no"))
         except _UNREADABLE:
             return None
-
-    def from_top(self, path: str) -> str:
-        """A path of the project, relative to the top of the checkout."""
-        return path if self._prefix == "." else f"{self._prefix}/{path}"
 
     def ids(self, commit: str, paths: Iterable[str]) -> list[str | None]:
         """What a commit has at each of the paths, a file or a folder: an object's id, or None."""
@@ -154,25 +152,25 @@ class Git:
     def _entry(self, commit: str, path: str) -> pygit2.Object | None:
         """What a commit has at a path of the project."""
         try:
-            return self._repository[commit].peel(pygit2.Tree)[self.from_top(path)]
+            return self._repository[commit].peel(pygit2.Tree)[self.prefix + path]
         except _UNREADABLE:
             return None
 
 
-class CommitTree:
+class CommitTree(NamedTuple):
     """The project's files in a commit, as :class:`~driftledger.ledger.objects.files.Workspace` has those of now."""
 
-    def __init__(self, git: Git, commit: str) -> None:
-        self._git, self._commit = git, commit
+    git: Git
+    commit: str
 
     def read(self, path: str) -> bytes | None:
         """The bytes of a file; None where the commit has no such file."""
-        return self._git.read(self._git.ids(self._commit, [path])[0])
+        return self.git.read(self.git.ids(self.commit, [path])[0])
 
     def listing(self, folder: str) -> dict[str, str]:
         """Path relative to the folder → MD5 of every file below it."""
-        [tree] = self._git.ids(self._commit, [folder])
-        return {} if tree is None else self._git.listing(tree)
+        [tree] = self.git.ids(self.commit, [folder])
+        return {} if tree is None else self.git.listing(tree)
 
 
 def why_unread(root: Path) -> str:
@@ -198,9 +196,3 @@ def _find(root: Path) -> pygit2.Repository | str:
     except _UNREADABLE as error:
         reason = str(error).removeprefix(f"{here}: ").replace(here, ".")
         return f"the Git repository here cannot be read ({shortened(reason)})"
-
-
-def _main(checkout: pygit2.Repository) -> pygit2.Repository:
-    """The repository of a linked worktree: libgit2 knows of it alone that it is shallow, and where it ends."""
-    common = Path(checkout.path, "commondir")
-    return pygit2.Repository(str(common.parent / common.read_text().strip())) if common.is_file() else checkout

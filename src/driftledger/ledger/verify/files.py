@@ -19,7 +19,7 @@ from driftledger.data.question_sets import files as questions
 from driftledger.data.records import DATASET_CARD, SAMPLES, DatasetCard, SampleEntry, dataset_digest
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder, Lineage
-from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, locked_now
+from driftledger.ledger.lock import LOCK, RESOLVED, locked_now
 from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.ledger.objects.files import listing_md5
 
@@ -27,13 +27,23 @@ T = TypeVar("T")
 
 
 def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
-    """Hash every file behind these runs, and check the entries of ``dvc.lock`` that name them."""
+    """Hash every file behind these runs, and check the entries of ``dvc.lock`` that name them: each stage ran its own
+    command, and read what another wrote."""
     lineages = [each for run in evidence for each in run.lineages]
     result = check_folders([folder for each in lineages for folder in each.folders.values()], contents)
     stages = {name: entry for each in lineages for name, entry in each.stages.items()}
-    check = _Check(contents)
-    check.lock(stages)
-    return result + check.result
+    result.checked["lock entries"] = len(stages)
+    wrote = {out.path: (name, out.md5) for name, entry in stages.items() for out in entry.outs}
+    for name, entry in stages.items():
+        command, where = f"driftledger stage {name.replace('@', ' ')}", f"{LOCK}: {name}"
+        if entry.cmd != command:
+            result.findings.append(Finding("bytes", where, f"it ran {entry.cmd!s:.80}, not {command}"))
+        for dep in entry.deps:
+            by, md5 = wrote.get(dep.path, (name, dep.md5))
+            if md5 != dep.md5:
+                what = f"it read {dep.path} with md5 {dep.md5}, and {by} wrote it with {md5}; run 'dvc repro'"
+                result.findings.append(Finding("bytes", where, what))
+    return result
 
 
 def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult:
@@ -115,20 +125,6 @@ class _Check:
         noted = self._read(folder, INPUTS, partial(read_json, kind=Made))
         if noted and noted.files != sha256_of({name: sha256_file(path) for name, path in here.items()}):
             self._find(where, "its digest is not that of the files beside it; one of them was changed")
-
-    def lock(self, stages: Mapping[str, LockEntry]) -> None:
-        """Every stage ran its own command, and read what another wrote."""
-        self.result.checked["lock entries"] = len(stages)
-        wrote = {out.path: (name, out.md5) for name, entry in stages.items() for out in entry.outs}
-        for name, entry in stages.items():
-            command = f"driftledger stage {name.replace('@', ' ')}"
-            if entry.cmd != command:
-                self._find(f"{LOCK}: {name}", f"it ran {entry.cmd!s:.80}, not {command}")
-            for dep in entry.deps:
-                by, md5 = wrote.get(dep.path, (name, dep.md5))
-                if md5 != dep.md5:
-                    what = f"it read {dep.path} with md5 {dep.md5}, and {by} wrote it with {md5}; run 'dvc repro'"
-                    self._find(f"{LOCK}: {name}", what)
 
     def links(self, lineage: Lineage) -> None:
         """Follow the hashes in a score to its components, data and records."""

@@ -338,12 +338,8 @@ def _difference(recorded: Again) -> str:
         return f"{component.provider} now gives no image ({again.result.outcome})"
     if png == stored:
         return ""
-    if isinstance(component, CheckpointComponent) and _look_alike(stored, png):
-        raise LedgerError(f"drawn again it differs by at most {_GREY_LEVELS} of 255, as by another processor")
+    if isinstance(component, CheckpointComponent):
+        one, other = (np.asarray(Image.open(BytesIO(each)).convert("RGB"), dtype=np.int16) for each in (stored, png))
+        if one.shape == other.shape and int(np.abs(one - other).max()) <= _GREY_LEVELS:
+            raise LedgerError(f"drawn again it differs by at most {_GREY_LEVELS} of 255, as by another processor")
     return f"sha256 {digest[:12]}… is stored, {component.provider} now draws {sha256_bytes(png)[:12]}…"
-
-
-def _look_alike(one: bytes, other: bytes) -> bool:
-    """Whether two images are equal but for roundings."""
-    first, second = (np.asarray(Image.open(BytesIO(png)).convert("RGB"), dtype=np.int16) for png in (one, other))
-    return first.shape == second.shape and int(np.abs(first - second).max()) <= _GREY_LEVELS
