@@ -99,6 +99,8 @@ def _variants(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
     """Yield each expression below a node that has mutations, from the outside in."""
     if isinstance(node, _SKIPPED) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
         return
+    if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: it only stops the program
+        return
     if isinstance(node, ast.expr) and (variants := _variants_of(node)):
         yield node, variants
     if isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
