@@ -28,7 +28,7 @@ class Workspace:
         self._ignored = GitIgnoreSpec.from_lines(ignored.decode(errors="replace").splitlines())
 
     def here(self, path: str | Path) -> Path | None:
-        """The file at a path, as itself or by a link to one below the top folder; None where there is none."""
+        """The file at a path, as itself or by a link to one below the top folder; None if nothing is there."""
         file = self.root / path
         try:
             is_here = file.is_file() and (self._trust or file.resolve().is_relative_to(self.root.resolve()))
