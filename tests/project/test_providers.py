@@ -27,12 +27,12 @@ from tests.support.params import default_params
 def _unloaded() -> Iterator[None]:
     """Modules of one test are not those of another, and what is installed is looked up again."""
     modules, path = set(sys.modules), list(sys.path)
-    registry.entry_points.cache_clear(), registry.package_of.cache_clear()
+    registry.installed.cache_clear(), registry.package_of.cache_clear()
     yield
     sys.path[:] = path
     for name in set(sys.modules) - modules:
         del sys.modules[name]
-    registry.entry_points.cache_clear(), registry.package_of.cache_clear()
+    registry.installed.cache_clear(), registry.package_of.cache_clear()
 
 
 def project(root: Path, section: str, provider: str, *, own_code: bool = True, **settings: Any) -> Project:
