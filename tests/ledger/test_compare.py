@@ -63,6 +63,16 @@ def test_p_values_are_corrected_over_all_metrics_that_are_ranked(tmp_path: Path)
     assert [(each.p_value, each.p_holm) for each in ranked] == [(2**-7, 2**-6)] * 2
 
 
+def test_the_text_says_when_the_correction_takes_a_difference_back(tmp_path: Path) -> None:
+    """At 99 % a p-value of 2⁻⁷ shows a difference, and the corrected 2⁻⁶ does not."""
+    a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)
+    assert "Holm" not in printed(as_table(compared(tmp_path, a, b)))
+    for each in (a, b):
+        each.score.inputs.settings["confidence"] = 0.99
+    text = printed(as_table(compared(tmp_path, a, b)))
+    assert text.count("not shown after Holm's correction over all metrics (p = 0.016)") == 2
+
+
 def test_a_run_does_not_differ_from_itself(tmp_path: Path) -> None:
     one = run(
         chains(tmp_path, "a", LOW),
