@@ -10,7 +10,7 @@ import pytest
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
 from driftledger.benchmarks.records import RECORDS, read_records
-from driftledger.benchmarks.registry import benchmarks
+from driftledger.benchmarks.registry import benchmarks, find_score
 from driftledger.benchmarks.settings import Scoring, Section
 from driftledger.core.errors import StoreError
 from tests.words.spec import Words
@@ -53,6 +53,16 @@ def test_it_does_all_that_is_asked_of_one(spec: Benchmark) -> None:
     assert type(spec).steps is not Benchmark.steps or type(spec).collect is not Benchmark.collect
     assert all(rule.why for rule in spec.unfair)
     assert spec.unfair
+
+
+@pytest.mark.parametrize("spec", benchmarks(), ids=lambda spec: spec.name)
+def test_its_score_is_found_by_the_path_of_its_folder_or_of_a_file_in_it(spec: Benchmark) -> None:
+    keys = {key: f"my_{key}" for key in spec.scores.keys}
+    path = spec.scores.at(keys)
+    for place in (path, f"{path}/rows.jsonl"):
+        found, of = find_score(place) or (None, {})
+        assert (found and found.name, of) == (spec.name, keys)
+    assert find_score(f"elsewhere/{path.partition('/')[2]}") is None
 
 
 WRONG = {

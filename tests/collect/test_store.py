@@ -9,9 +9,11 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from driftledger.collect.call import CallKey, Context, Cost, Finished, Result, Spent
+from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import DATABASE, CallStore, object_path
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import StoreError
@@ -214,3 +216,17 @@ def test_what_another_store_has_is_found_through_this_one(tmp_path: Path) -> Non
         shard.put([finished(2)], {"f" * 64: Spent(1, 0.5)})
         assert set(found(shard, [key(number).digest for number in (1, 2, 3)])) == {key(1).digest, key(2).digest}
         assert (shard.spent("f" * 64), main.spent("f" * 64)) == (Spent(1, 0.5), Spent(4, 1.0))
+
+
+@pytest.mark.parametrize(("images", "encoded"), [(["a" * 64, "b" * 64], 1), (["", "b" * 64], 2)])
+def test_features_are_made_once_unless_an_image_is_unknown(tmp_path: Path, images: list[str], encoded: int) -> None:
+    store, made = FeatureStore(tmp_path), list[np.ndarray]()
+
+    def make() -> np.ndarray:
+        made.append(np.full((2, 3), len(made), np.float32))
+        return made[-1]
+
+    for _ in range(2):
+        features = store.get("f" * 64, "images", images, make)
+    assert len(made) == encoded
+    assert features.tolist() == made[-1].tolist()

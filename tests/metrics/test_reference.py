@@ -287,6 +287,11 @@ def test_clustered_errors_are_bell_and_mccaffreys_by_matrices() -> None:
         assert (expected[0] - end) ** 2 == pytest.approx(off, rel=1e-9)
 
 
+def test_two_images_show_a_spread_and_one_does_not() -> None:
+    assert clustered_mean_interval([1.0, 0.0, 1.0, 1.0], list("aabb"), 0.9)[:3] == (0.75, 0.25, 1.0)
+    assert clustered_mean_interval([1.0, 0.0], list("aa"), 0.9).interval is None
+
+
 @pytest.mark.parametrize(("hits", "n"), [(0, 1), (3, 3), (5, 21), (199, 200)])
 def test_proportions_are_scipys(hits: int, n: int) -> None:
     theirs = scipy.stats.binomtest(hits, n).proportion_ci(0.9, method="wilson")
