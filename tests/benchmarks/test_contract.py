@@ -67,6 +67,9 @@ def test_its_score_is_found_by_the_path_of_its_folder_or_of_a_file_in_it(spec: B
 
 WRONG = {
     "a record of 0.2": ({"sample": "a", "t": 1}, "it is a record of driftledger 0.2, which this version does not read"),
+    "a seed of words": ({"unit": "a", "step": 1, "results": [], "extra": {"seed": "x"}}, r"extra\.seed: "),
+    "an order of words": ({"unit": "a", "step": 1, "results": [], "extra": {"order": ["x"]}}, r"extra\.order\.0: "),
+    "no split": ({"unit": "a", "step": 1, "results": []}, "a, step 1: extra lacks split; run 'dvc repro'"),
     "no step": ({"unit": "a", "results": []}, "step: Field required"),
 }
 
@@ -75,4 +78,4 @@ WRONG = {
 def test_what_is_no_record_is_one_sentence(tmp_path: Path, line: dict[str, object], sentence: str) -> None:
     (tmp_path / RECORDS).write_text(json.dumps({"schema": 2, **line}) + "\n", encoding="utf-8")
     with pytest.raises(StoreError, match=sentence):
-        read_records(tmp_path)
+        read_records(tmp_path, ["split"])

@@ -186,6 +186,8 @@ class Stage:
     """Keys of the benchmark's section that shape what it writes."""
     judged: bool = False
     """Whether ``run.judge`` is asked."""
+    holds: tuple[str, ...] = ()
+    """Names that ``extra`` of each of its records has to hold."""
     beside: tuple[str, ...] = ()
     """Further settings of the section, of files of the user's which go into a score: ``ratings``."""
 

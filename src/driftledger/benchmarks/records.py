@@ -2,17 +2,18 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from driftledger.collect.call import Call, Result
 from driftledger.components.card import ComponentCard
+from driftledger.core.errors import StoreError
 from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath
-from driftledger.core.types import ImageFile, Outcome, PromptUsage
+from driftledger.core.types import ImageFile, Outcome, PromptUsage, Split
 
 RECORDS, CARD = "records.jsonl", "components.json"
 
@@ -76,6 +77,30 @@ class RecordedResult(BaseModel):
             shutil.copyfile(self._file.path, folder / self.image)
 
 
+class StepExtra(BaseModel):
+    """What our benchmarks know of a step beside its results; those of others may add to it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    parent_sha256: str | None = None
+    """Of a chain: of the image that was described."""
+    seed: int | None = None
+    """Of a chain: of the drawing."""
+    split: Split | None = None
+    max_tokens: int | None = None
+    """Of TRAC: the length that was allowed; None is the model's own limit."""
+    shots: int = Field(default=0, ge=0)
+    demonstrations: list[Id] = Field(default_factory=list)
+    """Of TRAC: ids of the support samples that were shown with their descriptions, in that order."""
+    order: list[int] = Field(default_factory=list)
+    """Of a question: option ids in the order in which they were shown as A, B, C, …"""
+
+
+def _checked(extra: dict[str, Any]) -> dict[str, Any]:
+    StepExtra.model_validate(extra)
+    return extra
+
+
 class CollectedRecord(Record):
     """A line of ``records.jsonl``: one step of a unit's protocol, with the results of its calls."""
 
@@ -87,10 +112,8 @@ class CollectedRecord(Record):
     """Which of the unit's repeats or gradings; the first has the number 0."""
     results: list[RecordedResult]
     """In the order in which the calls were made."""
-    extra: dict[str, Any] = Field(default_factory=dict)
-    """What else the benchmark knows of the step: of a chain the ``seed`` of the drawing and the ``parent_sha256`` of
-    the described image; of TRAC the ``split``, the ``max_tokens``, the number of ``shots`` and the ids of the support
-    samples that were shown, ``demonstrations``; of a question the ``order`` in which its options were shown."""
+    extra: Annotated[dict[str, Any], AfterValidator(_checked)] = Field(default_factory=dict)
+    """What else the benchmark knows of the step, as :class:`StepExtra`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -141,9 +164,17 @@ class CollectedRecord(Record):
         return self.outcome.goes_on and self.text is not None
 
 
-def read_records(folder: Path) -> list[CollectedRecord]:
-    """Read the records in a folder; errors as in :func:`read_jsonl`."""
-    return read_jsonl(folder / RECORDS, CollectedRecord)
+def read_records(folder: Path, holds: Collection[str] = ()) -> list[CollectedRecord]:
+    """Read the records in a folder; ``extra`` of each step has to hold these names.
+
+    Raises:
+        StoreError: they are missing or damaged, or ``extra`` lacks a name.
+    """
+    records = read_jsonl(folder / RECORDS, CollectedRecord)
+    for record in records:
+        if record.step and (lacks := [name for name in holds if name not in record.extra]):
+            raise StoreError(f"{folder / RECORDS}, {record.place}: extra lacks {lacks[0]}; run 'dvc repro'")
+    return records
 
 
 def served_versions(records: Iterable[CollectedRecord]) -> dict[str, dict[str, int]]:

@@ -73,7 +73,7 @@ class FromRecords:
     def __init__(self, given: ToScore, spec: "Benchmark") -> None:
         self.data, self.folder = given.folders[spec.data.name], given.folders[spec.collects.name]
         self.card = read_json(self.folder / CARD, CollectedCard)
-        self.records, self.scoring = read_records(self.folder), given.scoring
+        self.records, self.scoring = read_records(self.folder, spec.collects.holds), given.scoring
         self._given, self._stage = given, spec.collects.name
 
     def protocol(self, kind: type[M]) -> M:

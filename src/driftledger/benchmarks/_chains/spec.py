@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from driftledger.benchmarks._chains.records import ChainRequest, asked_again, image_path, of_repeat
-from driftledger.benchmarks.base import DATASET, Benchmark, Input, Metric, Rule, Stage
+from driftledger.benchmarks.base import DATASET, RECORDS_OF, Benchmark, Input, Metric, Rule, Stage
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult, read_records
@@ -51,6 +51,12 @@ IMAGES = Metric(
     higher_is_better=None,
     digits=0,
 )
+
+
+def chain_stage(name: str, benchmark_name: str, *settings: str) -> Stage:
+    """The stage that makes the chains of a benchmark; it depends on these settings of its section."""
+    path = f"{RECORDS_OF}/{benchmark_name}/{{dataset}}/{{generator}}"
+    return Stage(name, KEYS, path, 2, settings, holds=("seed", "parent_sha256"))
 
 
 class ChainBenchmark(Benchmark):
@@ -117,7 +123,7 @@ class ChainBenchmark(Benchmark):
         folder = folders[self.collects.name]
         files = {sample.id: sample.image.path for sample in read_samples(folders["dataset"])}
         prompt = ChainRequest.model_validate(score.inputs.protocol).describe_prompt
-        records = grouped(read_records(folder), lambda record: record.unit)
+        records = grouped(read_records(folder, self.collects.holds), lambda record: record.unit)
         values = values_of(self, score)
 
         def drawn(record: CollectedRecord) -> Mapping[str, Shown]:

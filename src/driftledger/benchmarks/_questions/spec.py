@@ -108,7 +108,7 @@ class QuestionBenchmark(Benchmark):
         """Yield the questions of these rows, with every answer to them and what it was read or graded as."""
         folder, judged = folders["question_set"], self.collects.judged
         questions = {entry.id: entry for entry in read_questions(folder)}
-        records = [each for each in read_records(folders[self.collects.name]) if each.step]
+        records = [each for each in read_records(folders[self.collects.name], self.collects.holds) if each.step]
         by_question = grouped(records, lambda record: record.unit)
         values = values_of(self, score)
         for row in rows:
@@ -257,7 +257,8 @@ def flow(
     """
     keys = ("question_set", "model")
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"
-    answer = Stage("answer", keys, folder, 2, ("prompt", *asked), judged)
+    holds = ("order",) if "permutations" in asked else ()
+    answer = Stage("answer", keys, folder, 2, ("prompt", *asked), judged, holds)
     return answer, score_stage(name, keys, scoring, version=version)
 
 

@@ -21,9 +21,9 @@ from driftledger.benchmarks._chains.spec import (
     SEEN,
     WORDS,
     ChainBenchmark,
+    chain_stage,
 )
 from driftledger.benchmarks.base import (
-    RECORDS_OF,
     Input,
     Layout,
     Metric,
@@ -76,13 +76,7 @@ class Fidelity(ChainBenchmark):
     title: ClassVar[str] = "fidelity"
     named: ClassVar[str] = "redrawing"
     drawing: ClassVar[str] = "redraw"
-    collects: ClassVar[Stage] = Stage(
-        "redraw",
-        KEYS,
-        f"{RECORDS_OF}/fidelity/{{dataset}}/{{generator}}",
-        version=2,
-        settings=("description", "repeats", "generate_prompt"),
-    )
+    collects: ClassVar[Stage] = chain_stage("redraw", name, "description", "repeats", "generate_prompt")
     scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), FidelityScoring, ("ratings",), version=3)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _per_sample(

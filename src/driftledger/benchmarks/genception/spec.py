@@ -11,11 +11,19 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, model_validator
 
 from driftledger.benchmarks._chains.records import ChainRequest
-from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEYS, LONGER, SEEN, WORDS, ChainBenchmark
+from driftledger.benchmarks._chains.spec import (
+    ANOTHER_DESCRIPTION,
+    IMAGES,
+    KEYS,
+    LONGER,
+    SEEN,
+    WORDS,
+    ChainBenchmark,
+    chain_stage,
+)
 from driftledger.benchmarks.base import (
     COVERAGE,
     NOTHING,
-    RECORDS_OF,
     Benchmark,
     Cell,
     Cells,
@@ -75,18 +83,8 @@ class GenCeption(ChainBenchmark):
     title: ClassVar[str] = "GenCeption"
     named: ClassVar[str] = "chain"
     drawing: ClassVar[str] = "generate"
-    collects: ClassVar[Stage] = Stage(
-        "chain",
-        KEYS,
-        f"{RECORDS_OF}/genception/{{dataset}}/{{generator}}",
-        version=2,
-        settings=(
-            "iterations",
-            "iterations_by_group",
-            "repeats",
-            "describe_prompt",
-            "generate_prompt",
-        ),
+    collects: ClassVar[Stage] = chain_stage(
+        "chain", name, "iterations", "iterations_by_group", "repeats", "describe_prompt", "generate_prompt"
     )
     scores: ClassVar[Stage] = score_stage("genception", (*KEYS, "encoder"), GenCeptionScoring, version=2)
     metrics: ClassVar[tuple[Metric, ...]] = (

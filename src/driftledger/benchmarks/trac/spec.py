@@ -72,7 +72,9 @@ class Trac(Benchmark):
     name: ClassVar[str] = "trac"
     title: ClassVar[str] = "TRAC"
     data: ClassVar[Stage] = DATASET
-    collects: ClassVar[Stage] = Stage("describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2)
+    collects: ClassVar[Stage] = Stage(
+        "describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2, holds=("split",)
+    )
     scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), TracScoring, version=3)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _accuracy(
@@ -261,7 +263,7 @@ class Trac(Benchmark):
         files = {sample.id: sample.image.path for sample in read_samples(folders["dataset"])}
         records = {
             each.unit: each
-            for each in read_records(folders["describe"])
+            for each in read_records(folders["describe"], self.collects.holds)
             if each.step and condition_name(*condition_of(each)) == score.details["headline"]
         }
         prompt = TracProtocol.model_validate(score.inputs.protocol).prompt
