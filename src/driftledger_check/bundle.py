@@ -48,10 +48,10 @@ class Folder:
         """The lines of a JSONL file."""
 
     @cached_property
-    def names(self) -> list[str]:
+    def names(self) -> dict[str, None]:
         """Every file in it, relative to it, those that were left out as well."""
         start = f"{self.path}/"
-        return [each.removeprefix(start) for each in self._bundle.named if each.startswith(start)]
+        return {each.removeprefix(start): None for each in self._bundle.named if each.startswith(start)}
 
     def digests(self, name: str) -> Mapping[str, Any]:
         """Known also where the bytes themselves were left out."""

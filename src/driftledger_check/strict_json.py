@@ -2,8 +2,13 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+MOST_VALUES = 2**21
+"""Commas and brackets of one text: without a bound, an empty object takes 30 times its bytes."""
+DEEPEST, LONGEST_NUMBER = 64, 100
 
 
 def canonical(value: Any) -> bytes:
@@ -16,7 +21,7 @@ def canonical(value: Any) -> bytes:
 
 
 def loads(data: bytes, *, in_one_form: bool = False) -> Any:
-    """Read JSON without a key twice and without NaN or infinity.
+    """Read JSON without a key twice and without NaN or infinity, of bounded depth, length and digits.
 
     Args:
         in_one_form: whether the bytes must be :func:`canonical`.
@@ -24,8 +29,18 @@ def loads(data: bytes, *, in_one_form: bool = False) -> Any:
     Raises:
         ValueError: they are not what is asked for.
     """
+    brackets = data.count(b"[") + data.count(b"{")
+    if brackets + data.count(b",") > MOST_VALUES:
+        raise ValueError(f"it holds more than {MOST_VALUES:,} values")
     try:
-        value = json.loads(data.decode(), object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
+        value = json.loads(
+            data.decode(), object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite, parse_int=_whole
+        )
+        level: list[Any] = [value] if brackets > DEEPEST else []
+        for _ in range(DEEPEST):
+            level = [each for some in level if isinstance(some, dict | list) for each in _within(some)]
+        if any(isinstance(some, dict | list) for some in level):
+            raise RecursionError
         if (in_one_form or b"\\u" in data) and (written := canonical(value)) and in_one_form and written != data:
             raise ValueError("it is not written in the one form that driftledger writes")
     except RecursionError:
@@ -36,10 +51,19 @@ def loads(data: bytes, *, in_one_form: bool = False) -> Any:
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} is there twice")
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {twice!r:.80} is there twice")
     return value
+
+
+def _within(some: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return some.values() if isinstance(some, dict) else some
+
+
+def _whole(text: str) -> int:
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(f"it holds a number of {len(text):,} digits")
+    return int(text)
 
 
 def _finite(text: str) -> float:

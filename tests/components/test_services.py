@@ -235,7 +235,7 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
 def test_an_answer_that_would_fill_the_memory_is_not_read(
     body: bytes, headers: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("driftledger.components.openai._LARGEST_ANSWER", 1000)
+    monkeypatch.setattr("driftledger.components.openai.OpenAIComponent.largest", 1000)
     with Canned(200, body, headers) as server, pytest.raises(TransientError, match=said) as caught:
         attempt(chat(server.base_url), HELLO)
     assert caught.value.billed

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, model_validator
-from pydantic_core import from_json
 
 from driftledger.components.base import Operational
 from driftledger.components.service import RemoteComponent, RemoteGenerator, RemoteModel, TransientError
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, DataError, ServiceError
+from driftledger.core.files import LARGEST_JSON, load_json
 from driftledger.core.images import MOST_PIXELS
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
@@ -38,8 +38,6 @@ A = TypeVar("A")
 
 OFFICIAL = "https://api.openai.com/v1"
 
-_LARGEST_ANSWER = 128 * 2**20
-"""Bytes; an image of 4096×4096 pixels takes less, in base64."""
 _LONGEST_MESSAGE = 300
 _SHORTEST_SECRET = 16
 """A shorter key is a placeholder such as EMPTY or lm-studio, and such a word may stand in an answer."""
@@ -80,7 +78,7 @@ FINISH_REASONS: dict[str, Outcome] = {
 again."""
 
 
-async def _bound(response: "httpx2.Response") -> None:
+async def _bound(largest: int, response: "httpx2.Response") -> None:
     """Let an answer end with an error where it grows too large, or is compressed without being asked to."""
     import httpx2
 
@@ -93,8 +91,8 @@ async def _bound(response: "httpx2.Response") -> None:
             size = 0
             async for chunk in cast(httpx2.AsyncByteStream, whole):
                 size += len(chunk)
-                if size > _LARGEST_ANSWER:
-                    raise httpx2.ReadError(f"the answer has more than {_LARGEST_ANSWER:,} bytes")
+                if size > largest:
+                    raise httpx2.ReadError(f"the answer has more than {largest:,} bytes")
                 yield chunk
 
         async def aclose(self) -> None:
@@ -111,6 +109,8 @@ class OpenAIComponent(RemoteComponent):
     path: ClassVar[str]
     needed: ClassVar[str]
     """The list in an answer that holds what was asked for."""
+    largest: ClassVar[int] = LARGEST_JSON
+    """Bytes of an answer."""
 
     model: str = Field(min_length=1)
     """The pinned name, e.g. ``gpt-4o-2024-08-06``; an alias such as ``gpt-4o`` names another model some day."""
@@ -196,7 +196,7 @@ class OpenAIComponent(RemoteComponent):
                 http_client=openai.DefaultAsyncHttpxClient(
                     follow_redirects=False,
                     headers={"Accept-Encoding": "identity"},  # a megabyte of gzip may hold a gigabyte
-                    event_hooks={"response": [_bound]},
+                    event_hooks={"response": [partial(_bound, self.largest)]},
                 ),
             )
         except httpx2.InvalidURL as error:
@@ -230,7 +230,7 @@ class OpenAIComponent(RemoteComponent):
         if self._key and len(self._key) >= _SHORTEST_SECRET:
             text = text.replace(self._key, "***")
         with suppress(ValueError):
-            answer = from_json(text)
+            answer = load_json(text.encode(), self.largest, finite=False)
         if _field(answer, dict, self.needed, 0) is None:
             raise self.useless(f"an answer that cannot be read: {text[:1000]}")
         return await self.read(answer, *given)
@@ -429,6 +429,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     version: ClassVar[str] = "1"
     path: ClassVar[str] = "/images/generations"
     needed: ClassVar[str] = "data"
+    largest: ClassVar[int] = 2**27  # an image of 4096×4096 pixels takes less, in base64
     reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
         *("prompt", "size", "quality", "style", "response_format"),
     }

@@ -30,9 +30,13 @@ LARGEST_JSON = 2**24
 LARGEST_YAML = 2**22
 """Bytes of settings or of a lock. DVC itself takes half a minute a stage over a lock of this size."""
 DEEPEST = 64
-"""Levels of YAML. Ours has eight; parsers give up, or crash, at some thousand."""
+"""Levels of YAML or JSON. Ours has eight; parsers give up, or crash, at some thousand."""
 MOST_VALUES = 2**20
-"""Values in a YAML file, each counted as often as aliases repeat it."""
+"""Values in one YAML file or JSON value, each counted as often as aliases repeat it."""
+MANY_VALUES = 2**24
+"""Of a file of :data:`LARGEST_TEXT`: DVC's list of four million files has as many."""
+LONGEST_NUMBER = 100
+"""Characters of a number: Python computes with any number of digits, and fails to write more than 4,300."""
 
 INPUTS = "inputs.json"
 """In a folder that a stage makes: from what, and which files it then had."""
@@ -160,18 +164,54 @@ def parse_json(data: bytes, kind: type[R], where: str) -> R:
         raise StoreError(f"{unfit}: {error}") from None
 
 
-def load_json(data: bytes, most: int = LARGEST_JSON) -> Any:
-    """Read JSON of at most ``most`` bytes.
+def load_json(data: bytes, most: int = LARGEST_JSON, *, values: int = MOST_VALUES, finite: bool = True) -> Any:
+    """Read JSON that may come from others.
+
+    Args:
+        most: bytes that are read.
+        values: commas and brackets that are read, those in texts among them; without a bound, an empty object takes 30
+            times its bytes.
+        finite: whether NaN and infinities are refused: pandas and some services write them.
 
     Raises:
-        ValueError: it is larger, too deep for the parser, not UTF-8, not JSON, or holds an infinity or NaN.
+        ValueError: it is larger than that or nested deeper than :data:`DEEPEST`, it is not JSON in UTF-8, or it holds a
+            key twice, half of a surrogate pair or a number that is not finite or has too many digits.
     """
     if len(data) > most:
         raise ValueError(f"it has {len(data):,} bytes, and up to {most:,} are read")
+    brackets = data.count(b"[") + data.count(b"{")
+    if brackets + data.count(b",") > values:
+        raise ValueError(f"it holds more than {values:,} values")
+    numbers: dict[str, Any] = {"parse_float": _finite, "parse_constant": _finite} if finite else {}
     try:
-        return json.loads(data.decode(), parse_float=_finite, parse_constant=_finite)
+        value = json.loads(data.decode(), object_pairs_hook=_each_once, parse_int=_whole, **numbers)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+    level, levels = [value] if brackets > DEEPEST else [], 0
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        levels += 1
+        if levels > DEEPEST:
+            raise ValueError("it is nested too deep")
+        level = [child for each in level for child in (each.values() if isinstance(each, dict) else each)]
+    if b"\\u" in data:
+        json.dumps(value, ensure_ascii=False).encode()  # which half of a surrogate pair does not survive
+    return value
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object, in time that grows with its length."""
+    value, names = dict(pairs), set[str]()
+    for name, _ in pairs if len(value) < len(pairs) else ():
+        if name in names:
+            raise ValueError(f"it has the key {name!r:.80} twice")
+        names.add(name)
+    return value
+
+
+def _whole(text: str) -> int:
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(f"{text:.20}… has {len(text):,} digits, and up to {LONGEST_NUMBER} are read")
+    return int(text)
 
 
 def _finite(text: str) -> float:
@@ -191,6 +231,20 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
             if isinstance(key, yaml.ScalarNode) and key.value != "<<" and lines.setdefault(key.value, line) != line:
                 raise _refused(f"{key.value!r:.80} stands twice, in lines {lines[key.value]} and {line}")
         return super().construct_mapping(node, deep)
+
+    def number(self, node: yaml.ScalarNode) -> Any:
+        """A number of bounded length. ``1:30`` is text, as in YAML 1.2 and so to DVC: to read it as a number takes
+        time that grows with the square of its length."""
+        text = self.construct_scalar(node)
+        if len(text) > LONGEST_NUMBER:
+            raise _refused(f"{text:.20}… has {len(text):,} digits, and up to {LONGEST_NUMBER} are read", node)
+        if ":" in text:
+            return text
+        return self.construct_yaml_int(node) if node.tag.endswith("int") else self.construct_yaml_float(node)
+
+
+for _tag in ("int", "float"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _Loader.number)
 
 
 def load_yaml(text: str | bytes, *, for_dvc: bool = False) -> Any:
@@ -225,7 +279,10 @@ def load_yaml(text: str | bytes, *, for_dvc: bool = False) -> Any:
             raise _refused(f"it is nested deeper than {DEEPEST} levels", event)
         if values > MOST_VALUES:
             raise _refused(f"it holds more than {MOST_VALUES:,} values, those that aliases repeat among them", event)
-    return yaml.load(text, _Loader)
+    try:
+        return yaml.load(text, _Loader)
+    except (AttributeError, IndexError, KeyError, TypeError):  # of PyYAML's constructors
+        raise _refused("it holds a value that is not of the kind that its tag, such as !!int, names") from None
 
 
 def _refused(what: str, event: Any = None) -> yaml.MarkedYAMLError:
