@@ -119,6 +119,9 @@ class Bundle:
             for path in self.named:
                 check_name(path)
             self.lineages: list[dict[str, Any]] = self.evidence["lineages"]
+            places = {lineage["folder"]["path"] for lineage in self.lineages}
+            if not self.lineages or len(places) < len(self.lineages):
+                raise BundleError("holds no score, or one of them twice")
             for lineage in self.lineages:
                 lineage["score"] = self.folder(lineage["folder"]["path"]).json("score.json")
         except BundleError:
