@@ -120,8 +120,8 @@ class Bundle:
                 check_name(path)
             self.lineages: list[dict[str, Any]] = self.evidence["lineages"]
             places = {lineage["folder"]["path"] for lineage in self.lineages}
-            if not self.lineages or len(places) < len(self.lineages):
-                raise BundleError("holds no score, or one of them twice")
+            if not 0 < len(self.lineages) == len(places) <= 300:  # of one run; each is computed from all records
+                raise BundleError("holds no score, one of them twice, or more than 300")
             for lineage in self.lineages:
                 lineage["score"] = self.folder(lineage["folder"]["path"]).json("score.json")
         except BundleError:
