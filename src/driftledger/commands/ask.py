@@ -1,7 +1,6 @@
 """What a user asks of the ledger: which scores a version is behind, and whether everything behind a run still holds."""
 
 import json
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import zip_longest
@@ -136,8 +135,6 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
     from driftledger.ledger.verify.replay import recompute, regenerate
 
     forget_sha256()
-    if not project.own_code:  # else the checkout names repositories that are asked with the reader's token
-        os.environ["HF_HUB_OFFLINE"] = "1"
     contents = Contents(project.root, trust=project.own_code)
     chosen = [each for each in project.combinations if run in (None, str(each), "/".join(each))]
     try:
