@@ -210,6 +210,7 @@ def test_git_ignores_what_every_stage_collects(here: Path) -> None:
     ignored = (here / ".gitignore").read_text(encoding="utf-8").splitlines()
     for stage in (stage for spec in benchmarks() for stage in spec.stages[:-1]):
         assert any(f"/{stage.path}".startswith(line) for line in ignored), stage.path
+    assert {".env*", "*.pem", "*.key"} <= {*ignored}  # keys, which an accidental 'git add --all' would publish
     assert {*ignored} <= {*(REPOSITORY / ".gitignore").read_text(encoding="utf-8").splitlines()}
 
 

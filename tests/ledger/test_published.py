@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from driftledger.commands.stages import track
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lineage import CodeVersion
-from driftledger.ledger.published import check_published, publish, read_published
+from driftledger.ledger.published import check_published, publish, read_published, refuse_if_deleted
 from tests.conftest import REPOSITORY
 from tests.ledger.conftest import GENCEPTION, Ledger
 from tests.ledger.test_verify import places
@@ -100,3 +101,13 @@ def test_this_repository_has_every_run_that_it_has_published() -> None:
     result = check_published(REPOSITORY)
     assert result.checked["published runs"] >= 6
     assert result.findings == []
+
+
+def test_nothing_is_published_while_files_of_the_last_commit_are_gone(ledger: Ledger) -> None:
+    refuse_if_deleted(ledger.root)
+    [file] = (ledger.root / "ledger").iterdir()
+    shutil.rmtree(ledger.root / "ledger")
+    with pytest.raises(LedgerError, match=f"has 1 published runs that are not here, ledger/{file.name} first; 'git "):
+        track(ledger.project)
+    ledger.git("checkout", "HEAD", "--", "ledger")
+    refuse_if_deleted(ledger.root)
