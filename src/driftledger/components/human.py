@@ -60,7 +60,7 @@ def read_sheet(path: Path) -> tuple[SheetTable, list[SheetEntry]]:
         if not re.fullmatch(r"0*[1-9][0-9]{0,8}", t):
             raise ConfigError(f"human: {path}, line {number}: t is {t!r:.100}; it must be a whole number from 1 on")
         if is_cut(cells["text"]):
-            raise ConfigError(f"human: {path}, line {number}: the text was cut by a spreadsheet; shorten or complete it")
+            raise ConfigError(f"human: {path}, line {number}: a spreadsheet has cut the text; write its end, or less")
         named = re.fullmatch(rf"images/{re.escape(sample)}-{int(t)}-([0-9a-f]{{12}})\.png", cells.get("image", ""))
         picture = named[1] if named else ""
         entries.append(SheetEntry(Subject(sample, int(t)), picture, cells["annotator"], cells["text"]))
