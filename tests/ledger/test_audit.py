@@ -104,6 +104,18 @@ def test_a_value_offers_all_that_round_to_it(original: Ledger) -> None:
     assert meant(sources(original), "0.987654321") == []
 
 
+def test_a_former_value_names_the_command_that_answers(ledger: Ledger) -> None:
+    number, fingerprint = resolved(ledger, f"{RUN}:gc_at_2").number, ledger.evidence().fingerprint
+    assert number is not None
+    ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(data_digest="0" * 64))
+    commits(ledger)
+    former, target = meant(sources(ledger), f"{number.value:.12f}")[0]
+    assert target == f"{fingerprint[:12]}:gc_at_2"
+    answer = resolved(ledger, target)
+    assert (answer.number, answer.source) == (former, "git")
+    assert former.value == number.value
+
+
 @pytest.mark.parametrize("text", ["GC@2", "gc_at_2", "genception"])
 def test_a_word_offers_the_numbers_that_are_called_so(original: Ledger, text: str) -> None:
     assert f"{RUN}:gc_at_2" in [target for _, target in meant(sources(original), text)]
