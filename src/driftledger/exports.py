@@ -38,7 +38,7 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
     """
     if kind not in FORMATS:
         raise LedgerError(unknown_name("format", kind, FORMATS))
-    combinations = {name: each for each in project.combinations for name in (str(each), "/".join(each))}
+    combinations = {name: each for each in project.combinations for name in (str(each), each.path)}
     if run not in combinations:
         raise LedgerError(unknown_name("selected run", run, combinations))
     evidence = read_all_evidence(project.root, project.selected, [combinations[run]])[0]

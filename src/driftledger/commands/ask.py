@@ -133,7 +133,7 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
     if not project.own_code:  # else the checkout names repositories that are asked with the reader's token
         os.environ["HF_HUB_OFFLINE"] = "1"
     contents = Contents(project.root, trust=project.own_code)
-    chosen = [each for each in project.combinations if run in (None, str(each), "/".join(each))]
+    chosen = [each for each in project.combinations if run in (None, str(each), each.path)]
     try:
         evidence = None
         if run is None:

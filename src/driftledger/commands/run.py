@@ -199,7 +199,7 @@ def show_scores(project: Project) -> None:
             run = next(each for each in project.combinations if each.shows(score.keys))
             alone = sum(each.model == score.model and key in each.metrics for each in scores) == 1
             number = key if alone else f"{place_of(benchmark(score.benchmark), score.keys)}/{key}"
-            further = [f"next: driftledger audit {shlex.quote('/'.join(run) + ':' + number)}"]
+            further = [f"next: driftledger audit {shlex.quote(f'{run.path}:{number}')}"]
     pages = f"report: {project.root / SITE / 'index.html'}"
     print("\n".join(map(for_line, ["", where_to_look(project.settings.tracking), pages, *further])), flush=True)
 

@@ -13,14 +13,19 @@ _COPIES = (".dvc", "tmp", "exps")
 
 
 class Combination(NamedTuple):
-    """What one MLflow run shows."""
+    """What one MLflow run shows; a generator or encoder that none of its scores uses is an empty name."""
 
     model: str
     generator: str
     encoder: str
 
     def __str__(self) -> str:
-        return f"{self.model} · {self.generator} · {self.encoder}"
+        return " · ".join(filter(None, self))
+
+    @property
+    def path(self) -> str:
+        """What commands call the run: ``model/generator/encoder``."""
+        return "/".join(filter(None, self))
 
     def shows(self, keys: Mapping[str, str]) -> bool:
         """Whether its run shows a score: a model, generator or encoder among the score's keys is the combination's."""

@@ -119,7 +119,7 @@ def _of_run(target: RunTarget, number: Number | None) -> tuple[str, list[tuple[s
     data = ", ".join(dict.fromkeys(f"{each.score.on}@{each.score.inputs.data_digest[:SHORT]}" for each in lineages))
     state = "with uncommitted changes" if code.dirty else "clean"
     flags = "; ".join(dict.fromkeys(flag for each in lineages for flag in each.score.flags))
-    run = shlex.quote("/".join(evidence.combination) if target.source == "dvc.lock" else evidence.fingerprint[:12])
+    run = shlex.quote(evidence.combination.path if target.source == "dvc.lock" else evidence.fingerprint[:12])
     end = [
         ("commit", f"git commit {code.commit[:12]} ({state})" if code.commit else "not under Git"),
         ("checked", _CHECKED[target.source]),

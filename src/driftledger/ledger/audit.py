@@ -140,7 +140,7 @@ class Sources:
         Raises:
             LedgerError: its scores are incomplete, or several runs begin so.
         """
-        if named := [each for each in self.combinations if text in (str(each), "/".join(each))]:
+        if named := [each for each in self.combinations if text in (str(each), each.path)]:
             return RunTarget(self.runs(named)[0])
         if not re.fullmatch("[0-9a-f]{8,64}", text):
             return None
@@ -213,7 +213,7 @@ def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
             return image
         unseen = f"; {len(image.unknown)} folders could not be searched: {image.unknown[0]}" if image.unknown else ""
         raise LedgerError(f"{text}: no score file, and no image of a run has its bytes{unseen}")
-    runs = [name for each in sources.combinations for name in ("/".join(each), str(each))]
+    runs = [name for each in sources.combinations for name in (each.path, str(each))]
     nearest = get_close_matches(text, runs, n=3, cutoff=0.4) or runs[:3]
     hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
     raise LedgerError(f"no run, score file, image or metric is called {text!r:.300}{hint}{sources.incomplete}")
@@ -339,7 +339,7 @@ def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
                 alone = sum(key in dict(each.score.numbers()) for each in run.lineages) == 1
                 yield unlikely, number, f"{name}:{key if alone else number.name}"
 
-    offers = [offer for run, each in sources.lineages for offer in fitting(run, each, "/".join(run.combination))]
+    offers = [offer for run, each in sources.lineages for offer in fitting(run, each, run.combination.path)]
     if wanted:
         offers += [offer for run, each in sources.former() for offer in fitting(run, each, run.fingerprint[:12])]
     return [(number, target) for _, number, target in sorted(offers, key=lambda each: each[0])]
