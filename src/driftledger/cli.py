@@ -382,11 +382,11 @@ def check(
 @app.command(rich_help_panel=SHOW)
 def export(
     context: typer.Context,
-    kind: Annotated[str, typer.Argument(metavar="FORMAT", help="csv, every-eval-ever or inspect.")],
+    kind: Annotated[str, typer.Argument(metavar="FORMAT", help="csv, every-eval-ever, inspect or genception.")],
     run: Annotated[str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="Files of the same names are replaced.")],
 ) -> None:
-    """Write a run as CSV, for Every Eval Ever or for Inspect."""
+    """Write a run as CSV, for Every Eval Ever, Inspect or GenCeption's leaderboard."""
     from driftledger import exports
 
     typer.echo(f"{exports.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")

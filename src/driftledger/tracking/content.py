@@ -185,7 +185,7 @@ def rows_csv(lineages: Sequence[Lineage], rows: Mapping[str, Sequence[Row]]) -> 
             cells |= {"unit": for_csv(row.unit), "group": for_csv(row.group), "outcome": row.outcome.value}
             for key, values in sorted(row.values.items()):
                 for number, value in enumerate(values, 1):
-                    name = key if widths[key] == 1 else f"{key} {number}"
+                    name = f"{key} {number}" if widths[key] > 1 or key in cells else key  # as MME's 'score'
                     cells[name] = "" if value is None else f"{value:.6f}"
             for key, value in row.extra.items():
                 text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
