@@ -5,6 +5,7 @@ Each command imports what it needs when it is called, since each stage of a run 
 
 import errno
 import gc
+import io
 import json
 import os
 import signal
@@ -408,6 +409,8 @@ def main() -> None:
     """The ``driftledger`` command."""
     gc.set_threshold(50_000)  # by Python's own 700 new objects, looking for garbage takes a fifth of what imports take
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")  # else it reads about all that is installed to find some
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal need not have every character that models and tables use
     if sys.platform != "win32":  # if our parent ignores it, no child would report how it ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
