@@ -84,7 +84,7 @@ def test_the_short_answer_names_versions_and_what_to_type_next(original: Ledger)
     assert target.number is not None
     value, ends = target.number.value, target.number.interval
     assert ends is not None
-    assert lines[0].startswith(f"GC@2 on my_images: {value:.3f} [{ends[0]:.3f}, {ends[1]:.3f}]")
+    assert lines[0].startswith(f"GC@2 (0–1) on my_images: {value:.3f} [{ends[0]:.3f}, {ends[1]:.3f}]")
     unnamed = printed(as_answer(target._replace(number=target.number._replace(key="odd"))))
     assert unnamed.startswith(f"odd on my_images: {value:.4f}\n"), "a number that no table has"
     assert f"generator  painter@{card.fingerprint[:8]}" in lines

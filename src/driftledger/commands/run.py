@@ -35,6 +35,7 @@ from driftledger.core.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.text import as_many, for_line
 from driftledger.data.records import DATASET_CARD, DatasetCard
 from driftledger.ledger.lineage import place_of
+from driftledger.ledger.objects.git import is_unreadable, why_unread
 from driftledger.project.project import Project
 from driftledger.project.resolve import resolve
 
@@ -112,6 +113,8 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         count = f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran" if work else "nothing had to be done"
         where = log.relative_to(project.root)
         _tell(f"{count}, in {timedelta(seconds=round(time.monotonic() - began))}; DVC's text is in {where}")
+        if is_unreadable(project.root):
+            _tell(f"no commit is noted: {why_unread(project.root)}")
         show_scores(project)
     return code
 

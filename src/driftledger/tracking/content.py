@@ -215,8 +215,9 @@ def _note(evidence: Evidence) -> str:
         f"| data | {on} | `{digest}` |"
         for on, digest in {each.score.on: digest_of(each) for each in evidence.lineages}.items()
     ]
-    state = "with uncommitted changes" if evidence.code.dirty else "as committed"
-    lines += [f"| code | `{(evidence.code.commit or 'outside Git')[:_SHORT]}` | {state} |", ""]
+    commit, dirty = evidence.code.commit, evidence.code.dirty
+    state = ("with uncommitted changes" if dirty else "as committed") if commit else dirty and "Git could not be read"
+    lines += [f"| code | `{(commit or 'no commit')[:_SHORT]}` | {state or ''} |", ""]
     lines += [
         f"- {in_table(flag)}" for flag in dict.fromkeys(f for each in evidence.lineages for f in each.score.flags)
     ]
