@@ -105,13 +105,15 @@ def mm_sap(files: ScoreFiles, found: Found) -> None:
         read, of = choices >= 0, subset[:, None]
         counted = read | wrong
         knew, refused = read & (choices == right), choices == refusal
-        declined, answered = refused & (of != "basic"), read & ~refused
+        declined, answered, literal = refused & (of != "basic"), read & ~refused, counted & ~refused
         return {
             "score": (knew | declined, counted),
             "answer_rate": (answered, counted),
             "answer_accuracy": (knew, answered),
             "known_knowns": (knew, counted & (of != "beyond")),
             "known_unknowns": (declined, counted & (of != "basic")),
+            "answer_rate_by_equation": (literal, counted),
+            "answer_accuracy_by_equation": (knew, literal),
         }
 
     mine, read = parts(choices, wrong), choices >= 0
