@@ -25,7 +25,6 @@ Ids = NDArray[np.int64]
 CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 FINEST = 10**6
 """Steps of a grade that are told apart."""
-OF_THE_JUDGE = ("judge_alpha", "judge_sensitivity", "judge_specificity", "total_corrected")
 ABILITIES = {
     "perception": (
         *("existence", "count", "position", "color", "posters", "celebrity", "scene", "landmark", "artwork", "OCR"),
@@ -183,7 +182,6 @@ def mm_vet(files: ScoreFiles, found: Found) -> None:
     graded.counts(read)
     found.put(["details", "calibration"], files.score["details"].get("calibration", []))
     found.put(["metrics"], metrics)
-    found.withhold(OF_THE_JUDGE, "the checker does not measure judges; 'driftledger verify' does")
 
 
 def _graded(name: str, grades: Sequence[Sequence[Fraction | None]], counted: Flags) -> dict[str, float]:
