@@ -32,6 +32,9 @@ from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals import proportion_interval, share_interval
 from driftledger.metrics.retrieval import class_mean, support_variances, votes
 
+FEW = 100
+"""Below so many support descriptions, another support set would often order two equal models otherwise."""
+
 Flags = NDArray[np.bool_]
 Condition = tuple[int | None, int]
 """The length that was allowed, and how many examples were shown."""
@@ -249,6 +252,8 @@ def _flags(dataset: DatasetCard, records: Sequence[CollectedRecord], retrieved: 
     missing = sum(record.extra["split"] == "support" for record in records) - len(retrieved.support)
     if missing:
         yield f"{missing} support samples have no description and cannot be retrieved"
+    if len(retrieved.support) < FEW:
+        yield f"letters and compare take the {len(retrieved.support)} support descriptions as given; intervals do not"
     lost = sorted(set(dataset.labels) - set(retrieved.labels))
     if lost:
         yield f"no support description is left of {first_few(lost)}; their test samples are not scored"
