@@ -105,11 +105,14 @@ def described(random: Dice, centres: Array, of: NDArray[np.int64]) -> Array:
     return 0.8 * centres[of] + random.normal(size=(len(of), centres.shape[1]))
 
 
-def trac(how: str, sampled: int, random: Dice) -> Drawn:
-    """A new support set and test set of ten classes each time."""
+def trac(how: str, sampled: int, texts: int, random: Dice) -> Drawn:
+    """A new support set and test set of ten classes each time; descriptions are the likest of so many texts, if any."""
     centres = np.random.default_rng(7).normal(size=(CLASSES, 8))
     of_support, of_tests = np.arange(sampled) % CLASSES, random.integers(0, CLASSES, TESTED)
     support, tests = described(random, centres, of_support), described(random, centres, of_tests)
+    if texts:
+        known = np.random.default_rng(9).normal(size=(texts, 8))
+        support, tests = (known[((x[:, None] - known) ** 2).sum(axis=2).argmin(axis=1)] for x in (support, tests))
     labels, truth = names(of_support), names(of_tests)
     taken = (top1 if how == "top1" else class_mean)(support, labels, tests)
     varies = support_variances(support, labels, tests, truth)[how]
@@ -168,12 +171,12 @@ CASES: dict[tuple[str, str], tuple[Callable[[Dice], Drawn], int]] = {
     ("GC@t", "14 categories of five (Table 5), beta"): (partial(gc, TABLE_5, "beta"), 2000),
     ("GC@t", "five images of one category, skewness −2"): (partial(gc, np.zeros(5, np.int64), "2"), 2000),
     **{
-        ("TRAC, top-1" if how == "top1" else "TRAC, class mean", f"100 test, {n} support descriptions"): (
-            partial(trac, how, n),
+        ("TRAC, top-1" if how == "top1" else "TRAC, class mean", f"100 test, {n} support descriptions{text}"): (
+            partial(trac, how, n, texts),
             2000,
         )
         for how in ("top1", "class_mean")
-        for n in (20, 50, 250)
+        for n, texts, text in ((20, 0, ""), (50, 0, ""), (250, 0, ""), (250, 30, " of 30 texts"))
     },
     ("TRAC, top-1", "24 sampled classes of four images"): (sampled_classes, 2000),
     **{
