@@ -5,7 +5,7 @@ An option has an id that does not depend on its letter, so that no permutation o
 A reply in which no choice could be read is by default in no denominator and lowers ``scored``; a model could gain by
 that. The paper divides by all questions, and ``unread_is_wrong`` does so too: one flag for all questions or one for
 each, since a failed call is in no denominator either way. By the letter of equations 5 and 6 an unread reply that
-counts as wrong is an answer, since it is not the refusal; here it is none, so that the answer rate times the accuracy
+counts as wrong is an answer, since it is not the refusal; here it is not, so that the answer rate times the accuracy
 is the share of right choices that could be read. Both readings are measured.
 
 Source: Wang et al. 2024, "MM-SAP: A Comprehensive Benchmark for Assessing Self-Awareness of Multimodal Large Language

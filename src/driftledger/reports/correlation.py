@@ -92,13 +92,13 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
 def our_columns(blocks: Sequence[Block]) -> Iterator[Column]:
     """Every headline, by the values that the leaderboard ranks by, without controls and duplicates."""
     for block in blocks:
-        known, looking = set[str](), set[str]()
+        seen, looking = set[str](), set[str]()
         for score in block.scores:
             rows = [(row.unit, row.values) for row in block.rows_of(score)]
             marks = {score.components["model"].fingerprint, *([repr(rows)] if rows else [])}
-            if not score.is_control and score.model not in block.apart and not marks & known:
+            if not score.is_control and score.model not in block.apart and not marks & seen:
                 looking.add(score.model)
-                known |= marks
+                seen |= marks
         for key in dict.fromkeys(key for score in block.scores for key in block.spec.headlines(score)):
             values = {model: value for model, value in block.values(key).items() if model in looking}
             if values and (metric := block.metric(key)):

@@ -122,7 +122,8 @@ class Block:
         None where nothing is missing, and of a number that rows do not make up or that is better if lower.
         """
         metric = self.metric(number)
-        if metric is None or not metric.row or not metric.higher_is_better or number not in score.metrics:
+        bounded = metric is not None and bool(metric.row) and metric.higher_is_better and number in score.metrics
+        if metric is None or not bounded or score.coverage == 1:
             return None
         by_group = dict[str, list[list[float | None]]]()
         for row in self.rows_of(score):
@@ -132,14 +133,14 @@ class Block:
         # A group without any value has none at this step: its chains end sooner.
         of = {name: rows for name, rows in by_group.items() if any(value is not None for row in rows for value in row)}
         every = [value for rows in of.values() for row in rows for value in row]
-        known = [value for value in every if value is not None]
+        finite = [value for value in every if value is not None]
         by_mean = metric.pairing == "mean"
-        if len(known) == len(every) or (
+        if len(finite) == len(every) or (
             by_mean and not _makes(metric, self._units(metric, score, number), score.metrics[number])
         ):
             return None
         ends = []
-        for missing in (min(0.0, *known), max(known)):
+        for missing in (min(0.0, *finite), max(finite)):
             whole = [[missing if value is None else value for value in row] for rows in of.values() for row in rows]
             names = [name for name, rows in of.items() for _ in rows]
             ends.append(_value(metric, [*zip(map(exact_mean, whole), names, strict=True)]))
