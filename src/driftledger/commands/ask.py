@@ -64,7 +64,7 @@ def audit(
             return offers_table(target, list(offers))
         if as_json:
             return json.dumps(data_of(resolved), indent=2)
-        return as_yaml(resolved) if full else as_answer(resolved)
+        return as_yaml(resolved) if full else as_answer(resolved, why_unread(project.root))
     rows = touched(sources, versions)
     if sources.git is None:
         notes = [f"Git was not read: {why_unread(project.root)}"]
@@ -136,7 +136,7 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
 
     forget_sha256()
     contents = Contents(project.root, trust=project.own_code)
-    chosen = [each for each in project.combinations if run in (None, str(each), "/".join(each))]
+    chosen = [each for each in project.combinations if run in (None, str(each), each.path)]
     try:
         evidence = None
         if run is None:
