@@ -453,8 +453,10 @@ def main() -> None:
     except OSError as error:
         if error.errno not in DISK_ERRORS:
             raise
-        place = error.filename2 or error.filename or "a file"
-        _fail(f"{place}: {error.strerror}; correct that and run again")
+        place, home = str(error.filename2 or error.filename or "a file"), os.environ.get("HOME", "")
+        is_home = home and place.startswith(f"{home}/") and not Path(home).is_dir()
+        what = f"HOME is {home}, which is not a folder: set it to one" if is_home else "correct that"
+        _fail(f"{place}: {error.strerror}; {what} and run again")
 
 
 def _fail(sentence: str) -> None:

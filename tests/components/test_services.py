@@ -4,6 +4,8 @@ import asyncio
 import base64
 import gzip
 import json
+import ssl
+import subprocess
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -239,6 +241,17 @@ def test_an_answer_that_would_fill_the_memory_is_not_read(
     with Canned(200, body, headers) as server, pytest.raises(TransientError, match=said) as caught:
         attempt(chat(server.base_url), HELLO)
     assert caught.value.billed
+
+
+def test_a_certificate_that_no_one_vouches_for_is_not_tried_again(tmp_path: Path) -> None:
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -subj /CN=x"
+    subprocess.run(make.split(), cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "c.pem", tmp_path / "k.pem")
+    server = Canned(200, "{}")
+    server._server.socket = context.wrap_socket(server._server.socket, server_side=True)
+    with server, pytest.raises(ServiceError, match=r"CERTIFICATE_VERIFY_FAILED.*; correct base_url, or name"):
+        attempt(chat(server.base_url.replace("http:", "https:")), HELLO)
 
 
 @pytest.mark.parametrize("value", ["", "   ", "two words", "clé-secrète", "line\nline"])

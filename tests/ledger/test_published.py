@@ -103,6 +103,13 @@ def test_this_repository_has_every_run_that_it_has_published() -> None:
     assert result.findings == []
 
 
+@pytest.mark.parametrize("head", ["garbage", "", "ref: refs/heads/../../x", "ref: refs/heads/missing"])
+def test_a_broken_head_is_a_sentence(ledger: Ledger, head: str) -> None:
+    (ledger.root / ".git/HEAD").write_text(head)
+    [skipped] = check_published(ledger.root, [ledger.evidence()]).skipped
+    assert "deleted files cannot be looked for in Git's history: the Git repository here" in skipped.why
+
+
 def test_nothing_is_published_while_files_of_the_last_commit_are_gone(ledger: Ledger) -> None:
     refuse_if_deleted(ledger.root)
     [file] = (ledger.root / "ledger").iterdir()

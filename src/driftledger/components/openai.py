@@ -224,6 +224,9 @@ class OpenAIComponent(RemoteComponent):
         except openai.APIConnectionError as error:
             cause = error.__cause__
             reason = self.say(f"{type(cause).__name__}: {cause}".removesuffix(": "))
+            if "CERTIFICATE_VERIFY_FAILED" in reason:
+                what = "correct base_url, or name the certificate of its authority in SSL_CERT_FILE"
+                raise ServiceError(f"{self.title} at {self.host}: {reason}; {what}") from None
             not_sent = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
             raise TransientError(f"{self.title} at {self.host}: {reason}", billed=not not_sent) from None
         text, answer = response.text, None
