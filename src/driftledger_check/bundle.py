@@ -107,8 +107,10 @@ class Bundle:
         if size > TEXT_BYTES:
             raise BundleError(f"has {size:,} bytes of text, and no more than {TEXT_BYTES:,} are read")
         self.features, self.folder = cache(self._features), cache(lambda path: Folder(self, path))
-        manifest, self.evidence = self._json(MANIFEST), self._json(EVIDENCE)
         try:
+            manifest, self.evidence = (
+                strict_json.loads(archive.read(name), in_one_form=True) for name in (MANIFEST, EVIDENCE)
+            )
             if (manifest["schema"], manifest["kind"]) != (SCHEMA, KIND):
                 kind = f"{str(manifest['kind'])[:40]!r}, schema {str(manifest['schema'])[:40]}"
                 raise BundleError(f"is of {kind}; this checker knows schema {SCHEMA}")
@@ -151,15 +153,6 @@ class Bundle:
         if table.dtype != np.float32 or table.shape[:-1] != (len(rows),) or not np.isfinite(table).all():
             raise ValueError("it is not a table of finite float32, a row for each line of its list of digests")
         return {digest: row for row, digest in enumerate(rows)}, table
-
-    def _json(self, name: str) -> dict[str, Any]:
-        try:
-            value: dict[str, Any] = strict_json.loads(self.archive.read(name), in_one_form=True)
-        except KeyError:
-            raise BundleError(f"is not a bundle: it has no {name}") from None
-        except ValueError as error:
-            raise BundleError(f"has a {name} that cannot be read: {error}") from None
-        return value
 
 
 def noted_of(lineage: Mapping[str, Any], folder: Mapping[str, str]) -> Mapping[str, Any]:

@@ -23,14 +23,10 @@ def check(path: Path) -> Report:
         BundleError: it is none.
         OSError: it cannot be read.
     """
-    with Archive(path.open("rb")) as archive:
-        bundle = Bundle(archive)
-        groups: dict[str, list[Line]] = {
-            "files": guarded("bundle", check_files, bundle),
-            "links": guarded("bundle", check_links, bundle),
-            "fingerprints": guarded("bundle", check_fingerprints, bundle),
-            "ledger": guarded("ledger", check_ledger, bundle),
-        }
+    checks = {"files": check_files, "links": check_links, "fingerprints": check_fingerprints, "ledger": check_ledger}
+    with path.open("rb") as file:
+        bundle = Bundle(Archive(file))
+        groups = {name: guarded(name, each, bundle) for name, each in checks.items()}
         for lineage in bundle.lineages:
             place = str(lineage["folder"]["path"])
             name = f"{NUMBERS}{place.removeprefix('reports/scores/')}"
@@ -44,8 +40,8 @@ def check_numbers(bundle: Bundle, lineage: Mapping[str, Any]) -> Iterator[Line]:
     made, stored = compute.recompute(files), compute.stored(files)
     for place in dict.fromkeys((*stored, *made.numbers, *made.not_checkable)):
         line, value = f"{where}: {'.'.join(place)}", stored.get(place)
-        reasons = (why for prefix, why in made.not_checkable.items() if place[: len(prefix)] == prefix)
-        if why := next(reasons, ""):
+        begins = (place[:end] for end in range(1, len(place) + 1))
+        if why := next((made.not_checkable[each] for each in begins if each in made.not_checkable), ""):
             yield Line(line, "not checkable", why)
         elif place not in made.numbers:
             yield Line(line, "differs", f"{value!r:.80} is stored, and the records give no such value")

@@ -9,8 +9,6 @@ Status = Literal["reproduced", "not checkable", "differs"]
 
 NUMBERS = "numbers of "
 """Begins the name of a group of lines about a score."""
-_SHOWN = 50
-"""Differences that a person reads; JSON has all."""
 _WORDS: Mapping[Status, str] = {"reproduced": "reproduced", "not checkable": "not checked", "differs": "differ"}
 """From the best to the worst."""
 
@@ -61,19 +59,15 @@ class Report(NamedTuple):
         return {**facts, "counts": dict(self.counts), "lines": lines}
 
     def as_text(self) -> str:
-        """Headlines by what came of them, a line per group, differences, what cannot be checked, and a sentence."""
+        """Headlines by what came of them, differences, what cannot be checked, and a sentence."""
         every, text = [line for lines in self.groups.values() for line in lines], list[str]()
         for score, metrics in self.headlines.items():
             for status, word in [*_WORDS.items()][::-1] if metrics else ():
                 if names := [name for name, each in metrics.items() if each == status]:
                     text.append(f"{word}: {plain(score)}: {plain(', '.join(names))}")
-        for group, lines in self.groups.items():
-            counts = Counter(line.status for line in lines)
-            parts = [f"{counts[status]:,} {word}" for status, word in _WORDS.items() if counts[status]]
-            text.append(f"{plain(group)}: {', '.join(parts) or 'nothing'}")
         differing = [line for line in every if line.status == "differs"]
-        text += [f"differs: {plain(line.where)}: {plain(line.what)}" for line in differing[:_SHOWN]]
-        text += [f"differs: {len(differing) - _SHOWN:,} more; --json has them all"] * (len(differing) > _SHOWN)
+        text += [f"differs: {plain(line.where)}: {plain(line.what)}" for line in differing[:50]]
+        text += [f"differs: {len(differing) - 50:,} more; --json has them all"] * (len(differing) > 50)
         for why, count in Counter(line.what for line in every if line.status == "not checkable").items():
             first = next(line.where for line in every if line.what == why)
             more = f" and {count - 1:,} more" if count > 1 else ""

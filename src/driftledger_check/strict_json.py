@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-MOST_VALUES = 2**21
-"""Commas and brackets of one text: without a bound, an empty object takes 30 times its bytes."""
+MOST_VALUES = 2**21  # commas and brackets of one text: an empty object takes 30 times its bytes
 
 
 def canonical(value: Any) -> bytes:

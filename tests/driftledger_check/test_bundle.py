@@ -335,13 +335,13 @@ MANIFESTS: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda data: data.replace(b'"schema":2', b'"schema":' + b"[" * 99_999 + b"]" * 99_999), "nests too deep"),
     (lambda data: data.replace(b'"schema":2', b'"schema":true'), "schema True; this checker knows schema 2"),
     (lambda data: data.replace(b'"schema":2', b'"schema":1'), "knows schema 2"),
-    (lambda data: data.replace(b'"name":', b'"name":"\\ud800","x":', 1), "cannot be read"),
+    (lambda data: data.replace(b'"name":', b'"name":"\\ud800","x":', 1), "surrogates not allowed"),
     (
         lambda data: data.replace(b'"left_out":{', b'"left_out":{"../x":{"bytes":0,"md5":"","sha256":""}'),
         "names a file",
     ),
     (lambda data: b"[]", "does not hold what it must"),
-    (lambda data: b"", "cannot be read"),
+    (lambda data: b"", "does not hold what it must: JSONDecodeError"),
 ]
 
 

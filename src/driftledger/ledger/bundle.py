@@ -135,8 +135,8 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
 def is_bundle(path: Path) -> bool:
     """Whether a file has the form of a bundle."""
     try:
-        with archive.Archive(path.open("rb")) as opened:
-            bundle.Bundle(opened)
+        with path.open("rb") as file:
+            bundle.Bundle(archive.Archive(file))
     except (BundleError, OSError):
         return False
     return True
