@@ -38,6 +38,8 @@ A = TypeVar("A")
 
 OFFICIAL = "https://api.openai.com/v1"
 
+_LARGEST_ERROR = 2**20
+"""Bytes of an answer with an error, which the client parses without bounds of its own."""
 _LONGEST_MESSAGE = 300
 _SHORTEST_SECRET = 16
 """A shorter key is a placeholder such as EMPTY or lm-studio, and such a word may stand in an answer."""
@@ -82,6 +84,7 @@ async def _bound(largest: int, response: "httpx2.Response") -> None:
     """Let an answer end with an error where it grows too large, or is compressed without being asked to."""
     import httpx2
 
+    largest = largest if response.is_success else _LARGEST_ERROR
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the answer is compressed, which was not asked for")
     whole = response.stream

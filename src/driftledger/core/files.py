@@ -193,8 +193,11 @@ def load_json(data: bytes, most: int = LARGEST_JSON, *, values: int = MOST_VALUE
         if levels > DEEPEST:
             raise ValueError("it is nested too deep")
         level = [child for each in level for child in (each.values() if isinstance(each, dict) else each)]
-    if b"\\u" in data:
-        json.dumps(value, ensure_ascii=False).encode()  # which half of a surrogate pair does not survive
+    try:
+        if b"\\u" in data:
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("it holds half of a surrogate pair, which is not a character") from None
     return value
 
 

@@ -116,6 +116,4 @@ def as_text(value: Any, where: str) -> str | None:
     text = str(value)
     if is_cut(text):
         raise DataError(f"{where} was cut by a spreadsheet at {LONGEST_CELL:,} characters; name a file that none wrote")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise DataError(f"{where} holds half of a surrogate pair, which is not a character; correct it")
     return text
