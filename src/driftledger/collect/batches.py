@@ -122,12 +122,13 @@ def ask_batch(calls: Sequence[Call]) -> list[Answer]:
 
 
 def finished(call: Call, answer: Answer) -> Finished:
-    """Return an answer as it is stored: text that UTF-8 can hold, and the bytes of a PNG.
+    """Return an answer as it is stored: text that UTF-8 can hold, and the bytes of a PNG; without text it is ``empty``.
 
     Raises:
         ValueError: a generator gave no image and reports success.
     """
     given, usage, png = answer.given, answer.given.usage or Usage(), None
+    outcome = given.outcome
     texts: dict[str, str | None] = {
         "served_model": given.served_model,
         "system_fingerprint": given.system_fingerprint,
@@ -135,6 +136,8 @@ def finished(call: Call, answer: Answer) -> Finished:
     }
     if isinstance(given, Reply):
         texts["text"] = given.text
+        if outcome.goes_on and not given.text.strip():
+            outcome, texts["text"] = Outcome.EMPTY, ""
     else:
         texts["revised_prompt"] = given.revised_prompt
         if given.outcome.goes_on:
@@ -142,7 +145,7 @@ def finished(call: Call, answer: Answer) -> Finished:
                 raise ValueError(f"a generator reported {given.outcome} and gave no image")
             png = png_bytes(given.image)
     whole: dict[str, Any] = {name: text and text.encode("utf-8", "replace").decode() for name, text in texts.items()}
-    result = Result(given.outcome, note=answer.note, reading=getattr(given, "reading", None), **whole)
+    result = Result(outcome, note=answer.note, reading=getattr(given, "reading", None), **whole)
     cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens, answer.cost)
     return Finished(call.key, call.context, result, png, cost)
 

@@ -24,8 +24,9 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # declined in free text
     FILTERED = "filtered"  # stopped by a safety filter
     TRUNCATED = "truncated"  # stopped at the length limit; kept and flagged
+    EMPTY = "empty"  # said nothing: no text, or thoughts alone, which may have used up the budget
     UNPARSED = "unparsed"  # no option or grade could be read
-    FAILED = "failed"  # gave up after retries; never cached
+    FAILED = "failed"  # never got an answer; not stored, so that the next run tries again
 
     @property
     def goes_on(self) -> bool:
@@ -147,7 +148,7 @@ class PromptUsage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered."""
+    """What a model answered. An answer without text is stored as ``empty``, whatever ``outcome`` says."""
 
     text: str = ""
     outcome: Outcome = Outcome.OK

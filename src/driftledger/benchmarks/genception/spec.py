@@ -86,7 +86,7 @@ class GenCeption(ChainBenchmark):
     collects: ClassVar[Stage] = chain_stage(
         "chain", name, "iterations", "iterations_by_group", "repeats", "describe_prompt", "generate_prompt"
     )
-    scores: ClassVar[Stage] = score_stage("genception", (*KEYS, "encoder"), GenCeptionScoring, version=2)
+    scores: ClassVar[Stage] = score_stage("genception", (*KEYS, "encoder"), GenCeptionScoring, version=3)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _metric(
             "gc_at_{t}",
