@@ -186,7 +186,15 @@ def test_too_little_coverage_names_samples_and_reasons(
         scored(tmp_path, chains, min_coverage=least, groups=GROUPS, by_group=by_group)
 
 
-TEXTS = {("a1", 1): "ab", ("a1", 2): "ab", ("a1", 3): "cd", ("a2", 1): "ab ab ab", ("a2", 2): "a b", ("b1", 1): "..."}
+TEXTS = {
+    ("a1", 1): "ab",
+    ("a1", 2): "ab",
+    ("a1", 3): "cd",
+    ("a2", 1): "ab ab ab",
+    ("a2", 2): "a b",
+    ("b1", 1): "...",
+    ("b2", 1): "",
+}
 
 
 def test_descriptions_are_compared_along_a_chain(tmp_path: Path) -> None:
