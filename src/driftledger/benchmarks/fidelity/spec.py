@@ -54,7 +54,7 @@ _distance = partial(Metric, needs=SEEN, higher_is_better=False)
 
 
 def _per_sample(key: str, title: str, formula: str, source: str, needs: frozenset[Input], tracked: str = "") -> Metric:
-    return Metric(key, title, formula, source, needs, headline=True, row=key, tracked=tracked)
+    return Metric(key, title, formula, source, needs, "0–100", headline=True, row=key, tracked=tracked)
 
 
 class FidelitySettings(RepeatedSection):

@@ -93,6 +93,7 @@ class GenCeption(ChainBenchmark):
             "GC@{t}",
             f"Σ t·s(t) / Σ t over the iterations; {_OVER_CATEGORIES}",
             f"drift.gc_at; {_PAPER}, equation 3",
+            unit="0–1",
             headline=True,
             row="gc",
             tracked="gc_at_{t}",
