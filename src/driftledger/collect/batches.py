@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
+from driftledger.components.thinking import separated
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
 from driftledger.core.images import png_bytes
 from driftledger.core.terminal import Progress
@@ -128,13 +129,15 @@ def finished(call: Call, answer: Answer) -> Finished:
         ValueError: a generator gave no image and reports success.
     """
     given, usage, png = answer.given, answer.given.usage or Usage(), None
+    if isinstance(given, Reply) and isinstance(call, Ask):
+        given = separated(given, call.conversation)
     texts: dict[str, str | None] = {
         "served_model": given.served_model,
         "system_fingerprint": given.system_fingerprint,
         "error": given.error,
     }
     if isinstance(given, Reply):
-        texts["text"] = given.text
+        texts |= {"text": given.text, "reasoning": given.reasoning}
     else:
         texts["revised_prompt"] = given.revised_prompt
         if given.outcome.goes_on:

@@ -68,6 +68,8 @@ class Result:
     reading: PromptUsage | None = None
     note: str | None = None
     """What was unusual about how the call was made, e.g. in a smaller batch."""
+    reasoning: str | None = None
+    """What the model thought before it answered."""
 
     def to_row(self) -> dict[str, Any]:
         """JSON-ready, with the image's hash in place of the image."""

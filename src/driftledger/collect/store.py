@@ -132,6 +132,12 @@ class CallStore(AbstractContextManager["CallStore"]):
             [(attempts, cost)] = self._db.execute(query, (component,))
         return Spent(attempts or 0, cost or 0.0)
 
+    def has_calls(self, component: str) -> bool:
+        """Whether calls to the component with this fingerprint are stored; errors as in :meth:`find`."""
+        with self._reading():
+            row = self._db.execute("SELECT 1 FROM calls WHERE component = ? LIMIT 1", (component,)).fetchone()
+        return row is not None or (self.fallback is not None and self.fallback.has_calls(component))
+
     def put(self, finished: Iterable[Finished], spent: Mapping[str, Spent] | None = None) -> list[Result]:
         """Store results in one transaction, and return them with their images as files. Failures pass through.
 

@@ -18,6 +18,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.base import Model, Operational, library_versions
 from driftledger.components.checkpoints import REPORTING, CheckpointComponent, disarmed, memory_guard, refuse_random
+from driftledger.components.thinking import decoded
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
@@ -195,12 +196,10 @@ class Chat:
 def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool) -> Reply:
     """What a checkpoint's text becomes, whichever engine made it: ``truncated`` unless it has ``ended``.
 
-    An empty answer has failed: it says nothing that could be scored or gone on with, and it does not refuse.
+    An empty one stays empty, also where it goes on from a beginning.
     """
-    if not (text := text.strip()):
-        why = f"the answer is empty: its {usage.output_tokens} tokens say nothing"
-        return Reply(outcome=Outcome.FAILED, error=why, usage=usage)
-    return Reply(conversation.whole(text), Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
+    text = conversation.whole(text) if (text := text.strip()) else ""
+    return Reply(text, Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
 
 
 def _template_errors() -> tuple[type[Exception], ...]:
@@ -411,6 +410,6 @@ class Transformers(ChatCheckpoint):
                 why = f"the model's scores are no numbers: {self.dtype} overflowed, or weights are broken"
                 replies.append(Reply(outcome=Outcome.FAILED, error=f"{why}; set another dtype", usage=usage))
                 continue
-            text = tokenizer.decode(tokens, skip_special_tokens=True)
+            text = decoded(tokenizer, tokens, inputs["input_ids"][number].tolist())
             replies.append(reply_of(conversations[number], text, usage, ended=tokens[-1] in ready.ends))
         return replies

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from driftledger.components.base import Operational
 from driftledger.components.checkpoints import FULL, DType, memory_guard
+from driftledger.components.thinking import decoded
 from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, reply_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
@@ -176,7 +177,8 @@ class VLLM(ChatCheckpoint):
             usage = Usage(len(output.prompt_token_ids), len(answer.token_ids))
             if answer.finish_reason in ("stop", "length"):
                 ended = answer.finish_reason == "stop"
-                replies.append(reply_of(conversation, answer.text, usage, ended=ended))
+                text = decoded(ready.chat.processor.tokenizer, answer.token_ids, output.prompt_token_ids)
+                replies.append(reply_of(conversation, text, usage, ended=ended))
             else:
                 why = f"the engine has given up (finish_reason: {answer.finish_reason})"
                 replies.append(Reply(outcome=Outcome.FAILED, error=why, usage=usage))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # declined in free text
     FILTERED = "filtered"  # stopped by a safety filter
     TRUNCATED = "truncated"  # stopped at the length limit; kept and flagged
+    EMPTY = "empty"  # nothing, or reasoning alone
     UNPARSED = "unparsed"  # no option or grade could be read
     FAILED = "failed"  # gave up after retries; never cached
 
@@ -113,9 +114,13 @@ class Conversation:
         blank = " " if self.prefix and text[:1] not in ".,;:!?)" else ""
         return self.prefix + blank + text
 
-    def most_tokens(self, own: int) -> int:
-        """The most tokens of a reply by a model with its ``own`` limit."""
-        return own if self.max_tokens is None else min(own, self.max_tokens)
+    @overload
+    def most_tokens(self, own: int) -> int: ...
+    @overload
+    def most_tokens(self, own: int | None) -> int | None: ...
+    def most_tokens(self, own: int | None) -> int | None:
+        """The most tokens of a reply by a model with its ``own`` limit, if it has one."""
+        return min((limit for limit in (own, self.max_tokens) if limit is not None), default=None)
 
     @property
     def last_image(self) -> ImageFile | None:
@@ -156,6 +161,8 @@ class Reply:
     system_fingerprint: str | None = None
     """What a service says about the backend that answered, beside the model's name."""
     usage: Usage | None = None
+    reasoning: str | None = None
+    """What it thought before it answered; no part of the answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from driftledger.benchmarks.records import (
     RecordedResult,
     changed_versions,
     read_records,
+    reasoned,
     served_versions,
 )
 from driftledger.benchmarks.score import Row, Score
@@ -216,7 +217,7 @@ class GradedAnswers(FromRecords):
             coverage=int(read.sum()) / read.size,
             absent=absent,
             served=versions,
-            flags=[*changed_versions(versions), *flags],
+            flags=[*changed_versions(versions), *reasoned(self.records), *flags],
             details=dict(details or {}),
         )
 
@@ -298,7 +299,7 @@ def answer_of(record: CollectedRecord) -> RecordedResult:
 
 def is_readable(answer: RecordedResult) -> bool:
     """Whether there is something to read; a refusal in free text may still choose."""
-    return answer.outcome.goes_on or (answer.outcome is Outcome.REFUSED and bool(answer.text))
+    return bool(answer.text) and (answer.outcome.goes_on or answer.outcome is Outcome.REFUSED)
 
 
 def _answer_step(number: int, entry: QuestionEntry, record: CollectedRecord, read: set[Any], column: str) -> Step:
