@@ -54,7 +54,8 @@ _THIS_INPUT = {400, 413, 415, 422}
 _FILTER = re.compile(
     r"(content|safety|prompt)[ _-]*(filter|management|moderation|policy|violation|check)|responsible ?ai|guardrail"
     r"|moderation[ _]blocked|requires moderation|data_?inspection|(prompt|input|request|output)\b.{0,20}\bflagged"
-    r"|flagged as|prohibited[ _]content|censorship|nsfw|sensitive ?content|new_sensitive|unsafe content|(may contain|contains) (inappropriate|sensitive)"
+    r"|flagged as|prohibited[ _]content|censorship|nsfw"
+    r"|sensitive ?content|new_sensitive|unsafe content|(may contain|contains) (inappropriate|sensitive)"
     r"|high risk|violates? (our |the )?(\w+ )?(usage|content|safety) (guidelines|polic)|blockreason|敏感|不安全",
     re.IGNORECASE,
 )

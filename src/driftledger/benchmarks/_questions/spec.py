@@ -299,7 +299,7 @@ def answer_of(record: CollectedRecord) -> RecordedResult:
 
 def is_readable(answer: RecordedResult) -> bool:
     """Whether there is something to read; a refusal in free text may still choose."""
-    return bool(answer.text) and (answer.outcome.goes_on or answer.outcome is Outcome.REFUSED)
+    return answer.outcome.goes_on or (answer.outcome is Outcome.REFUSED and bool(answer.text))
 
 
 def _answer_step(number: int, entry: QuestionEntry, record: CollectedRecord, read: set[Any], column: str) -> Step:
