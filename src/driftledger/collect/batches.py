@@ -123,7 +123,7 @@ def ask_batch(calls: Sequence[Call]) -> list[Answer]:
 
 
 def finished(call: Call, answer: Answer) -> Finished:
-    """Return an answer as it is stored: text that UTF-8 can hold, and the bytes of a PNG.
+    """Return an answer as it is stored: text that UTF-8 can hold, and the bytes of a PNG; without text it is ``empty``.
 
     Raises:
         ValueError: a generator gave no image and reports success.

@@ -26,7 +26,7 @@ class Outcome(StrEnum):
     TRUNCATED = "truncated"  # stopped at the length limit; kept and flagged
     EMPTY = "empty"  # nothing, or reasoning alone
     UNPARSED = "unparsed"  # no option or grade could be read
-    FAILED = "failed"  # gave up after retries; never cached
+    FAILED = "failed"  # never got an answer; not stored, so that the next run tries again
 
     @property
     def goes_on(self) -> bool:
@@ -152,7 +152,7 @@ class PromptUsage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered."""
+    """What a model answered. One that ended by itself and has no text is stored as ``empty``."""
 
     text: str = ""
     outcome: Outcome = Outcome.OK
