@@ -20,6 +20,7 @@ from driftledger.components.openai import OpenAIChat, OpenAIImages, retry_after,
 from driftledger.components.service import Answered, Limits, Meter, Prices, RefusedError, ServiceClient, TransientError
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import BudgetError, ConfigError, ServiceError
+from driftledger.core.images import suffix_of
 from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Turn, Usage
 from tests.conftest import draw
 from tests.support.canned_server import Canned
@@ -110,6 +111,7 @@ def test_what_a_service_says(case: dict[str, Any]) -> None:
         "usage": lambda: got.usage and [got.usage.input_tokens, got.usage.output_tokens, got.usage.images],
         "size": lambda: list(got.image.size),
         "pixel": lambda: list(got.image.getpixel((0, 0))),
+        "kept": lambda: got.data and suffix_of(got.data),
     }
     assert {name: read[name]() for name in expect.keys() & read.keys()} == {
         name: value for name, value in expect.items() if name in read
@@ -244,6 +246,26 @@ def test_what_is_sent_to_a_chat_model(image: ImageFile) -> None:
     assert OpenAIChat(model="m").body_of(HELLO)["max_completion_tokens"] == 1024
     with pytest.raises(ValueError, match="only the user can show images"):
         model.body_of(Conversation((Turn("assistant", (image,)),)))
+
+
+@pytest.mark.parametrize(
+    ("payload", "media", "size"),
+    [
+        ({"format": "jpeg", "quality": 92, "longest_side": 24}, "image/jpeg", (24, 12)),
+        ({"format": "webp", "longest_side": 1024}, "image/webp", (48, 24)),
+        ({"longest_side": 24}, "image/png", (24, 12)),
+    ],
+)
+def test_an_image_is_sent_as_the_settings_say(
+    payload: dict[str, Any], media: str, size: tuple[int, int], tmp_path: Path
+) -> None:
+    path = draw(tmp_path / "one.png", 1, (48, 24))
+    shown = Conversation((Turn("user", (ImageFile(path, sha256_file(path)), "What is this?")),))
+    model = OpenAIChat.model_validate({"model": "m", "image": payload})
+    url = model.body_of(shown)["messages"][0]["content"][0]["image_url"]["url"]
+    with Image.open(BytesIO(base64.b64decode(url.partition(",")[2]))) as sent:
+        assert (url.partition(";")[0], sent.get_format_mimetype(), sent.size) == (f"data:{media}", media, size)
+    assert model.fingerprint != OpenAIChat(model="m").fingerprint
 
 
 def test_what_is_sent_to_a_generator() -> None:

@@ -123,7 +123,7 @@ def ask_batch(calls: Sequence[Call]) -> list[Answer]:
 
 
 def finished(call: Call, answer: Answer) -> Finished:
-    """Return an answer as it is stored: text that UTF-8 can hold, and the bytes of a PNG; without text it is ``empty``.
+    """Return an answer as it is stored: text that UTF-8 can hold, without reasoning, and the bytes of an image.
 
     Raises:
         ValueError: a generator gave no image and reports success.
@@ -143,7 +143,7 @@ def finished(call: Call, answer: Answer) -> Finished:
         if given.outcome.goes_on:
             if given.image is None:
                 raise ValueError(f"a generator reported {given.outcome} and gave no image")
-            png = png_bytes(given.image)
+            png = given.data or png_bytes(given.image)
     whole: dict[str, Any] = {name: text and text.encode("utf-8", "replace").decode() for name, text in texts.items()}
     result = Result(given.outcome, note=answer.note, reading=getattr(given, "reading", None), **whole)
     cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens, answer.cost)

@@ -88,12 +88,12 @@ class Result:
 
 
 class Finished(NamedTuple):
-    """One result on its way into the store. ``png`` holds the bytes of an image that is not a file yet."""
+    """One result on its way into the store. ``data`` holds the bytes of an image that is not a file yet."""
 
     key: CallKey
     context: Context
     result: Result
-    png: bytes | None
+    data: bytes | None
     cost: Cost
 
 

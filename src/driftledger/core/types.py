@@ -36,7 +36,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ImageFile:
-    """An RGB PNG on disk, known by the SHA-256 of its bytes; opened only when looked at."""
+    """An RGB image on disk, known by the SHA-256 of its bytes: a PNG, or the JPEG or WebP that a service drew."""
 
     path: Path
     sha256: str
@@ -178,3 +178,5 @@ class Generated:
     reading: PromptUsage | None = None
     """How much of the prompt the text encoder read, where that is known."""
     usage: Usage | None = None
+    data: bytes | None = None
+    """The PNG, JPEG or WebP that a service gave, where it holds ``image`` as it is; it is kept."""

@@ -1,6 +1,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,10 +13,11 @@ from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, RecordedResult, read_records, reasoned
 from driftledger.benchmarks.scoring import noted
 from driftledger.collect.call import Result
+from driftledger.collect.store import CallStore
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json
-from driftledger.core.types import Conversation, ImageFile, Outcome, PromptUsage, Reply, Sample
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, PromptUsage, Reply, Sample
 from driftledger.project.asking import refuse_failures
 from tests.conftest import draw
 from tests.support.chains import CARD as CHAIN_CARD
@@ -93,6 +95,27 @@ def test_what_a_model_thinks_is_not_drawn(samples: list[Sample], tmp_path: Path)
     assert (thinks[6].outcome, thinks[6].text, len(thinks[6].results)) == ("truncated", "", 1)
     assert reasoned(plain) == []
     assert reasoned(thinks) == ["4 of 7 replies held reasoning, which is no part of the answer"]
+
+
+def test_what_a_service_draws_is_kept_in_its_own_bytes(samples: list[Sample], tmp_path: Path) -> None:
+    class Drawer(SizeGenerator):
+        def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+            given = []
+            for each in super().generate(prompts, seeds):
+                assert each.image is not None
+                each.image.save(file := BytesIO(), "JPEG")
+                given.append(replace(each, data=file.getvalue()))
+            return given
+
+    for record in run(samples, tmp_path, EchoModel(), Drawer()):
+        assert record.image is not None
+        assert record.image.image == f"images/{record.unit}/{record.step}.jpg"
+        file = record.image.image_file(tmp_path / "chain")
+        assert file is not None
+        assert sha256_file(file.path) == file.sha256
+        assert file.path.read_bytes().startswith(b"\xff\xd8\xff")
+    with CallStore(tmp_path / "store", writes=False) as store:
+        assert store.count() == 18
 
 
 def test_a_refusal_ends_its_chain_and_no_other(samples: list[Sample], tmp_path: Path) -> None:
