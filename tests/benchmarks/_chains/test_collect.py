@@ -118,15 +118,28 @@ def test_what_a_service_draws_is_kept_in_its_own_bytes(samples: list[Sample], tm
         assert store.count() == 18
 
 
-def test_a_refusal_ends_its_chain_and_no_other(samples: list[Sample], tmp_path: Path) -> None:
-    records = run(samples, tmp_path, EchoModel(refuses=31), SizeGenerator())
+@pytest.mark.parametrize(
+    ("model", "outcome", "text"),
+    [
+        (EchoModel(refuses=31), Outcome.REFUSED, "I cannot help with that."),
+        (EchoModel(stares=31), Outcome.EMPTY, ""),
+    ],
+)
+def test_what_leaves_no_description_ends_its_chain_and_no_other_and_stays(
+    samples: list[Sample], tmp_path: Path, model: EchoModel, outcome: Outcome, text: str
+) -> None:
+    records = run(samples, tmp_path, model, SizeGenerator())
     ends = [record for record in records if record.unit == "s1"]
     assert [(record.step, record.outcome, record.image is None) for record in ends] == [
         (1, Outcome.OK, False),
-        (2, Outcome.REFUSED, True),
+        (2, outcome, True),
     ]
-    assert ends[1].text == "I cannot help with that."
+    assert ends[1].text == text
     assert len(records) == 3 + 2 + 3
+    assert GenCeption().failures(records).failed == []
+    SEEN.clear()
+    assert run(samples, tmp_path, model, SizeGenerator()) == records
+    assert SEEN == []
 
 
 def test_a_filtered_image_ends_its_chain_with_the_description_kept(samples: list[Sample], tmp_path: Path) -> None:
