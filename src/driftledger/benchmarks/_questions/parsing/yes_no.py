@@ -9,11 +9,11 @@ reply or of a sentence, or announced. On replies as MME's prompt asks for them t
 from collections.abc import Iterator
 
 from driftledger.benchmarks._questions.parsing.refusal import refused_at
-from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, unparsed
+from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, meant, unparsed
 from driftledger.benchmarks._questions.parsing.text import find, is_error, plain, without_thinking
 from driftledger.core.types import Outcome
 
-VERSION = "4"
+VERSION = "5"
 
 
 def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
@@ -36,7 +36,7 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
     if is_error(text):
         return unparsed("error")
     spoken, finished = without_thinking(text)
-    reply = _YesNoReply(plain(spoken))
+    reply = _YesNoReply(meant(plain(spoken)))
     if cut or not finished:
         return reply.unfinished(not finished)
     for rule in (reply.final, reply.begun, reply.phrased, reply.begins_with_denial):  # the first that reads anything
@@ -59,29 +59,27 @@ class _YesNoReply(Reply[bool]):
         return reading.several() if both else reading
 
     def corrected(self, readings: list[Reading[bool]]) -> list[Reading[bool]]:
-        """``readings`` with a correction, *wait, no*, in the place of what was said before it."""
-        for correction in find("correction_before_no").finditer(self.low, readings[0].end):
-            if instead := self.read(correction.end(), "correction"):
+        """``readings`` with a correction, *sorry, no*, in the place of what was said before it."""
+        for correction in find("correction_before_no").finditer(self.low, min(reading.end for reading in readings)):
+            if instead := self.read(self.skip("opener", correction.end()), "correction"):
                 readings = [instead]
         return readings
 
     def begun(self) -> Iterator[Reading[bool]]:
-        """Behind *the answer is* and its like, and at the start of the reply or of any sentence."""
+        """Behind *the answer is* and its like, and where the reply or a sentence begins, or after *so* there."""
         yield from self.announced("answer", "answer_phrase")
         if (initial := self.low.strip(" .!()\"'")) in ("y", "n"):
             yield Reading(initial == "y", "first_word", 0, len(self.low))
-        if reading := self.read(0, "first_word", first=True):
-            yield reading
-        for sentence in find("sentence_begins").finditer(self.low):
-            if reading := self.read(sentence.end(), "sentence"):
+        for start in (0, *(sentence.end() for sentence in find("sentence_begins").finditer(self.low))):
+            how = "sentence" if start else "first_word"
+            reading = self.read(start, how, first=not start)
+            if reading := reading or self.read(self.skip("opener", start), "phrase", first=not start):
                 yield reading
 
     def phrased(self) -> Iterator[Reading[bool]]:
         """In other words, at the start or behind words such as *based on the image*: *of course*, *it isn't*."""
         for start in {0, self.skip("opener", 0)}:
-            if start and (reading := self.read(start, "phrase", first=True)):
-                yield reading
-            elif phrase := self.at("phrase", start):
+            if phrase := self.at("phrase", start):
                 yield Reading(phrase["yes"] is not None, "phrase", *phrase.span())
         if not refused_at(self.low, denials=False):
             for call in find("called").finditer(self.low):
