@@ -41,7 +41,7 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
         return reply.unfinished(not finished)
     for rule in (reply.final, reply.begun, reply.phrased, reply.begins_with_denial):  # the first that reads anything
         if readings := list(rule()):
-            return agreed(reply.corrected(readings))
+            return agreed(readings)
     return Parsed(Outcome.REFUSED, None, "free_refusal") if refused_at(reply.low) else unparsed("nothing")
 
 
@@ -58,13 +58,6 @@ class _YesNoReply(Reply[bool]):
         both = other and self.at("says_closed", other.end()) and (other["yes"] is not None) != reading.value
         return reading.several() if both else reading
 
-    def corrected(self, readings: list[Reading[bool]]) -> list[Reading[bool]]:
-        """``readings`` with a correction, *sorry, no*, in the place of what was said before it."""
-        for correction in find("correction_before_no").finditer(self.low, min(reading.end for reading in readings)):
-            if instead := self.read(self.skip("opener", correction.end()), "correction"):
-                readings = [instead]
-        return readings
-
     def begun(self) -> Iterator[Reading[bool]]:
         """Behind *the answer is* and its like, and where the reply or a sentence begins, or after *so* there."""
         yield from self.announced("answer", "answer_phrase")
@@ -72,9 +65,8 @@ class _YesNoReply(Reply[bool]):
             yield Reading(initial == "y", "first_word", 0, len(self.low))
         for start in (0, *(sentence.end() for sentence in find("sentence_begins").finditer(self.low))):
             how = "sentence" if start else "first_word"
-            reading = self.read(start, how, first=not start)
-            if reading := reading or self.read(self.skip("opener", start), "phrase", first=not start):
-                yield reading
+            for place in {start, self.skip("opener", start)}:
+                yield from filter(None, [self.read(place, how, first=not start)])
 
     def phrased(self) -> Iterator[Reading[bool]]:
         """In other words, at the start or behind words such as *based on the image*: *of course*, *it isn't*."""
