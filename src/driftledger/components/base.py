@@ -104,11 +104,11 @@ class Component(Provided, ABC):
         return sha256_of(self.spec)
 
 
-def library_versions(*names: str, extra: str = "") -> dict[str, str]:
+def library_versions(*names: str, extra: str | None = None) -> dict[str, str]:
     """Distribution name → installed version, for :meth:`Component.identity`.
 
     Args:
-        extra: what of this package's extras installs them; empty for what this package needs anyway.
+        extra: what of this package's extras installs them; None for libraries that none of them installs.
 
     Raises:
         MissingExtraError: one is not installed.
@@ -116,7 +116,7 @@ def library_versions(*names: str, extra: str = "") -> dict[str, str]:
     try:
         return {name: metadata.version(name) for name in names}
     except metadata.PackageNotFoundError as error:
-        install = f"driftledger[{extra}]" if extra else "driftledger"
+        install = error.name if extra is None else f"driftledger[{extra}]"
         raise MissingExtraError(f"the library {error.name!r} is not installed; run: pip install '{install}'") from None
 
 

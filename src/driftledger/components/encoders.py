@@ -15,10 +15,11 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from PIL import Image
 
-from driftledger.components.base import Encoder, library_versions
+from driftledger.components.base import Encoder
 from driftledger.components.checkpoints import (
     REPORTING,
     CheckpointComponent,
+    ImageCheckpoint,
     disarmed,
     memory_guard,
     quietly,
@@ -77,21 +78,13 @@ def well_formed(texts: Sequence[str]) -> list[str]:
     return [text.encode("utf-8", "replace").decode() for text in texts]
 
 
-class TransformersEncoder(TorchEncoder):
+class TransformersEncoder(TorchEncoder, ImageCheckpoint):
     """An encoder that transformers loads, with the checkpoint's own image processor."""
 
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     model_types: ClassVar[tuple[str, ...]]
     """Which ``model_type`` in ``config.json`` it understands."""
     model_arguments: ClassVar[dict[str, Any]] = {}
-
-    image_backend: Literal["pil", "torchvision"] = "pil"
-    """What resizes images; the two differ by about a grey level. Pillow's arithmetic is the same on every processor."""
-
-    def identity(self) -> dict[str, Any]:
-        identity = super().identity()
-        backend = library_versions("pillow" if self.image_backend == "pil" else "torchvision")
-        return identity | {"libraries": identity["libraries"] | backend}
 
     def load(self, source: Source) -> Tower:
         transformers = import_extra("transformers")
@@ -104,7 +97,7 @@ class TransformersEncoder(TorchEncoder):
         )
         refuse_random(report)
         process = transformers.AutoImageProcessor.from_pretrained(
-            source.location, backend=self.image_backend, **self.hub_arguments
+            source.location, backend=self.backend, **self.hub_arguments
         )
         return Tower(model.to(self.torch_device).eval(), process)
 

@@ -43,7 +43,7 @@ def test_both_image_backends_and_reduced_precision_answer(checkpoint: Path, aske
         assert all(reply.outcome.goes_on for reply in one.respond(asked))
         assert one.loaded.model.dtype == getattr(torch, one.dtype)
         assert one.loaded.model.config._attn_implementation == one.attention
-        assert one.loaded.chat.processor.image_processor.backend == one.image_backend
+        assert one.loaded.chat.processor.image_processor.backend == one.backend
 
 
 def test_after_release_it_loads_again_and_says_the_same(checkpoint: Path, asked: list[Conversation]):
