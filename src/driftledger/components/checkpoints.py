@@ -253,6 +253,13 @@ def refuse_random(report: Mapping[str, Any], unused: str | None = None) -> None:
         raise ValueError(f"its files lack the weights {first_few(lacking)}, or hold them in another shape")
 
 
+def bitsandbytes(library: Any, bits: Literal["8bit", "4bit"], dtype: Any) -> Any:
+    """A ``quantization_config`` of transformers or diffusers, for LLM.int8 or NF4."""
+    import_extra("bitsandbytes")
+    four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": dtype} if bits == "4bit" else {}
+    return library.BitsAndBytesConfig(**{f"load_in_{bits}": True}, **four)
+
+
 @contextmanager
 def quietly(*libraries: str) -> Iterator[None]:
     """Without progress bars, and without warnings of what is checked or recorded in another way."""

@@ -22,6 +22,7 @@ from driftledger.components.checkpoints import (
     REPORTING,
     CheckpointComponent,
     ImageCheckpoint,
+    bitsandbytes,
     disarmed,
     memory_guard,
     refuse_random,
@@ -365,10 +366,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         import_extra("accelerate")  # which puts weights on devices
         quantization = None
         if self.quantization is not None:
-            import_extra("bitsandbytes")
-            four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": self.torch_dtype}
-            more = four if self.quantization == "4bit" else {}
-            quantization = transformers.BitsAndBytesConfig(**{f"load_in_{self.quantization}": True}, **more)
+            quantization = bitsandbytes(transformers, self.quantization, self.torch_dtype)
         config = transformers.AutoConfig.from_pretrained(location, **arguments)
         try:
             model, report = model_class(config, self.trust_remote_code).from_pretrained(
