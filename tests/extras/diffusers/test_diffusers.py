@@ -214,11 +214,11 @@ def test_a_pipeline_that_no_auto_class_knows_is_loaded_by_the_name_in_its_index(
 )
 def test_other_weights_are_in_the_identity_with_what_applies_them(copy, tmp_path, settings, library, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for name in ("a.gguf", "a.safetensors"):
+        (tmp_path / name).write_bytes(b"weights")
     with pytest.raises(MissingExtraError, match=f"'{library}' is not installed"):
         generator(copy, **settings).identity()
     monkeypatch.setattr("driftledger.components.diffusers.library_versions", lambda *names: dict.fromkeys(names, "1"))
-    for name in ("a.gguf", "a.safetensors"):
-        (tmp_path / name).write_bytes(b"weights")
     one = generator(copy, **settings)
     assert one.identity()["libraries"][library] == "1"
     before = one.fingerprint
