@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from tenacity import wait_none
@@ -286,14 +286,20 @@ def test_an_attempt_is_in_the_budget_before_it_is_made(images: list[ImageFile], 
     assert costs == [(1, 100.0), (2, 80.0 + 100.0), (3, 2 * 80.0 + 100.0)]
 
 
-def test_a_shard_may_spend_its_part_of_what_is_left(images: list[ImageFile], tmp_path: Path) -> None:
-    model = FarModel(limits=Limits(max_calls=10, concurrency=1))
+@pytest.mark.parametrize(
+    ("limit", "part"), [({"max_calls": 10}, "max_calls = 2"), ({"max_cost": 880.0}, "max_cost = 213.33")]
+)
+def test_a_shard_may_spend_its_part_of_what_is_left(
+    images: list[ImageFile], tmp_path: Path, limit: dict[str, Any], part: str
+) -> None:
+    """After 3 of 10 calls, or 240 of 880 dollars."""
+    model = FarModel(limits=Limits(**limit, concurrency=1), prices=Prices(input=1e6))
     run(model, SizeGenerator(), images[:1], tmp_path / "main")  # 3 of 10
     with (
         CallStore(tmp_path / "main", writes=False) as main,
         CallStore(tmp_path / "shard", fallback=main) as store,
         Collector(store, shards=3) as collector,
-        pytest.raises(BudgetError, match="max_calls = 2"),
+        pytest.raises(BudgetError, match=part),
     ):
         collector.run([once(model, each, n) for n, each in enumerate(images)], Progress("test", 0))
     with CallStore(tmp_path / "shard", writes=False) as store:

@@ -57,6 +57,14 @@ def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
     assert (row["seconds"], row["input_tokens"], row["output_tokens"], row["cost"]) == (0.5, 10, 2, 0.25)
 
 
+def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    with CallStore(tmp_path / "store") as store:
+        store.put([finished(1, png=draw(tmp_path / "image.png", 1).read_bytes())])
+    assert synced
+
+
 def test_the_key_of_a_call_is_what_it_was() -> None:
     """Stores, and fingerprints of calls in records, would be lost if it changed."""
     assert key(1).digest == sha256_of(["f" * 64, "describe", "What is 1?", ["a" * 64], None])

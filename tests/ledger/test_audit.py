@@ -101,6 +101,7 @@ def test_a_value_offers_all_that_round_to_it(original: Ledger) -> None:
         offers = meant(sources(original), text)
         assert f"{RUN}:gc_at_2" in [target for _, target in offers]
     assert f"driftledger audit {RUN}:gc_at_2" in printed(offers_table("0.7", offers))
+    assert f"{RUN}:genception/my_images/coverage" in [target for _, target in meant(sources(original), "100.0")]
     assert meant(sources(original), "0.987654321") == []
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from driftledger.benchmarks.score import Score
 
-MOST_APART = 0.05
+MOST_APART = Fraction(1, 20)
 """How far the shares that are in the denominators may lie apart."""
 
 
@@ -32,15 +32,14 @@ def difference(a: Score, b: Score) -> Difference | None:
     """The difference in how much is in the denominators; None where they are equal."""
     if share(a) == share(b):
         return None
-    why = f"more than {MOST_APART:.0%} apart: what is left out is seldom what is easy" if far_apart(a, b) else None
+    far = f"more than {float(MOST_APART):.0%} apart: what is left out is seldom what is easy"
     counted = [f"{each.counted}/{each.total}, {float(share(each)):.1%}" for each in (a, b)]
-    return Difference(word(a, b), counted[0], counted[1], why)
+    return Difference(word(a, b), counted[0], counted[1], far if far_apart(a, b) else None)
 
 
 def far_apart(a: Score, b: Score) -> bool:
     """Whether so much more is left out of one than of the other that they must not be ranked."""
-    # as fractions: 0.95 - 0.9 is above 0.05 as floats
-    return abs(share(a) - share(b)) * 100 > round(MOST_APART * 100)
+    return abs(share(a) - share(b)) > MOST_APART
 
 
 def how_many(score: Score) -> str:

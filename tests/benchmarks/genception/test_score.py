@@ -186,7 +186,10 @@ def test_too_little_coverage_names_samples_and_reasons(
         scored(tmp_path, chains, min_coverage=least, groups=GROUPS, by_group=by_group)
 
 
-TEXTS = {("a1", 1): "ab", ("a1", 2): "ab", ("a1", 3): "cd", ("a2", 1): "ab ab ab", ("a2", 2): "a b", ("b1", 1): "..."}
+TEXTS = {
+    ("a1", 1): "ab", ("a1", 2): "ab", ("a1", 3): "cd", ("a2", 1): "ab ab ab", ("a2", 2): "a b",
+    ("b1", 1): "...", ("b1", 2): "ab",
+}  # fmt: skip
 
 
 def test_descriptions_are_compared_along_a_chain(tmp_path: Path) -> None:
@@ -199,8 +202,8 @@ def test_descriptions_are_compared_along_a_chain(tmp_path: Path) -> None:
     ]
     assert found.metrics["text_similarity_at_2"] == pytest.approx(1.0)
     assert found.metrics["text_similarity_mean"] == 0.5
-    assert found.metrics["words"] == pytest.approx((3 + 3 + 2 + 1) / 6)
-    assert "the text encoder read only the beginning of 1 of 6 descriptions" in found.flags
+    assert found.metrics["words"] == pytest.approx((3 + 3 + 2 + 1 + 1) / 7)
+    assert "the text encoder read only the beginning of 1 of 7 descriptions" in found.flags
     assert found.components["text_encoder"].name == "letters"
     alone, _ = scored(tmp_path / "alone", reader=LetterEncoder())
     assert alone.absent["text_similarity_mean"] == "no description came after the first"
@@ -223,6 +226,7 @@ def test_of_repeats_a_sample_is_worth_its_mean(tmp_path: Path) -> None:
         np.mean([one.metrics["whole_frechet_table_at_2"] for one in each])
     )
     assert (found.scored, found.total, found.metrics["images"]) == (7, 8, 3)
+    assert any("over 3 images" in flag for flag in found.flags)
     assert [point.value for point in found.curves["gc_std"]] == [found.metrics[f"gc_at_{t}_std"] for t in (1, 2, 3)]
     means = np.array([row.values["gc"][1] for row in rows], dtype=float)
     scoring = GenCeptionScoring(iterations=3, confidence=0.95, seed=1)

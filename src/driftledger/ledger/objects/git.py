@@ -126,7 +126,7 @@ class Git:
         return files
 
     def _tips(self) -> Iterator[pygit2.Oid]:
-        yield pygit2.Oid(hex=self.heads()[0])
+        yield from (pygit2.Oid(hex=head) for head in self.heads())
         for reference in self._repository.listall_reference_objects():
             if reference.raw_name.startswith((b"refs/heads/", b"refs/tags/", b"refs/remotes/")):
                 with suppress(*_UNREADABLE):  # a tag of a file, a branch that was left without its commit
