@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
+from driftledger.components.thinking import separated
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
 from driftledger.core.images import png_bytes
 from driftledger.core.terminal import Progress
@@ -122,30 +123,29 @@ def ask_batch(calls: Sequence[Call]) -> list[Answer]:
 
 
 def finished(call: Call, answer: Answer) -> Finished:
-    """Return an answer as it is stored: text that UTF-8 can hold, and the bytes of a PNG; without text it is ``empty``.
+    """Return an answer as it is stored: text that UTF-8 can hold, without reasoning, and the bytes of an image.
 
     Raises:
         ValueError: a generator gave no image and reports success.
     """
     given, usage, png = answer.given, answer.given.usage or Usage(), None
-    outcome = given.outcome
+    if isinstance(given, Reply) and isinstance(call, Ask):
+        given = separated(given, call.conversation)
     texts: dict[str, str | None] = {
         "served_model": given.served_model,
         "system_fingerprint": given.system_fingerprint,
         "error": given.error,
     }
     if isinstance(given, Reply):
-        texts["text"] = given.text
-        if outcome.goes_on and not given.text.strip():
-            outcome, texts["text"] = Outcome.EMPTY, ""
+        texts |= {"text": given.text, "reasoning": given.reasoning}
     else:
         texts["revised_prompt"] = given.revised_prompt
         if given.outcome.goes_on:
             if given.image is None:
                 raise ValueError(f"a generator reported {given.outcome} and gave no image")
-            png = png_bytes(given.image)
+            png = given.data or png_bytes(given.image)
     whole: dict[str, Any] = {name: text and text.encode("utf-8", "replace").decode() for name, text in texts.items()}
-    result = Result(outcome, note=answer.note, reading=getattr(given, "reading", None), **whole)
+    result = Result(given.outcome, note=answer.note, reading=getattr(given, "reading", None), **whole)
     cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens, answer.cost)
     return Finished(call.key, call.context, result, png, cost)
 

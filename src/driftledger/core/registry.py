@@ -37,7 +37,11 @@ OURS: dict[str, dict[str, str]] = {
     "encoders": {
         "vit": "driftledger.components.encoders:ViT",
         "dinov2": "driftledger.components.encoders:DINOv2",
+        "dinov3": "driftledger.components.encoders:DINOv3",
+        "timm": "driftledger.components.encoders:Timm",
         "clip": "driftledger.components.encoders:CLIP",
+        "metaclip": "driftledger.components.encoders:MetaCLIP",
+        "siglip": "driftledger.components.encoders:SigLIP",
         "open_clip": "driftledger.components.encoders:OpenCLIP",
         "sentence": "driftledger.components.encoders:Sentence",
         "inception": "driftledger.components.encoders:Inception",

@@ -340,7 +340,7 @@ def _difference(recorded: Again) -> str:
         around = slice(max(0, same - _BEFORE), same + _AFTER)
         differs = f"{before[around]!r} is stored, {component.provider} now says {now[around]!r}"
         return "" if before == now else differs
-    stored, png = image.path.read_bytes(), again.png
+    stored, png = image.path.read_bytes(), again.data
     digest = sha256_bytes(stored)
     if digest != image.sha256:
         return f"its sha256 is {digest[:12]}…, its record has {image.sha256[:12]}…"

@@ -10,7 +10,7 @@ import transformers
 
 from driftledger.core.errors import OutOfMemoryError
 from driftledger.core.types import Conversation, ImageFile, Outcome
-from tests.extras.chatting import change_json, failure, model, texts
+from tests.extras.chatting import change_json, failure, model, says, texts
 
 LEAKING: dict[str, Any] = {
     "do_sample": True,
@@ -150,3 +150,16 @@ def test_a_conversation_may_allow_fewer_tokens(checkpoint: Path, asked: list[Con
         assert reply.usage is not None
         assert reply.usage.output_tokens <= most
     assert together[0].outcome is Outcome.TRUNCATED
+
+
+def test_a_row_without_images_is_not_batched_with_rows_that_have_some(
+    llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+):
+    """Llama 3.2 Vision would answer it otherwise than alone."""
+    one, batches = model(llava), []
+    generate: Callable[..., Any] = one.loaded.model.generate
+    monkeypatch.setattr(
+        one.loaded.model, "generate", lambda **given: batches.append(sorted(given)) or generate(**given)
+    )
+    assert all(reply.outcome.goes_on for reply in one.respond([asked[0], says(("user", "Describe it.")), asked[1]]))
+    assert ["pixel_values" in given for given in batches] == [True, False]

@@ -18,12 +18,13 @@ from driftledger.benchmarks._questions.parsing.reply import (
     Reply,
     after_last,
     agreed,
+    meant,
     unparsed,
 )
 from driftledger.benchmarks._questions.parsing.text import find, folded, is_error, plain, without_thinking
 from driftledger.core.types import Outcome
 
-VERSION = "4"
+VERSION = "5"
 
 _MOST_JOINED = 32  # answers to one
 _AROUND = " .,;:!?\"'"
@@ -55,6 +56,8 @@ def parse_choice(text: str, options: Sequence[str], refusal: int, *, cut: bool =
     exact, answer = shown.exact(spoken), plain(spoken)
     if exact is None and is_error(text):
         return unparsed("error")
+    if not any(find("retraction").search(f"\n{folded(option)}.") for option in options):
+        answer = meant(answer)
     label = find("a_for_answer").match(answer)  # A: for Answer, if no option's text and no list follows it
     if label and not shown.at(folded(answer), label.end()):
         answer = f"Answer: {answer[label.end() :]}"
@@ -273,7 +276,7 @@ class _ChoiceReply(Reply[int]):
         question = self.at("asked", end)
         return bool(
             self.at("wrong", end)
-            or self.at("retraction", end)
+            or self.at("withdrawn", end)
             or find("at_first").search(clause + low[reading.start : stop.start() if stop else end])
             or ("\n" in low[start : reading.start] and self._lists_another(reading))
             or (question and (start > 0 or question.end() < len(low)))
@@ -299,7 +302,8 @@ class _ChoiceReply(Reply[int]):
         """What is put in the place of an answer: *A... no, B*."""
         for letter in find("said_letter").finditer(self.text):
             correction = self.at("correction", letter.end())
-            if correction and (reading := self.read(correction.end(), bare=True)):
+            reading = self.read(correction.end(), bare=True) if correction else None
+            if reading and not self.denied(reading, reading.start):
                 yield reading.named("answer_phrase")
 
     def _answers(self) -> Iterator[Reading[int]]:
