@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from driftledger.components.base import Component
-from driftledger.components.human import Human
 from driftledger.components.predictions import Predictions
+from driftledger.components.transformers import Transformers
 from driftledger.ledger.verify.components import Components
 from tests.ledger.conftest import Ledger
 
@@ -20,7 +20,12 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         "'predictions.json' is missing; set path to the file",
     ),
     "no entry": (
-        {"provider": "human", "version": Human.version, "settings": {}},
+        {
+            "provider": "transformers",
+            "version": Transformers.version,
+            "settings": {},
+            "identity": {"weights": {"repository": "some/model", "commit": "abc"}},
+        },
         "no entry of params.yaml has its path",
     ),
     "another fingerprint": ({"fingerprint": "f" * 64}, "does not fit its own fingerprint ffffffffffff"),
