@@ -27,11 +27,11 @@ from driftledger.components.checkpoints import (
     memory_guard,
     refuse_random,
 )
-from driftledger.components.thinking import decoded
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
+from driftledger.core.thinking import decoded
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
 from driftledger.data.hub import Source
 
