@@ -122,7 +122,7 @@ class MMSAP(QuestionBenchmark):
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
-    collects, scores = flow("mm_sap", "permutations", scoring=MMSAPScoring, version=4)
+    collects, scores = flow("mm_sap", "permutations", scoring=MMSAPScoring, version=5)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _percent(
             "score",

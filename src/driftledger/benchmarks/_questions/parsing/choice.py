@@ -56,7 +56,7 @@ def parse_choice(text: str, options: Sequence[str], refusal: int, *, cut: bool =
     exact, answer = shown.exact(spoken), plain(spoken)
     if exact is None and is_error(text):
         return unparsed("error")
-    if not any(find("retraction").search(f"\n{folded(option)}.") for option in options):
+    if all(meant(option) == option for option in map(plain, options)):  # and none is *Wait* or *Neither A nor B*
         answer = meant(answer)
     label = find("a_for_answer").match(answer)  # A: for Answer, if no option's text and no list follows it
     if label and not shown.at(folded(answer), label.end()):
