@@ -102,7 +102,11 @@ CHOSEN = (
 DISCUSSED = (
     *("Option B: this would be a truck. Option C: a bicycle.", "Option B fits the colour, but not the wheels."),
     *("B would be right if it were blue.", "A is likely, but B is more likely.", "A fits, though B fits better."),
-    *("Option B, a blue truck, would need six wheels.", "Choosing B would ignore the colour.", "A or B fit."),
+    *(
+        "Option B, a blue truck, would need six wheels.",
+        "Choosing B would ignore the colour.",
+        "A, B and C are vehicles.",
+    ),
     *("选项A是一辆红色汽车。选项B是一辆蓝色卡车。", "选项B说的是卡车。", "B选项描述的是卡车，图中没有。", "只剩A和B。"),
 )
 
