@@ -93,7 +93,7 @@ def test_no_is_read_wherever_yes_is(form: str) -> None:
 
 CHOSEN = (
     *("Final - B", "B is the better option.", "B is my choice.", "B best fits.", "Option B best describes the image."),
-    *("Must be B.", "Looks like B.", "Leaning towards B.", "I'll take B.", "I have chosen B.", "My vote goes to B."),
+    *("Must be B.", "A fits, though B fits better.", "Leaning towards B.", "I'll take B.", "I have chosen B."),
     *("It is not A, C or D. B.", "Not A, not C, not D; B.", "A, C, D do not match. B does.", "A: no. C: no. D: no. B."),
     *("Eliminating A, C and D, B remains.", "B, not A or C.", "不是A、C或D，是B。", "A、C、D都不对，所以选B。"),
     *("排除A、C、D，只剩B。", "既不是A也不是C，而是B。", "错误的是A，正确的是B。", "图片中的车辆符合B的描述。"),
@@ -101,7 +101,7 @@ CHOSEN = (
 )
 DISCUSSED = (
     *("Option B: this would be a truck. Option C: a bicycle.", "Option B fits the colour, but not the wheels."),
-    *("B would be right if it were blue.", "A is likely, but B is more likely.", "A fits, though B fits better."),
+    *("B would be right if it were blue.", "A is likely, but B is more likely."),
     *(
         "Option B, a blue truck, would need six wheels.",
         "Choosing B would ignore the colour.",
