@@ -295,7 +295,8 @@ class _ChoiceReply(Reply[int]):
         """The option that alone is called right where options are gone through, each with a yes or a no."""
         verdicts = {match["letter"]: match["yes"] is not None for match in find("verdict").finditer(self.text)}
         right = [letter for letter, yes in verdicts.items() if yes]
-        if len(right) == 1 and (index := self.options.letter(right[0])) is not None:
+        index = self.options.letter(right[0]) if len(right) == 1 else None
+        if index is not None and self.options.exact("yes") is None:
             yield Reading(index, "answer_phrase", 0, len(self.low))
 
     def _corrected(self) -> Iterator[Reading[int]]:
