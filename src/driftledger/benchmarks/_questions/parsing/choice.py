@@ -163,6 +163,18 @@ class _ChoiceReply(Reply[int]):
         """Where refusals end; where options are named, to deny that something is there is to deny one of them."""
         return refused_at(self.low, denials=not self.mentions)
 
+    @cached_property
+    def lists(self) -> list[list[Reading[int]]]:
+        """The mentions of options' texts, those together that are joined: *a red car, a green bicycle or a bus*."""
+        lists = list[list[Reading[int]]]()
+        for mention in self.mentions:
+            also = find("also").match(self.text, lists[-1][-1].end) if lists else None
+            if also and also["joined"] and self.skip("article", also.end()) == mention.start:
+                lists[-1].append(mention)
+            else:
+                lists.append([mention])
+        return lists
+
     def choice(self, turns: int = 3) -> Parsed[int]:
         """What the reply chooses, without a repetition of all options; after ``turns`` refusals no *but* counts."""
         if echo := self._echo():
@@ -323,7 +335,9 @@ class _ChoiceReply(Reply[int]):
                 alone = reading.end <= end and self.at("line_closed", reading.end)
                 if alone or start == 0:
                     before = True
-                    yield reading.several() if not alone and self._lists_another(reading) else reading
+                    joined = any(those[0].start == reading.start and len(those) > 1 for those in self.lists[:1])
+                    several = not alone and (joined or self._lists_another(reading))
+                    yield reading.several() if several else reading
 
     def _stated(self) -> Iterator[Reading[int]]:
         """A letter behind *it is* or *I think*, or before *is correct*."""
@@ -342,8 +356,10 @@ class _ChoiceReply(Reply[int]):
         """The texts of options that are not denied, if one of them begins, ends or is what a sentence says."""
         leads = {self.skip("before_text", match.end()) for match in find("statement").finditer(self.low)}
         readings, placed = list[Reading[int]](), False
+        denials = [those for those in self.lists if any(self.denied(each, each.start) for each in those)]
+        denied = {each.start for those in denials for each in those}
         for mention in self.mentions:
-            if self.denied(mention, mention.start) or self.at("question", mention.end):
+            if mention.start in denied or self.at("question", mention.end):
                 continue
             label = find("label_after").match(self.text, mention.end)
             if label and self.options.letter(label["letter"]) != mention.value:
