@@ -335,7 +335,7 @@ class _ChoiceReply(Reply[int]):
                 alone = reading.end <= end and self.at("line_closed", reading.end)
                 if alone or start == 0:
                     before = True
-                    joined = any(those[0].start == reading.start and len(those) > 1 for those in self.lists[:1])
+                    joined = any(those[0].end == reading.end and len(those) > 1 for those in self.lists[:1])
                     several = not alone and (joined or self._lists_another(reading))
                     yield reading.several() if several else reading
 
