@@ -102,8 +102,9 @@ def test_images_may_be_files_or_pillows_or_any_source(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(by_folder, by_source)
     opened = look_at([Image.open(file) for file in files], name="mine").table
     assert opened["sample"].tolist() == ["image_001", "image_002", "image_003"]
-    twins = look_at([files[0], draw(tmp_path / "other" / "0.png", 7)]).table
-    assert twins["sample"].tolist() == ["0", "0_002"]
+    named = (("other", "0_003", 7), ("other", "0", 8), ("more", "0", 9))
+    alike = look_at([draw(tmp_path / place / f"{name}.png", colour) for place, name, colour in named]).table
+    assert alike["sample"].tolist() == ["0", "0_003", "0_003_003"]
 
 
 def test_components_may_be_given_as_they_are(tmp_path: Path) -> None:

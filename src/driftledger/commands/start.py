@@ -17,7 +17,7 @@ from string import Template
 from rich.table import Table
 
 from driftledger.core.canonical import canonical_json
-from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.core.errors import ConfigError, first_few, unknown_name
 from driftledger.core.files import write_bytes, write_text
 from driftledger.core.strict import is_relative_path
 from driftledger.core.terminal import line, table
@@ -87,9 +87,11 @@ def init(folder: Path, *, images: Path | None = None, preset: str | None = None,
         _run(sys.executable, "-m", "dvc", "add", "--", path, cwd=root)
     for name, text in texts.items():
         _write(root / name, text)
+    unread = {} if images is None else ImageFolder(path=images.resolve()).left_out()
+    notes = [f"left out, not an image that is read: {first_few([*unread])}"] if unread else []
     keeper = f"DVC keeps {path} now; commit {path}.dvc" if is_kept else f"{path}, where it is"
     sentences = [f"{place} is a project now", *([] if top else ["with a Git repository of its own"])]
-    return [*sentences, *(f"the dataset {name}: {keeper}" for name in selected), *_next(root)]
+    return [*sentences, *(f"the dataset {name}: {keeper}" for name in selected), *notes, *_next(root)]
 
 
 def generated() -> dict[str, str]:
