@@ -242,7 +242,7 @@ class OpenAIComponent(RemoteComponent):
         try:
             text = await self.post(client, self.body_of(*given))
         except openai.APIStatusError as error:  # the client has unwrapped {"error": …}; LiteLLM has only a message
-            body = error.body or (error.message if not error.response.text else None)
+            body = error.message if error.body is None else error.body
             return self._refused(error.status_code, body, error.response.text, error.response.headers)
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
