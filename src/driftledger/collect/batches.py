@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, TypeAlias
 from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
-from driftledger.components.thinking import separated
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
 from driftledger.core.images import png_bytes
 from driftledger.core.terminal import Progress
+from driftledger.core.thinking import separated
 from driftledger.core.types import Generated, Outcome, Reply, Usage
 
 ENDED = sys.maxsize

@@ -35,7 +35,6 @@ from driftledger.data.datasets.decode import decode
 
 if TYPE_CHECKING:
     import httpx2
-    import openai
 
 A = TypeVar("A")
 
@@ -223,7 +222,14 @@ class OpenAIComponent(RemoteComponent):
         async with client:
             yield partial(self._ask, client)
 
-    async def _ask(self, client: "openai.AsyncOpenAI", *given: Any) -> Any:
+    async def post(self, client: Any, body: dict[str, Any]) -> str:
+        """Send a request, and return the answer as JSON."""
+        import httpx2
+
+        response = await client.post(self.path, body=body, cast_to=httpx2.Response)
+        return str(response.text)
+
+    async def _ask(self, client: Any, *given: Any) -> Any:
         """Make one attempt at one call.
 
         Raises:
@@ -234,18 +240,19 @@ class OpenAIComponent(RemoteComponent):
         import openai
 
         try:
-            response = await client.post(self.path, body=self.body_of(*given), cast_to=httpx2.Response)
-        except openai.APIStatusError as error:
-            return self._refused(error)
+            text = await self.post(client, self.body_of(*given))
+        except openai.APIStatusError as error:  # the client has unwrapped {"error": …}; LiteLLM has only a message
+            body = error.message if error.body is None else error.body
+            return self._refused(error.status_code, body, error.response.text, error.response.headers)
         except openai.APIConnectionError as error:
-            cause = error.__cause__
+            cause = error.__cause__ or error
             reason = self.say(f"{type(cause).__name__}: {cause}".removesuffix(": "))
             refused = isinstance(cause, httpx2.ConnectError)
             not_sent = refused or isinstance(cause, httpx2.ConnectTimeout | httpx2.PoolTimeout)
             where = f"`base_url: {self.base_url}`" if self.base_url else "the network"
             advice = f"start the server, or correct {where} in params.yaml" if refused else ""
             raise TransientError(f"{self.title} at {self.host}: {reason}", billed=not not_sent, advice=advice) from None
-        text, answer = response.text, None
+        answer = None
         if self._key and len(self._key) >= _SHORTEST_SECRET:
             text = text.replace(self._key, "***")
         with suppress(ValueError):
@@ -278,16 +285,19 @@ class OpenAIComponent(RemoteComponent):
         """The service has done something, but nothing to go on with; ``text`` may quote it."""
         return TransientError(self.say(text), billed=True, advice="" if may_pass else f"check {self._entry}")
 
-    def _refused(self, error: "openai.APIStatusError") -> Any:
-        """What a call becomes that is answered by an HTTP error; whatever is not this call's own is raised."""
-        status, body = error.status_code, error.body  # the client has unwrapped {"error": …}
+    def _refused(self, status: int, body: Any, whole: str, headers: Mapping[str, str]) -> Any:
+        """What a call becomes that is answered by an HTTP error; whatever is not this call's own is raised.
+
+        Args:
+            body: what the answer says about the error; ``whole`` is its text.
+        """
         if isinstance(body, list) and body and isinstance(body[0], dict):  # Gemini
             body = body[0].get("error")
         detail = {"message": body} if isinstance(body, str) else body if isinstance(body, dict) else {}
         texts = (text for text in map(detail.get, ("message", "detail")) if isinstance(text, str) and text)
-        message = next(texts, error.response.text)
+        message = next(texts, whole)
         reason = f"HTTP {status}: {self.say(message)}"
-        codes, whole = {str(detail.get("code")), str(detail.get("type"))}, error.response.text
+        codes = {str(detail.get("code")), str(detail.get("type"))}
         wrong_key = status == 401 or "invalid_api_key" in codes or "API_KEY_INVALID" in whole  # Gemini's, inside a 400
         every_call = codes & _EVERY_CALL or wrong_key
         setting, advice = self._refused_setting(str(detail.get("param") or ""), message)
@@ -297,7 +307,7 @@ class OpenAIComponent(RemoteComponent):
         of_content = status in (413, 415) or _TOO_LONG.search(message) or _CONTENT.match(str(detail.get("param")))
         if not every_call:
             if status in _AGAIN or status >= 500:
-                after = retry_after(error.response.headers)
+                after = retry_after(headers)
                 raise TransientError(reason, after, billed=status in _AFTER_THE_WORK) from None
             if status in _THIS_INPUT:
                 raise RefusedError(reason, "" if of_content else advice, names_setting=setting)

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -27,11 +27,11 @@ from driftledger.components.checkpoints import (
     memory_guard,
     refuse_random,
 )
-from driftledger.components.thinking import decoded
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
+from driftledger.core.thinking import decoded
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
 from driftledger.data.hub import Source
 
@@ -75,6 +75,8 @@ class Chat:
     today: date
     own: str | None = None
     """A template to take in place of the checkpoint's."""
+    padding: str = "left"
+    """On which side shorter prompts are filled up: where new text goes on, or what an encoder reads ends."""
 
     def __post_init__(self) -> None:
         if self.image_settings:  # so that the setting is blamed, and not the checkpoint
@@ -160,13 +162,13 @@ class Chat:
         return tokens
 
     def encode(self, prompts: Sequence[Prompt]) -> Any:
-        """Tensors for ``generate``: ``input_ids`` and ``attention_mask``, n×l, padded on the left, and images.
+        """Tensors for ``generate``: ``input_ids`` and ``attention_mask``, n×l, padded, and images.
 
         Raises:
             ValueError: the processor refuses a prompt.
         """
         images = [[image.open() for image in prompt.images] for prompt in prompts]
-        text: dict[str, Any] = {"padding": True, "padding_side": "left", "truncation": False, "verbose": False}
+        text: dict[str, Any] = {"padding": True, "padding_side": self.padding, "truncation": False, "verbose": False}
         if self._begins(prompts[0]):
             text["add_special_tokens"] = False
         return self.processor(
@@ -355,18 +357,19 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         if self.backend != "torchvision":  # AutoProcessor would ask the video part for the same backend
             load = transformers.AutoImageProcessor.from_pretrained
             processor.image_processor = load(location, backend=self.backend, **arguments)
-        chat = self.chat(processor, self.image_processor)
+        config = transformers.AutoConfig.from_pretrained(location, **arguments)
+        padding = "right" if config.is_encoder_decoder else "left"
+        chat = replace(self.chat(processor, self.image_processor), padding=padding)
         backend = getattr(processor.image_processor, "backend", self.backend)  # code of others may not say
         if backend != self.backend:
             raise ValueError(f"it handles images with {backend} only; set image_backend: {backend}")
-        processor.tokenizer.padding_side = "left"
+        processor.tokenizer.padding_side = padding
         if processor.tokenizer.pad_token is None:
             processor.tokenizer.pad_token = processor.tokenizer.eos_token
         import_extra("accelerate")  # which puts weights on devices
         quantization = None
         if self.quantization is not None:
             quantization = bitsandbytes(transformers, self.quantization, self.torch_dtype)
-        config = transformers.AutoConfig.from_pretrained(location, **arguments)
         try:
             model, report = model_class(config, self.trust_remote_code).from_pretrained(
                 source.location,
@@ -389,7 +392,11 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         ends = frozenset([] if named is None else named if isinstance(named, list) else [named])
         if not all(type(end) is int and abs(end) < 2**63 for end in ends):
             raise ValueError(f"eos_token_id is not a token or a list of tokens ({named!r:.100}); fetch it again")
-        model.generation_config = transformers.GenerationConfig()  # what a call leaves open is taken from here
+        begins = model.generation_config.decoder_start_token_id  # of models that decode apart from what they are given
+        if begins is None:
+            begins = getattr(model.config.get_text_config(), "decoder_start_token_id", None)
+        # What a call leaves open is taken from here.
+        model.generation_config = transformers.GenerationConfig(decoder_start_token_id=begins)
         context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         return _Ready(model, chat, ends, context)
 

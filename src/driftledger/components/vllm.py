@@ -14,11 +14,11 @@ from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.base import Operational
 from driftledger.components.checkpoints import FULL, DType, memory_guard
-from driftledger.components.thinking import decoded
 from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, reply_of
 from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
+from driftledger.core.thinking import decoded
 from driftledger.core.types import Conversation, Outcome, Reply, Usage
 from driftledger.data.hub import Source
 
@@ -205,7 +205,7 @@ class VLLM(ChatCheckpoint):
             usage = Usage(len(output.prompt_token_ids), len(answer.token_ids))
             if answer.finish_reason in ("stop", "length"):
                 ended = answer.finish_reason == "stop"
-                text = decoded(ready.chat.processor.tokenizer, answer.token_ids, output.prompt_token_ids)
+                text = decoded(ready.chat.processor.tokenizer, answer.token_ids, output.prompt_token_ids, answer.text)
                 replies.append(reply_of(conversation, text, usage, ended=ended))
             else:
                 why = f"the engine has given up (finish_reason: {answer.finish_reason})"

@@ -27,12 +27,14 @@ OURS: dict[str, dict[str, str]] = {
         "human": "driftledger.components.human:Human",
         "predictions": "driftledger.components.predictions:Predictions",
         "openai": "driftledger.components.openai:OpenAIChat",
+        "litellm": "driftledger.components.hosted:LiteLLM",
         "transformers": "driftledger.components.transformers:Transformers",
         "vllm": "driftledger.components.vllm:VLLM",
     },
     "generators": {
         "diffusers": "driftledger.components.diffusers:Diffusers",
         "openai_images": "driftledger.components.openai:OpenAIImages",
+        "huggingface_images": "driftledger.components.hosted:HuggingFaceImages",
     },
     "encoders": {
         "vit": "driftledger.components.encoders:ViT",
@@ -65,6 +67,7 @@ EXTRAS = {
     "huggingface_hub": "huggingface",
     "safetensors": "torch",
     "openai": "openai",
+    "litellm": "litellm",
     "openpyxl": "xlsx",
     "ray": "ray",
     "torch": "torch",

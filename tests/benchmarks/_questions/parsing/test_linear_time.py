@@ -27,7 +27,7 @@ UNITS = (
     *("whether ", "İ", "ﷺ", "\ud800", "→", "e\u0301", "A or B is ", "B? ", "it cannot be "),
     *("there is no ", "not visible ", "cannot be ", "the image does not ", "A: ", "A... no, ", "might be B ", "B: no "),
     *("no way to ", "can't ", "'t ", "it is not possible to ", "at least 3 ", "but ", "no information ", "not the "),
-    *("wait, no. ", "at first A ", "not A or B, ", "A, B, ", "B. However ", "final answer: a "),
+    *("wait, no. ", "at first A ", "not A or B, ", "A, B, ", "a red car, ", "B. However ", "final answer: a "),
     *("idk but ", "I cannot tell, but B, although ", "yes ", "no. ", "是", "0", "0.5 ", "1/", "score: 0.5\n"),
 )
 

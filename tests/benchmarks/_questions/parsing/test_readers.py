@@ -91,18 +91,22 @@ def test_no_is_read_wherever_yes_is(form: str) -> None:
 
 
 CHOSEN = (
-    *("Final - B", "B is the better option.", "B is my choice.", "B best fits.", "Option B best describes the image."),
-    *("Must be B.", "Looks like B.", "Leaning towards B.", "I'll take B.", "I have chosen B.", "My vote goes to B."),
-    *("It is not A, C or D. B.", "Not A, not C, not D; B.", "A, C, D do not match. B does.", "A: no. C: no. D: no. B."),
-    *("Eliminating A, C and D, B remains.", "B, not A or C.", "不是A、C或D，是B。", "A、C、D都不对，所以选B。"),
-    *("排除A、C、D，只剩B。", "既不是A也不是C，而是B。", "错误的是A，正确的是B。", "图片中的车辆符合B的描述。"),
-    *("图片内容与B一致。", "我觉得B比较合适。", "B是最佳选择。", "我的选择是B。"),
+    *("Final - B", "B is the better option.", "B is my choice.", "B best fits."),
+    *("Option B best describes the image.", "Must be B.", "A fits, though B fits better.", "Leaning towards B."),
+    *("I'll take B.", "I have chosen B.", "It is not A, C or D. B."),
+    *("While A might seem plausible, the answer is B.", "【答案】B", "Not A, not C, not D; B."),
+    *("A, C, D do not match. B does.", "A: no. C: no. D: no. B.", "Eliminating A, C and D, B remains."),
+    *("B, not A or C.", "不是A、C或D，是B。", "A、C、D都不对，所以选B。", "排除A、C、D，只剩B。"),
+    *("既不是A也不是C，而是B。", "错误的是A，正确的是B。", "图片中的车辆符合B的描述。", "图片内容与B一致。"),
+    *("我觉得B比较合适。", "B是最佳选择。", "我的选择是B。"),
+    *("There's no red car, green bicycle, or yellow bus. It's a blue truck.",),
 )
 DISCUSSED = (
     *("Option B: this would be a truck. Option C: a bicycle.", "Option B fits the colour, but not the wheels."),
-    *("B would be right if it were blue.", "A is likely, but B is more likely.", "A fits, though B fits better."),
-    *("Option B, a blue truck, would need six wheels.", "Choosing B would ignore the colour.", "A or B fit."),
-    *("选项A是一辆红色汽车。选项B是一辆蓝色卡车。", "选项B说的是卡车。", "B选项描述的是卡车，图中没有。", "只剩A和B。"),
+    *("B would be right if it were blue.", "A is likely, but B is more likely."),
+    *("Option B, a blue truck, would need six wheels.", "Choosing B would ignore the colour."),
+    *("A, B and C are vehicles.", "选项A是一辆红色汽车。选项B是一辆蓝色卡车。", "选项B说的是卡车。"),
+    *("B选项描述的是卡车，图中没有。", "只剩A和B。", "A red car, a green bicycle and a yellow bus are not visible."),
 )
 
 

@@ -3,6 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 from driftledger.benchmarks._questions.parsing.text import find, folded, replaced
@@ -104,6 +105,7 @@ class Reply(ABC, Generic[V]):
         return agreed(readings) if readings else unparsed("unfinished")
 
 
+@lru_cache(maxsize=1024)  # options are read again in every order
 def meant(text: str) -> str:
     """A plain reply without what it takes back, denies as a list or gives up: *A. No, wait*; *not A or C, but*."""
     kept = after_last("retraction", folded(text))

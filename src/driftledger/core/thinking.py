@@ -90,12 +90,13 @@ def separated(reply: Reply, conversation: Conversation) -> Reply:
     return replace(reply, text=text, outcome=outcome, error=error, reasoning=reasoning)
 
 
-def decoded(tokenizer: Any, tokens: Sequence[int], prompt: Sequence[int] = ()) -> str:
+def decoded(tokenizer: Any, tokens: Sequence[int], prompt: Sequence[int], plain: str | None = None) -> str:
     """Decode a checkpoint's reply; of its special tokens, only the marks of reasoning stay.
 
     Args:
         tokenizer: a tokenizer of transformers.
         prompt: the tokens that the reply goes on from. A mark that they end with is put before the reply.
+        plain: the reply without special tokens, where an engine has decoded it already.
     """
     special = {
         number: any(marks.fullmatch(token.content) for marks in (_BEGINS, _ENDS, _PIECE))
@@ -103,11 +104,11 @@ def decoded(tokenizer: Any, tokens: Sequence[int], prompt: Sequence[int] = ()) -
         if token.special
     }
 
-    def text_of(part: Sequence[int]) -> str:
-        if not any(special.get(token) for token in part):
-            return str(tokenizer.decode(part, skip_special_tokens=True))
+    def with_marks(part: Sequence[int]) -> str:
         return str(tokenizer.decode([token for token in part if special.get(token, True)], skip_special_tokens=False))
 
-    end = text_of([*prompt][-16:]).rstrip()
+    if any(special.get(token) for token in tokens):
+        plain = with_marks(tokens)
+    end = with_marks([*prompt][-16:]).rstrip()
     begun = next((mark[0] for mark in _BEGINS.finditer(end) if mark.end() == len(end)), "")
-    return begun + text_of(tokens)
+    return begun + (str(tokenizer.decode(tokens, skip_special_tokens=True)) if plain is None else plain)
