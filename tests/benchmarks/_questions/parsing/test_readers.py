@@ -64,7 +64,7 @@ CORRECTED = (
 )
 TAKEN_BACK = (
     *("{}, wait", "{}. Wait, let me look again.", "{}. Wait, that's wrong.", "{}. I take that back.", "{}。等等。"),
-    *("{}. Actually, I am not sure.", "{}. Scratch that."),
+    *("{}. Actually, I am not sure.", "{}. Scratch that.", "{} is not correct."),
 )
 SAID = (
     *(
