@@ -24,6 +24,7 @@ PIPELINES: dict[str, tuple[str, dict[str, Any]]] = {
     "SDXL": ("stable_diffusion_xl", {}),
     "FLUX.1": ("flux", {}),
     "PixArt-Sigma": ("pixart", {"arguments": {"use_resolution_binning": False}}),
+    "Sana": ("sana", {"arguments": {"use_resolution_binning": False}}),
     "Z-Image": ("z_image", {}),
     "FLUX.2 klein": ("flux_2", {"arguments": {"text_encoder_out_layers": [1]}}),
     "Qwen-Image": ("qwen_image", {}),
