@@ -18,6 +18,7 @@ from driftledger.benchmarks.records import (
     RecordedResult,
     changed_versions,
     read_records,
+    reasoned,
     served_versions,
 )
 from driftledger.benchmarks.score import Row, Score
@@ -216,7 +217,7 @@ class GradedAnswers(FromRecords):
             coverage=int(read.sum()) / read.size,
             absent=absent,
             served=versions,
-            flags=[*changed_versions(versions), *flags],
+            flags=[*changed_versions(versions), *reasoned(self.records), *flags],
             details=dict(details or {}),
         )
 
@@ -246,7 +247,7 @@ def flow(
     *asked: str,
     scoring: type[QuestionScoring] = QuestionScoring,
     judged: bool = False,
-    version: int = 3,
+    version: int = 4,
 ) -> tuple[Stage, Stage]:
     """The stage that asks the model, and the judge where there is one; and the stage that scores the answers.
 
