@@ -108,9 +108,8 @@ class Bundle:
             raise BundleError(f"has {size:,} bytes of text, and no more than {TEXT_BYTES:,} are read")
         self.features, self.folder = cache(self._features), cache(lambda path: Folder(self, path))
         try:
-            manifest, self.evidence = (
-                strict_json.loads(archive.read(name), in_one_form=True) for name in (MANIFEST, EVIDENCE)
-            )
+            manifest = strict_json.loads(archive.read(MANIFEST), in_one_form=True)
+            self.evidence = strict_json.loads(archive.read(EVIDENCE), in_one_form=True)
             if (manifest["schema"], manifest["kind"]) != (SCHEMA, KIND):
                 kind = f"{str(manifest['kind'])[:40]!r}, schema {str(manifest['schema'])[:40]}"
                 raise BundleError(f"is of {kind}; this checker knows schema {SCHEMA}")

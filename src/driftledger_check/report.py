@@ -7,8 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 Status = Literal["reproduced", "not checkable", "differs"]
 
-NUMBERS = "numbers of "
-"""Begins the name of a group of lines about a score."""
+NUMBERS = "numbers of "  # begins the name of a group of lines about a score
 _WORDS: Mapping[Status, str] = {"reproduced": "reproduced", "not checkable": "not checked", "differs": "differ"}
 """From the best to the worst."""
 

@@ -19,13 +19,10 @@ def canonical(value: Any) -> bytes:
 
 
 def loads(data: bytes, *, in_one_form: bool = False) -> Any:
-    """Read JSON without a key twice and without NaN or infinity, with a bounded number of values.
+    """Read JSON without a key twice and without NaN or infinity, with a bounded number of values; else ValueError.
 
     Args:
         in_one_form: whether the bytes must be :func:`canonical`.
-
-    Raises:
-        ValueError: they are not what is asked for.
     """
     if sum(data.count(each) for each in (b"[", b"{", b",")) > MOST_VALUES:
         raise ValueError(f"it holds more than {MOST_VALUES:,} values")
