@@ -346,6 +346,13 @@ def test_an_answer_that_would_fill_the_memory_is_not_read(
     assert caught.value.billed
 
 
+@pytest.mark.parametrize(("status", "said"), [(200, "that cannot be read"), (400, "more than 1,048,576 bytes")])
+def test_an_answer_of_a_million_choices_is_not_made_into_objects(status: int, said: str) -> None:
+    body = '{"choices": [' + "{}," * 600_000 + "{}]}"
+    with Canned(status, body) as server, pytest.raises(TransientError, match=said):
+        attempt(chat(server.base_url), HELLO)
+
+
 def test_a_certificate_that_no_one_vouches_for_is_not_tried_again(tmp_path: Path) -> None:
     make = "openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -subj /CN=x"
     subprocess.run(make.split(), cwd=tmp_path, check=True, capture_output=True)

@@ -347,3 +347,16 @@ def test_a_changed_report_is_found(ledger: Ledger, name: str, mended: bool) -> N
     found = check_report(project, Contents(ledger.root))
     assert [each for each in places(found) if each.startswith(f"numbers {place}")], places(found)
     assert any(each.startswith("bytes reports/") for each in places(found)) is not mended
+
+
+@pytest.mark.parametrize(
+    ("pattern", "by", "why"),
+    [
+        (r"(?s)(\n  report:.*?version: )\d+", r"\g<1>99", "version 99 of the report wrote it"),
+        (r"\n  report:\n", "\n  another:\n", "has no stage that wrote the report"),
+    ],
+)
+def test_a_report_that_cannot_be_compared_is_said(ledger: Ledger, pattern: str, by: str, why: str) -> None:
+    replaced("dvc.lock", pattern, by)(ledger)
+    [skipped] = check_report(ledger.project, Contents(ledger.root)).skipped
+    assert why in skipped.why

@@ -171,11 +171,8 @@ def check_report(project: Project, contents: Contents) -> VerifyResult:
 
     result, entry = VerifyResult(), locked_now(project.root).get("report")
     if entry is None:
-        return result
-    noted = entry.params.get(RESOLVED, {}).get("report")
-    version = noted.get("version") if isinstance(noted, dict) else None
-    if version != REPORT_VERSION:
-        result.skip("reports", f"version {version!s:.20} of the report wrote it, and {REPORT_VERSION} is installed")
+        if contents.here.read("reports/leaderboard.md") is not None:
+            result.skip("reports", f"{LOCK} has no stage that wrote the report; run 'dvc repro'")
         return result
     for out in entry.outs:  # drawings and thumbnails too
         data, files = contents.here.read(out.path), contents.listing_here(out.path)
@@ -184,6 +181,11 @@ def check_report(project: Project, contents: Contents) -> VerifyResult:
         elif (md5 := listing_md5(files) if data is None else md5_bytes(data)) != out.md5:
             what = f"it has md5 {md5}, and was written with {out.md5}; run 'dvc repro -f report'"
             result.findings.append(Finding("bytes", out.path, what))
+    noted = entry.params.get(RESOLVED, {}).get("report")
+    version = noted.get("version") if isinstance(noted, dict) else None
+    if version != REPORT_VERSION:
+        result.skip("reports", f"version {version!s:.20} of the report wrote it, and {REPORT_VERSION} is installed")
+        return result
     with TemporaryDirectory(prefix="driftledger-") as folder:
         try:
             if missing := write_report(project, again=Path(folder)):
@@ -204,14 +206,14 @@ def check_report(project: Project, contents: Contents) -> VerifyResult:
                     what = "the scores give no such file" if data is not None else "it is missing; run 'dvc repro'"
                     result.findings.append(Finding("numbers", f"reports/{name}", what))
                 elif not name.endswith((".svg", ".webp")) and data != made[name].read_bytes():
-                    what = _first_difference(data.decode(errors="replace"), made[name].read_text("utf-8"))
+                    what = _first_difference(data.decode(errors="replace"), made[name].read_bytes().decode())
                     result.findings.append(Finding("numbers", f"reports/{name}", what))
     return result
 
 
 def _first_difference(stored: str, again: str) -> str:
     lines = zip_longest(stored.split("\n"), again.split("\n"), fillvalue="")
-    number, (one, other) = next(each for each in enumerate(lines, 1) if each[1][0] != each[1][1])
+    number, (one, other) = next((each for each in enumerate(lines, 1) if each[1][0] != each[1][1]), (0, ("", "")))
     start = max(next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0) - 20, 0)
     return f"line {number} has {one[start:]!r:.60}, and the scores give {other[start:]!r:.60}"
 
