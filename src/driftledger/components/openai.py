@@ -332,12 +332,12 @@ class OpenAIComponent(RemoteComponent):
             param: the field of the request that the service says it is about.
         """
         lines = {name: f"take `{name}` out of `extra:`" for name in self.extra} | self.lines
-        told = next((word for word in re.findall(r"\w+", param) if word in lines), param)
+        field = next((word for word in re.findall(r"\w+", param) if word in lines), param)
         named = [name for name in lines if re.search(rf"[`'\"]{re.escape(name)}[`'\"]", message)]
         words = {*re.findall(r"\w+", message)} - _ORDINARY
         mentioned = [name for name in lines if name in words]
-        line = next((lines[name] for name in (told, *named, *mentioned) if name in lines), "")
-        return told in lines or bool(named), f"{line} in {self._entry}" if line else f"change {self._entry}"
+        line = next((lines[name] for name in (field, *named, *mentioned) if name in lines), "")
+        return field in lines or bool(named), f"{line} in {self._entry}" if line else f"change {self._entry}"
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -410,7 +410,7 @@ def _joined(value: Any) -> str:
 
 
 class OpenAIChat(OpenAIComponent, RemoteModel):
-    """A chat model. Its reasoning, where a service tells it, is no part of its answer."""
+    """A chat model. Its reasoning, where a service returns it, is kept apart from its answer."""
 
     provider: ClassVar[str] = "openai"
     version: ClassVar[str] = "1"

@@ -1,8 +1,8 @@
-"""What a model thinks aloud before it answers, and how it is told from the answer.
+"""What a model thinks aloud before it answers, apart from the answer.
 
-Reasoning is no description and no answer: :func:`separated` takes it out of every reply before anything reads it. Some
-chat templates put the opening mark into the prompt, so that a reply holds only the closing one, and reasoning that met
-the length limit never ends.
+Reasoning is neither a description nor an answer: :func:`separated` takes it out of every reply before anything reads
+it. Some chat templates put the opening mark into the prompt, so that a reply holds only the closing one, and reasoning
+that met the length limit never ends.
 """
 
 import re

@@ -162,7 +162,7 @@ class Reply:
     """What a service says about the backend that answered, beside the model's name."""
     usage: Usage | None = None
     reasoning: str | None = None
-    """What it thought before it answered; no part of the answer."""
+    """What it thought before it answered; not in ``text``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def test_what_a_model_thinks_is_not_drawn(samples: list[Sample], tmp_path: Path)
     assert [each.results[0].reasoning for each in thinks] == ["Is it blue?"] * 3 + [None] * 3 + [plain[6].text]
     assert (thinks[6].outcome, thinks[6].text, len(thinks[6].results)) == ("empty", "", 1)
     assert reasoned(plain) == []
-    assert reasoned(thinks) == ["4 of 7 replies held reasoning, which is no part of the answer"]
+    assert reasoned(thinks) == ["4 of 7 replies held reasoning, which is left out of the answers"]
 
 
 def test_what_a_service_draws_is_kept_in_its_own_bytes(samples: list[Sample], tmp_path: Path) -> None:
