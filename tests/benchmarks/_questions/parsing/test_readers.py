@@ -63,7 +63,7 @@ CORRECTED = (
 )
 TAKEN_BACK = (
     *("{}, wait", "{}. Wait, let me look again.", "{}. Wait, that's wrong.", "{}. I take that back.", "{}。等等。"),
-    *("{}. Actually, I am not sure.", "{}. Scratch that."),
+    *("{}. Actually, I am not sure.", "{}. Scratch that.", "{} is not correct."),
 )
 SAID = (
     *(
@@ -106,6 +106,7 @@ DISCUSSED = (
     *("B would be right if it were blue.", "A is likely, but B is more likely."),
     *("Option B, a blue truck, would need six wheels.", "Choosing B would ignore the colour."),
     *("A, B and C are vehicles.", "选项A是一辆红色汽车。选项B是一辆蓝色卡车。", "选项B说的是卡车。"),
+    *("Answer B mentions a truck.", "The option A is a red car.", "B, the truck, is not here.", "B, or possibly C."),
     *("B选项描述的是卡车，图中没有。", "只剩A和B。", "A red car, a green bicycle and a yellow bus are not visible."),
 )
 
