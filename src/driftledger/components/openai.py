@@ -379,10 +379,16 @@ class Payload(Strict):
     """How images are sent to a service."""
 
     format: Literal["png", "jpeg", "webp"] = "png"
-    quality: int = Field(default=92, ge=1, le=100)
-    """Of a JPEG or WebP."""
+    quality: int | None = Field(default=None, ge=1, le=100)
+    """Of a JPEG or WebP; 92 where none is given."""
     longest_side: int | None = Field(default=None, ge=16)
     """In pixels; a larger image is scaled down to it."""
+
+    @model_validator(mode="after")
+    def _quality_has_an_effect(self) -> Self:
+        if self.format == "png" and self.quality is not None:
+            raise ValueError("quality is of jpeg and webp; a png has none")
+        return self
 
 
 @lru_cache(maxsize=32)  # an image is sent for every question about it, and again after a failure
@@ -394,7 +400,7 @@ def _as_sent(payload: Payload, image: ImageFile) -> str:
     if payload.format == "png":
         file.write(png_bytes(shown))
     else:
-        shown.save(file, payload.format, quality=payload.quality)
+        shown.save(file, payload.format, quality=payload.quality or 92)
     return f"data:image/{payload.format};base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
