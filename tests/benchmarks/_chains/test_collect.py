@@ -122,7 +122,7 @@ def test_what_a_service_draws_is_kept_in_its_own_bytes(samples: list[Sample], tm
     ("model", "outcome", "text"),
     [
         (EchoModel(refuses=31), Outcome.REFUSED, "I cannot help with that."),
-        (EchoModel(stares=31), Outcome.EMPTY, ""),
+        (EchoModel(stares=31), Outcome.TRUNCATED, ""),
     ],
 )
 def test_what_leaves_no_description_ends_its_chain_and_no_other_and_stays(
