@@ -50,9 +50,7 @@ def check_files(bundle: Bundle) -> Iterator[Line]:
         cards = lineage["score"]["components"].values()
         known |= {f"{names.FEATURES}{card['fingerprint']}.{ending}" for card in cards for ending in ("npy", "txt")}
     known |= {*[name for name in archive.sizes if name.startswith(names.LEDGER)][:1]}
-    for name in archive.sizes:
-        if name == names.MANIFEST:
-            continue
+    for name in [each for each in archive.sizes if each != names.MANIFEST]:
         digests = names.digests(archive.read(name))  # BundleError where its checksum is another
         if name in held:
             yield same(name, held[name], digests, "the member")

@@ -182,9 +182,8 @@ def load_json(data: bytes, most: int = LARGEST_JSON, *, values: int = MOST_VALUE
     brackets = data.count(b"[") + data.count(b"{")
     if brackets + data.count(b",") > values:
         raise ValueError(f"it holds more than {values:,} values")
-    numbers: dict[str, Any] = {"parse_float": _finite, "parse_constant": _finite} if finite else {}
     try:
-        value = json.loads(data.decode(), object_pairs_hook=_each_once, parse_int=_whole, **numbers)
+        value = (_FINITE if finite else _ANY_NUMBER).decode(data.decode())
     except RecursionError:
         raise ValueError("it is nested too deep") from None
     level, levels = [value] if brackets > DEEPEST else [], 0
@@ -222,6 +221,10 @@ def _finite(text: str) -> float:
     if not isfinite(value):
         raise ValueError(f"{text:.40} is not a finite number")
     return value
+
+
+_ANY_NUMBER = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole)
+_FINITE = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # in C where it can be
