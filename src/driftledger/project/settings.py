@@ -10,7 +10,6 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, create_model
 
 from driftledger.benchmarks.base import DATASET, Benchmark, Stage
@@ -258,12 +257,11 @@ def read_yaml(path: Path) -> Any:
         ConfigError: it is missing, or is not YAML.
     """
     try:
-        return load_yaml(path.read_bytes().decode(), for_dvc=True)
+        return load_yaml(path.read_bytes().decode())
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
-    except (yaml.YAMLError, ValueError) as error:
-        problem = " ".join(str(error).split()).replace(' in "<unicode string>"', "")
-        raise ConfigError(f"{path} is not YAML: {problem}") from None
+    except ValueError as error:
+        raise ConfigError(f"{path} is not YAML: {error}") from None
 
 
 def parse_settings(raw: Any, where: str, own_code: Path | None = None) -> Settings:
