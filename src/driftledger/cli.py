@@ -18,7 +18,7 @@ import typer
 
 from driftledger import __version__
 from driftledger.commands import people
-from driftledger.core.errors import ConfigError, DriftledgerError, MissingSourceError
+from driftledger.core.errors import ConfigError, DriftledgerError, MissingSourceError, unknown_name
 from driftledger.core.text import for_line, for_terminal
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ DISK_ERRORS = (
 )
 """The disk cannot be used, or something else lies where a file or a folder should."""
 RUNS_OWN_CODE = frozenset(
-    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset", "models", "people", "bundle"}
+    {"init", "add", "upgrade", "run", "stage", "collect", "merge", "plan", "preset", "models", "people", "bundle"}
 )
 """The commands that may run the project's own code, which params.yaml names. The others read what strangers may have
 made, and need --trust for it."""
@@ -61,6 +61,15 @@ NoWaitOption = Annotated[
 ]
 
 
+_GIVEN = "A name that 'driftledger models' lists, PROVIDER/MODEL such as openai/gpt-5.4-mini, or a folder."
+BaseUrlOption = Annotated[
+    str | None, typer.Option(metavar="URL", help="Of services in PROVIDER/MODEL: your server, up to and with /v1.")
+]
+KeyOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="With --base-url: the environment variable that holds its key.")
+]
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"driftledger {__version__}")
@@ -83,14 +92,44 @@ def top(
 def init(
     folder: Annotated[Path, typer.Argument(help="Created if it is missing.")] = Path(),
     images: Annotated[Path | None, typer.Option(metavar="DIR", help="Images, which become a dataset.")] = None,
+    model: Annotated[list[str] | None, typer.Option(metavar="M", help=f"{_GIVEN} May be repeated.")] = None,
+    generator: Annotated[list[str] | None, typer.Option(metavar="G", help="Likewise: what draws.")] = None,
+    encoder: Annotated[list[str] | None, typer.Option(metavar="E", help="Likewise: what compares images.")] = None,
+    base_url: BaseUrlOption = None,
+    key_env: KeyOption = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="What 'driftledger preset' lists.")] = None,
     minimal: Annotated[bool, typer.Option("--minimal", help="The same as --preset minimal.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Make a folder a project, in your Git repository or a new one."""
     from driftledger.commands import start
+    from driftledger.project.catalogue import selectable
 
-    lines = start.init(folder, images=images, preset=preset or ("minimal" if minimal else None), force=force)
+    given = {"models": model, "generators": generator, "encoders": encoder}
+    chosen = {
+        section: dict(selectable(section, each, base_url, key_env) for each in some)
+        for section, some in given.items()
+        if some
+    }
+    name = preset or ("minimal" if minimal else None)
+    typer.echo(for_terminal("\n".join(start.init(folder, images=images, preset=name, chosen=chosen, force=force))))
+
+
+@app.command(rich_help_panel=EVALUATE)
+def add(
+    context: typer.Context,
+    kind: Annotated[str, typer.Argument(help="model, generator or encoder.")],
+    given: Annotated[str, typer.Argument(metavar="NAME", help=_GIVEN)],
+    only: Annotated[bool, typer.Option("--only", help="Select it in place of the others.")] = False,
+    base_url: BaseUrlOption = None,
+    key_env: KeyOption = None,
+) -> None:
+    """Select one more model, generator or encoder in params.yaml."""
+    from driftledger.commands import start
+
+    if kind not in (kinds := ("model", "generator", "encoder")):
+        raise ConfigError(unknown_name("kind", kind, kinds))
+    lines = start.add(context.obj, f"{kind}s", given, only=only, base_url=base_url, key=key_env)
     typer.echo(for_terminal("\n".join(lines)))
 
 
@@ -119,26 +158,33 @@ def plan(context: typer.Context, as_json: JsonOption = False) -> None:
     from driftledger.commands import collect as collecting
     from driftledger.core.terminal import show
 
-    planned = {name: calls.to_dict() for name, calls in collecting.plan(context.obj).items()}
+    calls = collecting.plan(context.obj)
+    planned = {name: each.to_dict() for name, each in calls.items()}
     show(json.dumps(planned, indent=2) if as_json else collecting.plan_table(planned))
+    missing, notes = collecting.readiness(context.obj, calls)
+    for sentence in (*notes, *(f"missing: {each}" for each in missing)):
+        typer.echo(for_line(sentence), err=True)
 
 
 @app.command(rich_help_panel=EVALUATE)
 def models(
     context: typer.Context,
-    section: Annotated[
+    words: Annotated[
         str,
-        typer.Argument(help="models, generators, encoders, datasets, question_sets or descriptions."),
-    ] = "models",
+        typer.Argument(
+            metavar="[FILTER]",
+            help="A part of a name; or models, generators, encoders, datasets, question_sets or descriptions.",
+        ),
+    ] = "",
 ) -> None:
-    """List the models, or another part of the catalogue.
+    """List the catalogue: what each needs, its price, and when that was checked.
 
     The entries of params.yaml are among them; 'selected' marks those that take part.
     """
     from driftledger.commands import start
     from driftledger.core.terminal import show
 
-    show(start.models_table(context.obj, section))
+    show(start.models_table(context.obj, words))
 
 
 @app.command(rich_help_panel=EVALUATE)

@@ -42,8 +42,8 @@ from driftledger.ledger.lineage import read_all_evidence, read_lineage
 from driftledger.ledger.lock import read_lock
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import read_published
-from driftledger.project.catalogue import CatalogueEntry, catalogue
-from driftledger.project.presets import name_of, section_text
+from driftledger.project.catalogue import CatalogueEntry, catalogue, name_of
+from driftledger.project.presets import section_text
 from driftledger.project.project import Project
 from driftledger.project.settings import PARAMS
 from driftledger.reports.scores import selected_score
