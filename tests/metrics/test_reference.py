@@ -158,7 +158,7 @@ def test_neighbours_are_those_of_whole_numbers(kind: str, monkeypatch: pytest.Mo
         queries[0], queries[1, 0] = 0, 1e308
     steps = [[exact_steps(query, row) for row in support.tolist()] for query in queries.tolist()]
     order = [sorted(range(40), key=lambda place: (-row[place], place))[:30] for row in steps]
-    for cells in (2**22, 150):
+    for cells in (2**22, 150, 1):
         monkeypatch.setattr("driftledger.metrics.neighbours.CELLS", cells)
         found = nearest(support, queries, 30)
         assert found.indices.tolist() == order

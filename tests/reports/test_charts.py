@@ -65,7 +65,7 @@ def test_bars_are_as_long_as_values_with_intervals() -> None:
         control(genception_score(model="blind", metrics={"gc_at_2": 0.25})),
     ]
     drawing = figures(some)["bars_gc_at_2"]
-    assert drawing.title == "GenCeption: GC@2"
+    assert drawing.title == "GenCeption: GC@2 (0–1)"
     assert drawing.note == "On shapes · brush · eye; whiskers are intervals of 95%; controls are grey."
     axes = axes_of(drawing)
     assert [bar.get_width() for bar in axes.patches] == [0.7, 0.25]  # type: ignore[attr-defined]

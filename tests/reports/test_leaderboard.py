@@ -49,7 +49,7 @@ def test_every_score_has_its_section_in_the_order_of_the_benchmarks(tmp_path: Pa
         *("## fidelity on shapes · brush · eye", "## mm_sap on exam"),
     ]
     chains = text[text.index("## genception") : text.index("## trac")]
-    assert chains.index("**GC@2 by category") < chains.index("Scored: ") < chains.index("**GC@1 by category**")
+    assert chains.index("**GC@2 (0–1) by") < chains.index("Scored: ") < chains.index("**GC@1 (0–1) by")
 
 
 def test_the_csv_has_one_row_per_value(tmp_path: Path) -> None:
@@ -137,18 +137,23 @@ def test_the_closing_table_fits_a_terminal() -> None:
         genception_score(metrics={"gc_at_2": 0.7} | low | high),
         control(genception_score(model="blind", metrics={"gc_at_2": 0.9})),
         trac_score(),
+        trac_score("short", "counter"),
         question_score(),
+        fidelity_score(),
+        question_score("mme"),
+        question_score("mm_vet", metrics={"total": 45.0}),
     ]
     console = Console(width=80, record=True, file=io.StringIO())
     parts = by_benchmark(some)
-    shown = overview(parts)
+    shown = overview(parts, every=True)
     assert shown is not None
     console.print(glance(shown, parts))
     text = console.export_text()
     assert max(map(len, text.splitlines())) <= 80
     lines = [line.split() for line in text.splitlines()]
-    assert ["0.700"] in lines
-    assert ["seer", "±0.050", "64.00", "62.00"] in lines
+    assert ["seer", "0.700", "31.50"] in lines
+    assert ["(0–1)", "(reader)", "(counter)", "(0–100)", "(%)", "(0–100)"] in lines
+    assert ["(0–200)"] in lines, "what does not fit is in a second table"
     assert lines.index(["controls:"]) < next(n for n, line in enumerate(lines) if line[:1] == ["blind"])
 
 

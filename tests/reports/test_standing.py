@@ -75,7 +75,7 @@ def test_controls_do_not_compete_and_are_placed_beside_each_model() -> None:
     assert tested is not None
     assert tested.groups.ranks == {"high": 1, "low": 2}
     assert tested.doubtful == {"high", "low"}
-    assert misplaced(made, "ssim") == " (a control may be above 2 of 2 models)"
+    assert misplaced(made, "ssim", "SSIM") == ["SSIM: 2 of 2 models are not shown to be better than a control."]
     assert [score.model for score in made.order()] == ["high", "low", "blind"]
     untested = replace(made, rows_of=lambda score: (), _tested={})
     assert {model: place.rank for model, place in untested.places("ssim").items()} == {"low": 2, "high": 1}
@@ -87,7 +87,7 @@ def test_letters_are_in_tables_and_figures() -> None:
     first, *_ = tables_of([score for score, _ in some], lambda score: rows[score.model])
     shown = {str(row[0]): (str(row[1]), row[1].bold) for row in first.rows}  # type: ignore[union-attr]
     assert shown == {"high": ("50.40 a", True), "low": ("40.40 b", False), "blind (control)": ("40.40", False)}
-    assert first.head[1].endswith("(a control may be above 1 of 2 models)")
+    assert "SSIM: 1 of 2 models are not shown to be better than a control." in first.notes
     made = block(*some)
     bars, *_ = figures_of(made, series_of(made.scores))
     assert "models that share a letter cannot be told apart" in bars.note

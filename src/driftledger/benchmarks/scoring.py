@@ -158,11 +158,11 @@ def interval_ends(estimates: Mapping[str, Estimate], unit: float = 1.0) -> Ends:
     return ends
 
 
-def interval_of_known(values: Float64, groups: Sequence[str], scoring: Scoring) -> Estimate:
-    """Estimate a mean over groups; NaN is left out."""
+def interval_of_known(values: Float64, groups: Sequence[str], scoring: Scoring, most: float = 1.0) -> Estimate:
+    """Estimate a mean over groups of values from ``-most`` to ``most``; NaN is left out."""
     finite = np.isfinite(values)
     members = [group for group, is_finite in zip(groups, finite, strict=True) if is_finite]
-    return mean_interval(values[finite], members, scoring.confidence)
+    return mean_interval(values[finite], members, scoring.confidence).within(-most, most)
 
 
 def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:

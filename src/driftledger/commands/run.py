@@ -49,8 +49,10 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 _STAGE = re.compile(r"(Running stage|Stage) '([^']+)'")
 _TROUBLE = re.compile(r"(driftledger|\w*(?:Error|Exception)): (.+)")
-_BREAKS = re.compile(r"(?<! of)\s+(?!of \d)")
-"""Where a head breaks into lines: not within ``2 of 3``."""
+_BREAKS = re.compile(r" ")
+"""Where a head breaks into lines."""
+_COLUMNS = 6
+"""Of the closing table; more follow in a second one below it."""
 _LETTERS = 200
 """Of the names of data below the overview, at most."""
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -197,7 +199,7 @@ def show_scores(project: Project) -> None:
         show(for_line(f"no scores to show: {error}"))
         return
     parts = by_benchmark(scores, rows_beside(project))
-    shown, further = overview(parts), list[str]()
+    shown, further = overview(parts, every=True), list[str]()
     if shown is not None:
         show(glance(shown, parts))
         for score, key in [each.of for row in shown.rows for each in row if isinstance(each, Cell) and each.of][:1]:
@@ -213,22 +215,25 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
     """Lay the overview of the leaderboard out for a terminal: controls and unranked models below the others."""
     from driftledger.reports.leaderboard import at_a_glance, by_kind
 
-    drawn, kinds = table(*shown.head, numbers=shown.head[1:]), by_kind(shown, parts)
-    for column, title in zip(drawn.columns, shown.head, strict=True):
-        short = re.sub(r"\(a (control .*) models\)", r"(\1)", title)
-        column.header, column.vertical = Text("\n").join(map(line, _BREAKS.split(short))), "bottom"
-    for kind, rows in kinds.items():
-        if kind != "models":
-            drawn.add_row(line(f"{kind}:", QUIET))
-        for row in rows:
-            drawn.add_row(*map(_in_terminal, row))
-    notes = []
+    kinds, tables = by_kind(shown, parts), list[RenderableType]()
+    for at in range(1, len(shown.head), _COLUMNS):
+        heads = shown.head[at : at + _COLUMNS]
+        drawn = table("", *heads, numbers=heads)
+        for column, head in zip(drawn.columns[1:], heads, strict=True):
+            column.header, column.vertical = Text("\n").join(map(line, _BREAKS.split(head))), "bottom"
+        for kind, rows in kinds.items():
+            if kind != "models":
+                drawn.add_row(line(f"{kind}:", QUIET))
+            for row in rows:
+                drawn.add_row(*map(_in_terminal, (row[0], *row[at : at + _COLUMNS])))
+        tables += [drawn, line("")]
+    notes = [*shown.notes[1:]]
     if any(isinstance(each, Cell) and each.letters for row in shown.rows for each in row):
         notes.append("models that share a letter cannot be told apart; ± is half the interval")
     data = list(dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts)))
     where = f"on {as_many(data, _LETTERS)}; reports/leaderboard.md has all"
     notes.append(f"controls do not look at the image; {where}" if "controls" in kinds else where)
-    return Group(drawn, *(line(note, QUIET) for note in notes))
+    return Group(*tables[:-1], *(line(note, QUIET) for note in notes))
 
 
 def _in_terminal(each: Cell | str) -> Text:

@@ -43,6 +43,16 @@ class Estimate(NamedTuple):
     reason: str = ""
     """Why the interval is missing."""
 
+    def within(self, least: float, most: float) -> "Estimate":
+        """Cut the interval off where no value can be.
+
+        >>> Estimate(0.93, 0.05, 3.0, ConfidenceInterval(0.8, 1.06)).within(-1, 1).interval
+        ConfidenceInterval(low=0.8, high=1)
+        """
+        if self.interval is None:
+            return self
+        return self._replace(interval=ConfidenceInterval(max(self.interval.low, least), min(self.interval.high, most)))
+
 
 def check_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:

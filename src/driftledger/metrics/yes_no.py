@@ -111,7 +111,7 @@ def total(categories: Mapping[str, YesNoScores]) -> Total:
     """
     if len(categories) == 0:
         raise ValueError("categories are empty: there must be at least one")
-    missing = tuple(sorted(name for name, one in categories.items() if one.score is None))
+    missing = tuple(name for name, one in categories.items() if one.score is None)
     if missing:
         return Total(None, None, missing)
     summed = sum((Fraction(one.score) for one in categories.values() if one.score is not None), Fraction())

@@ -13,13 +13,13 @@ from driftledger.core.text import csv_text, for_cell, for_csv
 from driftledger.reports.scores import Block, Part, best_first
 from driftledger.reports.tables import (
     cells_of,
-    direction,
     generators_tables,
     interval,
     markdown,
     misplaced,
     name_cell,
     tables_of,
+    title_of,
 )
 
 T = TypeVar("T")
@@ -110,7 +110,7 @@ def _columns(spec: Benchmark, blocks: Sequence[Block], metric: Metric) -> Iterat
     """A column per data and components on which some model has the metric."""
     for block in blocks:
         if (key := spec.shown_key(metric, block.scores)) is not None:
-            yield MetricColumn(metric, key, metric.named(key) + direction(metric), block)
+            yield MetricColumn(metric, key, title_of(metric, key), block)
 
 
 def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
@@ -128,30 +128,33 @@ def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
     ranked = {m: c.value for m, c in cells[0].items() if c.value is not None and m not in first.block.apart}
     order = best_first(list(scores.values()), ranked, first.metric.is_higher)
     rows = [[name_cell(score), *(values.get(score.model, Cell(NOTHING)) for values in cells)] for score in order]
-    heads = ["", *(column.head + misplaced(column.block, column.key) for column in columns)]
-    notes = [
+    notes = [sentence for column in columns for sentence in misplaced(column.block, column.key, column.head)]
+    notes += [
         f"{column.head} of {model} has no rank: {why}."
         for column, values in zip(columns, cells, strict=True)
         for model, why in column.block.apart.items()
         if values[model].value is not None
     ]
-    return Table(title, heads, rows, notes, name=name)
+    return Table(title, ["", *(column.head for column in columns)], rows, notes, name=name)
 
 
-def at_a_glance(parts: Sequence[Part]) -> list[MetricColumn]:
-    """The first headlines of each benchmark, on the data and components that come first."""
-    return [
-        column._replace(head=f"{spec.title} {column.head}")
-        for spec, _, blocks in parts
-        for metric in spec.metrics
-        if metric.key in spec.glanced
-        for column in list(_columns(spec, blocks, metric))[:1]
-    ]
+def at_a_glance(parts: Sequence[Part], *, every: bool = False) -> list[MetricColumn]:
+    """The first headlines of each benchmark, on all data and through all components, or on those that come first."""
+    shown = []
+    for spec, _, blocks in parts:
+        for metric in (metric for metric in spec.metrics if metric.key in spec.glanced):
+            columns = list(_columns(spec, blocks, metric))
+            columns = columns if every else columns[:1]
+            shared = set[str]().union(*(c.block.names for c in columns)).intersection(*(c.block.names for c in columns))
+            for column in columns:
+                apart = " · ".join(name for name in column.block.names if name not in shared)
+                shown.append(column._replace(head=f"{spec.title} {column.head}{apart and f' ({apart})'}"))
+    return shown
 
 
-def overview(parts: Sequence[Part]) -> Table | None:
+def overview(parts: Sequence[Part], *, every: bool = False) -> Table | None:
     """One row per model, a column for each of :func:`at_a_glance`; None without any."""
-    columns = at_a_glance(parts)
+    columns = at_a_glance(parts, every=every)
     if not columns:
         return None
     on = "; ".join(f"{column.head}: {column.block.on}" for column in columns)

@@ -29,7 +29,7 @@ from driftledger.reports.scores import Block
 
 def title_of(metric: Metric, key: str) -> str:
     """A metric's title, its unit, and its direction where a reader could be mistaken."""
-    return metric.named(key) + (metric.unit and f", {metric.unit}") + direction(metric)
+    return metric.named(key) + (metric.unit and f" ({metric.unit})") + direction(metric)
 
 
 def direction(metric: Metric) -> str:
@@ -72,18 +72,19 @@ def ranks_in(block: Block, number: str) -> dict[str, Cell]:
     return {s.model: cell(places.get(s.model, NOWHERE).rank, digits=0, of=Origin(s, number)) for s in block.scores}
 
 
-def misplaced(block: Block, number: str) -> str:
-    """Say in a head how many models a control is above, or may be as far as tests show; empty without controls."""
+def misplaced(block: Block, number: str, title: str) -> list[str]:
+    """Say which share of the models a control is above, or may be as far as tests show; nothing without controls."""
     metric, tested, models = block.metric(number), block.tested(number), block.ranked(number)
     if metric is None or metric.higher_is_better is None:
-        return ""
+        return []
     if tested is not None:
-        return f" (a control may be above {len(tested.doubtful)} of {len(models)} models)" if tested.doubtful else ""
+        doubtful = f"{len(tested.doubtful)} of {len(models)} models are not shown to be better than a control"
+        return [f"{title}: {doubtful}."] if tested.doubtful else []
     sign = 1 if metric.higher_is_better else -1
     values = {model: sign * round(value, DECIMALS) for model, value in block.values(number).items()}
     best = max((values[model] for model in block.ranked(number, controls=True)), default=-math.inf)
     below = sum(values[model] < best for model in models)
-    return f" (a control is above {below} of {len(models)} models)" if below else ""
+    return [f"{title}: a control is better than {below} of {len(models)} models."] if below else []
 
 
 @lru_cache(maxsize=1000)
@@ -106,7 +107,7 @@ def _model_tables(block: Block) -> Iterator[Table]:
     first = spec.shown_key(spec.metrics[0], scores)
     for place, (title, columns) in enumerate(shown.items(), 1):
         further = {key: key for key in families if place == 1 and key not in {*named, *spec.layout.left_out}}
-        head, cells = [""], list[dict[str, Cell]]()
+        head, cells, notes = [""], list[dict[str, Cell]](), list[str]()
         for name, number in {**columns, **further}.items():
             members = [spec.keys_of(families[number], s) if number in families else [number] for s in scores]
             if "{t}" in number and number != spec.metrics[0].key:
@@ -114,14 +115,15 @@ def _model_tables(block: Block) -> Iterator[Table]:
             for key in dict.fromkeys(key for keys in members for key in keys):
                 metric = block.metric(key)
                 if metric is not None and block.values(key):
-                    head.append((title_of(metric, key) if name == number else name) + misplaced(block, key))
+                    head.append(title_of(metric, key) if name == number else name)
+                    notes += misplaced(block, key, metric.named(key) if name == number else name)
                     cells.append(cells_of(block, key))
         if first is not None:
             head.append("rank")
             cells.append(ranks_in(block, first))
         rows = [[name_cell(s), *(column[s.model] for column in cells), coverage_cell(s)] for s in scores]
         name = f"models_{place}" if len(shown) > 1 else "models"
-        yield Table(title, [*head, COVERAGE.title], rows, name=name)
+        yield Table(title, [*head, COVERAGE.title], rows, notes, name=name)
 
 
 def _group_tables(block: Block) -> Iterator[Table]:
@@ -133,7 +135,7 @@ def _group_tables(block: Block) -> Iterator[Table]:
             keys = sorted(key for key in in_groups if spec.metric(key) is metric and base_key(key) == key)
             keys.sort(key=lambda key: -int((metric.match(key) or {}).get("t", 0)))
             for key in keys[:1] if "{t}" in metric.key and metric is not spec.metrics[0] else keys:
-                title = f"{title_of(metric, key)} by {kind}{published}{misplaced(block, key)}"
+                title = f"{title_of(metric, key)} by {kind}{published}"
                 detail, published = not (spec.layout.means_of_groups and metric.headline and key == keys[0]), ""
                 letters = {model: f" ({place.letters})" for model, place in block.places(key).items() if place.letters}
                 columns = [(block, s, f"{name_cell(s)}{letters.get(s.model, '')}") for s in block.order()]

@@ -282,7 +282,7 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
     found.put(["metrics"], means(whole, columns))
     for metric, column in columns.items():
         several = finite(column)
-        found.put(["metrics"], intervals.of_mean(metric, several, [ALL] * len(several)))
+        found.put(["metrics"], intervals.of_mean(metric, several, [ALL] * len(several), -PERCENT, PERCENT))
     put_repeats(found, [means(part, part.columns) | dict(part.words) for part in parts])
     found.put(["groups", "category"], by_group(columns, [sample.category for sample in samples]))
     for place, sample in enumerate(samples):

@@ -255,7 +255,7 @@ def mme(files: ScoreFiles, found: Found) -> None:
         found.put(["metrics"], graded.intervals.of_hits("accuracy_plus", sum(map(all, got)), len(got), PERCENT))
         worth = [PERCENT * (sum(pair) / 2 + all(pair)) for pair in got]
         within = [categories[pair[0]] for pair in about.values()]
-        found.put(["metrics"], graded.intervals.of_mean("score", worth, within))
+        found.put(["metrics"], graded.intervals.of_mean("score", worth, within, 0.0, 200.0))
     for image, pair in about.items():
         correct = [float(right[at]) if counted[at] else None for at in pair]
         known = [value for value in correct if value is not None]

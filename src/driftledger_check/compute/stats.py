@@ -180,9 +180,11 @@ class Intervals(NamedTuple):
             raise ValueError(f"a confidence of {confidence} is not between 0 and 1")
         return cls(confidence)
 
-    def of_mean(self, key: str, values: Sequence[float], groups: Sequence[str]) -> dict[str, float]:
-        """Of the mean over groups of the mean over their values; nothing where a group has a single one, or where
-        so few do not differ at all that they would agree in a sign by chance.
+    def of_mean(
+        self, key: str, values: Sequence[float], groups: Sequence[str], bottom: float = -1.0, top: float = 1.0
+    ) -> dict[str, float]:
+        """Of the mean over groups of the mean over their values, which are from ``bottom`` to ``top``; nothing where a
+        group has a single one, or where so few do not differ at all that they would agree in a sign by chance.
 
         Satterthwaite 1946, Welch 1947; groups of two or three are taken to vary at least as larger ones do, pooled.
         """
@@ -205,7 +207,7 @@ class Intervals(NamedTuple):
         else:
             degrees = float(len(values) - len(sides))
         middle, half = mean([mean(side) for side in sides]), self.t(degrees) * (math.sqrt(total) / len(sides))
-        return {f"{key}_low": middle - half, f"{key}_high": middle + half}
+        return {f"{key}_low": max(middle - half, bottom), f"{key}_high": min(middle + half, top)}
 
     def of_hits(self, key: str, hits: int, n: int, unit: float) -> dict[str, float]:
         """Of ``unit`` times the share of hits, all of them independent (Wilson 1927)."""

@@ -103,6 +103,7 @@ def common_fields(
     strata: Sequence[str],
     estimated: Sequence[str],
     lost: int,
+    most: float = 1.0,
 ) -> dict[str, Any]:
     """Return what all scores of chains say alike: numbers with their intervals and deviations, counts and flags.
 
@@ -112,12 +113,13 @@ def common_fields(
         strata: of each sample, within which it is averaged before these are.
         estimated: the metrics that get an interval.
         lost: how many chains could not be scored.
+        most: no value of these metrics can be larger, or smaller than its negative.
     """
     metrics = numbers(whole)
     by_repeat = [numbers(each) for each in alone] if len(alone) > 1 else []
     spreads = {key + STD: std for key, std in deviations(by_repeat).items() if key in metrics and key != "images"}
     intervals = interval_ends(
-        {key: interval_of_known(whole.values[key], strata, data.scoring) for key in estimated if key in metrics}
+        {key: interval_of_known(whole.values[key], strata, data.scoring, most) for key in estimated if key in metrics}
     )
     total = len(alone) * len(strata)
     served = served_versions(data.records)

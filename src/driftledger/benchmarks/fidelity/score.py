@@ -78,7 +78,8 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
             metrics |= {encoder.frechet_name: measured.distances[ALL][0], "images": measured.images}
         return metrics | ({"words": exact_mean(measured.words)} if measured.words else {})
 
-    fields = common_fields(data, whole, alone, numbers, [ONE_CATEGORY] * len(samples), [*whole.values], len(lost))
+    alike = [ONE_CATEGORY] * len(samples)
+    fields = common_fields(data, whole, alone, numbers, alike, [*whole.values], len(lost), PERCENT)
     fields["groups"]["category"] = means_of(whole.values, categories, {}).by_category
     fields["absent"] |= dict(_absent(encoder, given.keys["encoder"], fields["metrics"].keys()))
     fields["flags"] += [*cut_texts(whole, "CLIP-S's text tower"), *few_images(whole, whole.images)]

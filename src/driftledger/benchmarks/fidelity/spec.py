@@ -54,7 +54,7 @@ _distance = partial(Metric, needs=SEEN, higher_is_better=False)
 
 
 def _per_sample(key: str, title: str, formula: str, source: str, needs: frozenset[Input], tracked: str = "") -> Metric:
-    return Metric(key, title, formula, source, needs, headline=True, row=key, tracked=tracked)
+    return Metric(key, title, formula, source, needs, "0–100", headline=True, row=key, tracked=tracked)
 
 
 class FidelitySettings(RepeatedSection):
@@ -77,7 +77,7 @@ class Fidelity(ChainBenchmark):
     named: ClassVar[str] = "redrawing"
     drawing: ClassVar[str] = "redraw"
     collects: ClassVar[Stage] = chain_stage("redraw", name, "description", "repeats", "generate_prompt")
-    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), FidelityScoring, ("ratings",), version=3)
+    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), FidelityScoring, ("ratings",), version=4)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _per_sample(
             "ssim",

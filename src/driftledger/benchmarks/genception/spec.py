@@ -86,13 +86,14 @@ class GenCeption(ChainBenchmark):
     collects: ClassVar[Stage] = chain_stage(
         "chain", name, "iterations", "iterations_by_group", "repeats", "describe_prompt", "generate_prompt"
     )
-    scores: ClassVar[Stage] = score_stage("genception", (*KEYS, "encoder"), GenCeptionScoring, version=2)
+    scores: ClassVar[Stage] = score_stage("genception", (*KEYS, "encoder"), GenCeptionScoring, version=3)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _metric(
             "gc_at_{t}",
             "GC@{t}",
             f"Σ t·s(t) / Σ t over the iterations; {_OVER_CATEGORIES}",
             f"drift.gc_at; {_PAPER}, equation 3",
+            unit="0–1",
             headline=True,
             row="gc",
             tracked="gc_at_{t}",

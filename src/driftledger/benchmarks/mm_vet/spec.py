@@ -87,6 +87,7 @@ class MMVet(QuestionBenchmark):
             "total",
             "total grade",
             "100 · the mean of the judge's grades, mean over the gradings",
+            unit="0–100",
             headline=True,
             row="total",
             pairing="ratio",

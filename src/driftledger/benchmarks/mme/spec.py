@@ -92,6 +92,7 @@ class MME(QuestionBenchmark):
             "score",
             "score",
             "100 · (accuracy + accuracy+) of a category, mean over categories; 0 to 200",
+            unit="0–200",
             headline=True,
             row="score",
             tracked="mme_score",
@@ -229,5 +230,6 @@ def _intervals(rows: Sequence[Row], confidence: float) -> tuple[Ends, Ends]:
         plus = score = Estimate(math.nan, math.inf, 0.0, None, why)
     else:
         plus = proportion_interval(int(sum(right == totals)), len(rows), confidence)
-        score = mean_interval([value for _, value in whole], [group for group, _ in whole], confidence)
+        values, groups = [value for _, value in whole], [group for group, _ in whole]
+        score = mean_interval(values, groups, confidence).within(0, 2 * PERCENT)
     return interval_ends({"accuracy": accuracy, "accuracy_plus": plus}, PERCENT), interval_ends({"score": score})

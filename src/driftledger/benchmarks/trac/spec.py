@@ -165,9 +165,9 @@ class Trac(Benchmark):
             },
         },
         lines={
-            "vote": ("vote of the k nearest, %", "k"),
-            "by_length/top1": ("top-1 by length, %", "longest description, in tokens (0: no limit)"),
-            "by_shots/top1": ("top-1 by examples, %", "in-context examples"),
+            "vote": ("vote of the k nearest (%)", "k"),
+            "by_length/top1": ("top-1 by length (%)", "longest description, in tokens (0: no limit)"),
+            "by_shots/top1": ("top-1 by examples (%)", "in-context examples"),
         },
     )
 
@@ -251,7 +251,7 @@ class Trac(Benchmark):
             shares = [of["scored"] / of["total"] for of in groups.values() if of]
             covered = coverage_cell(score, min(shares, default=None))
             rows.append([f"{score.model}{' (control)' if score.is_control else ''}{label}", *cells, covered])
-        title = f"top-1, %, by {title}; in brackets the mean number of words; coverage is the lowest of a row"
+        title = f"top-1 (%) by {title}; in brackets the mean number of words; coverage is the lowest of a row"
         yield Table(title, ["", *head, COVERAGE.title], rows, name="conditions")
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
