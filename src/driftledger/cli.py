@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import webbrowser
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +19,7 @@ import typer
 
 from driftledger import __version__
 from driftledger.commands import people
-from driftledger.core.errors import ConfigError, DriftledgerError, MissingSourceError, unknown_name
+from driftledger.core.errors import ConfigError, DriftledgerError, MissingSourceError, StoreError, unknown_name
 from driftledger.core.text import for_line, for_terminal
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ NoWaitOption = Annotated[
 
 _GIVEN = "A name that 'driftledger models' lists, PROVIDER/MODEL such as openai/gpt-5.4-mini, or a folder."
 BaseUrlOption = Annotated[
-    str | None, typer.Option(metavar="URL", help="Of services in PROVIDER/MODEL: your server, up to and with /v1.")
+    str | None, typer.Option(metavar="URL", help="Where the services named here are: up to and with /v1.")
 ]
 KeyOption = Annotated[
     str | None, typer.Option(metavar="NAME", help="With --base-url: the environment variable that holds its key.")
@@ -156,9 +157,17 @@ def run(
 def plan(context: typer.Context, as_json: JsonOption = False) -> None:
     """Count the calls that are still needed, and what they may cost."""
     from driftledger.commands import collect as collecting
+    from driftledger.commands.stages import data
     from driftledger.core.terminal import show
+    from driftledger.project.resolve import resolve
 
-    calls = collecting.plan(context.obj)
+    try:
+        calls = collecting.plan(context.obj)
+    except StoreError:  # the data are not built yet, or what is selected has changed: neither asks a component
+        with redirect_stdout(sys.stderr):
+            resolve(context.obj)
+            data(context.obj)
+        calls = collecting.plan(context.obj)
     planned = {name: each.to_dict() for name, each in calls.items()}
     show(json.dumps(planned, indent=2) if as_json else collecting.plan_table(planned))
     missing, notes = collecting.readiness(context.obj, calls)

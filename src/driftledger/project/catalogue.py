@@ -99,8 +99,11 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
     """
     provider, _, rest = given.partition("/")
     folder, valid = Path(given).expanduser(), providers(section)
+    service = {"base_url": base_url, "api_key_env": key} if base_url else {}
     if given in catalogue(section):
-        return given, None
+        shipped_entry = catalogue(section)[given].model_dump(mode="json", exclude_unset=True)
+        takes_it = "base_url" in provider_class(section, shipped_entry["provider"]).model_fields
+        return given, {**shipped_entry, **service} if service and takes_it else None
     if section == "generators" and provider == "openai":
         provider = "openai_images"
     if folder.is_dir():
@@ -112,7 +115,7 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
         entry = {"provider": provider, "model" if "model" in fields else "path": rest}
         entry |= {"revision": "main"} if "revision" in fields else {}
         entry |= {"dtype": "bfloat16"} if "dtype" in fields and section != "encoders" else {}
-        entry |= {"base_url": base_url, "api_key_env": key} if base_url and "base_url" in fields else {}
+        entry |= service if "base_url" in fields else {}
     else:
         nearest = get_close_matches(given, catalogue(section), n=1)
         hint = f"did you mean {nearest[0]!r}? " if nearest else ""
