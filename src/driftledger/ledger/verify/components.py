@@ -65,6 +65,7 @@ class Components:
         for given in self._candidates(card, cls, section):
             try:
                 component = cls.model_validate(given)
+                fingerprint = component.fingerprint
             except ValidationError as error:
                 missing = [str(each["loc"][0]) for each in error.errors() if each["type"] == "missing"]
                 what = explain(error, "its provider here does not take its recorded settings")
@@ -72,7 +73,7 @@ class Components:
             except (DriftledgerError, OSError) as error:
                 reasons.append(str(error))
             else:
-                if component.fingerprint == card.fingerprint:
+                if fingerprint == card.fingerprint:
                     return component
                 changed = next(iter(changes(card.identity, component.spec["identity"])), None)
                 other = changed and f"its {changed.key} is {changed.new!r:.80} here, and was {changed.old!r:.80}"
