@@ -198,6 +198,11 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
         ({"models": {"provider": "openai", "model": "x"}}, ConfigError, "'painter' only works for models of regions"),
         ({"models": driftledger.model(lambda prompt, images: "x")}, ConfigError, "'painter' only works for models of"),
         ({"models": "predictions", "encoder": "dinov2"}, ConfigError, "select gpt_image_2 or sdxl"),
+        (
+            {"models": {"provider": "openai", "model": "x", "understood_by": ["painter", "layout"]}},
+            ConfigError,
+            r"nothing was asked yet: models\.x: openai x: the environment variable OPENAI_API_KEY is not set",
+        ),
         ({"encoder": "tfidf"}, ConfigError, "'tfidf' has no image tower"),
         ({"generator": Saying()}, ConfigError, "tests:Saying is not a generator"),
         ({"models": 3}, ConfigError, "int is not a model"),
@@ -214,8 +219,9 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_one_sentence(
-    how: dict[str, Any], error: type[DriftledgerError], told: str, tmp_path: Path
+    how: dict[str, Any], error: type[DriftledgerError], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises((error, DataError), match=told) as raised:
         look_at(how.pop("images", None) if "images" in how else folder_of(tmp_path), **how)
     assert "\n" not in str(raised.value)

@@ -8,6 +8,7 @@ part of the calls, into a store of its own, for ``driftledger merge``.
 
 import math
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
 from driftledger.components.service import RemoteComponent
-from driftledger.core.errors import ConfigError, StoreError, unknown_name
+from driftledger.core.errors import ConfigError, StoreError, first_few, unknown_name
 from driftledger.core.files import INPUTS, files_digest, keep_only, made_from, make
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line
@@ -231,6 +232,15 @@ def readiness(project: Project, planned: Mapping[str, PlannedCalls] | None = Non
     if drawn := sum(calls.to_make for calls in generators if calls.component.understands is None):
         notes.append(f"{drawn} images to draw, about {drawn * _MB / 1000:,.2f} GB at 1024 pixels a side")
     return missing, notes
+
+
+def require_readiness(project: Project) -> None:
+    """Print what to know before the first call; ConfigError if something is missing that calls need."""
+    missing, notes = readiness(project)
+    for note in notes:
+        print(for_line(note), file=sys.stderr, flush=True)
+    if missing:
+        raise ConfigError(f"nothing was asked yet: {first_few(missing)}; correct that and run again")
 
 
 def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +13,7 @@ from PIL import Image
 from driftledger.benchmarks.base import QUESTION_SET, Benchmark
 from driftledger.benchmarks.registry import benchmark as benchmark_of
 from driftledger.benchmarks.score import Score
-from driftledger.commands.collect import collect
+from driftledger.commands.collect import collect, require_readiness
 from driftledger.commands.stages import data, score
 from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 GivenImages: TypeAlias = str | Path | Mapping[str, Any] | DatasetProvider | Iterable[str | Path | Image.Image]
 """A folder; a dataset's name, entry or provider; or a list of files and Pillow images."""
-GivenComponent: TypeAlias = str | Mapping[str, Any] | Component | type[Component]
+GivenComponent: TypeAlias = str | Path | Mapping[str, Any] | Component | type[Component]
 """A name of the catalogue, ``provider/model``, a folder, an entry as ``params.yaml`` has it, or the thing itself."""
 
 
@@ -145,7 +146,7 @@ def evaluate(
         "seed": seed,
     }
     kept = TemporaryDirectory(prefix="driftledger-")
-    project = Project(Path(kept.name), own_code=True)
+    project, raw["store"] = Project(Path(kept.name), own_code=True), str(Path(kept.name) / STATE)
     try:
         if spec.data is QUESTION_SET:
             raw["run"]["question_sets"] = raw["run"][benchmark] = [select("question_sets", questions)]
@@ -159,13 +160,13 @@ def evaluate(
             elif name is not None and name_of(name) != name:
                 raise ConfigError(f"name is {name!r:.100}; use a-z 0-9 _ and begin with a letter")
             raw["run"]["datasets"] = raw["run"][benchmark] = [select("datasets", source, name or "images")]
-        checked = parse_settings(raw, "evaluate", Path.cwd(), own)
-        project.__dict__.update(settings=checked, state=project.root / STATE)  # where cached properties are kept
+        project = replace(project, given=parse_settings(raw, "evaluate", Path.cwd(), own))
         with redirect_stdout(StringIO()):
             resolve(project)
             data(project)
+        require_readiness(project)
         collect(project)
-        for model in checked.run.models:
+        for model in project.settings.run.models:
             score(project, model)
     except BaseException:
         kept.cleanup()
@@ -182,7 +183,7 @@ def _select(raw: dict[str, Any], own: dict[tuple[str, str], Any], section: str, 
     Raises:
         ConfigError: it is unknown or of another kind.
     """
-    given = given() if isinstance(given, type) else given
+    given = given() if isinstance(given, type) else str(given) if isinstance(given, Path) else given
     if isinstance(given, str):
         called, entry = selectable(section, given)
     elif isinstance(given, Mapping):

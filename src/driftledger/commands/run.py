@@ -26,9 +26,9 @@ from rich.text import Text
 
 from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, Cell, Table
 from driftledger.benchmarks.registry import benchmark
-from driftledger.commands.collect import readiness, tasks_of
+from driftledger.commands.collect import require_readiness, tasks_of
 from driftledger.commands.stages import data
-from driftledger.core.errors import ConfigError, DriftledgerError, first_few
+from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.files import INPUTS
 from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
@@ -144,11 +144,7 @@ def _make_calls(project: Project, start: Start, remote: bool) -> int:
     data(project)
     if all(task.is_made() for model in models for task in tasks_of(project, model)):
         return 0
-    missing, notes = readiness(project)
-    for note in notes:
-        _tell(note)
-    if missing:
-        raise ConfigError(f"nothing was asked yet: {first_few(missing)}; correct that and run again")
+    require_readiness(project)
     command = [sys.executable, "-P", "-m", "driftledger", "collect", *([] if project.waits else ["--no-wait"])]
     return _wait(start(command))
 

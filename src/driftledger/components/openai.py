@@ -12,6 +12,7 @@ import os
 import re
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from difflib import get_close_matches
 from functools import cached_property, partial
@@ -201,7 +202,9 @@ class OpenAIComponent(RemoteComponent):
             openai = import_extra("openai")
             import httpx2
 
-            names = [str(_field(each, str, "id")) for each in _field(asyncio.run(listed()), list, "data") or []]
+            with ThreadPoolExecutor(1) as thread:  # where a notebook's event loop does not run
+                answer = thread.submit(asyncio.run, listed()).result()
+            names = [str(_field(each, str, "id")) for each in _field(answer, list, "data") or []]
         except ConfigError as error:
             missing.append(str(error))
         except (openai.OpenAIError, ValueError) as error:

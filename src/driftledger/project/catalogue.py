@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import date
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
@@ -52,7 +53,7 @@ class CatalogueEntry(BaseModel):
     provider: str = Field(max_length=LONGEST)
     memory: float | None = Field(default=None, gt=0)
     """GB that its weights take. This and the next tell readers of a list, and are no settings of the component."""
-    checked: str | None = Field(default=None, pattern=r"^\d{4}-\d{2}-\d{2}$")
+    checked: date | None = None
     """The day on which its names and prices were compared with their sources."""
 
 
@@ -101,9 +102,9 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
     folder, valid = Path(given).expanduser(), providers(section)
     service = {"base_url": base_url, "api_key_env": key} if base_url else {}
     if given in catalogue(section):
-        shipped_entry = catalogue(section)[given].model_dump(mode="json", exclude_unset=True)
-        takes_it = "base_url" in provider_class(section, shipped_entry["provider"]).model_fields
-        return given, {**shipped_entry, **service} if service and takes_it else None
+        fields = catalogue(section)[given].model_dump(mode="json", exclude_unset=True, exclude={"checked", "memory"})
+        is_service = "base_url" in provider_class(section, fields["provider"]).model_fields
+        return given, fields | service if service and is_service else None
     if section == "generators" and provider == "openai":
         provider = "openai_images"
     if folder.is_dir():
@@ -111,11 +112,11 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
     elif ":" in given and "/" not in given:
         entry = {"provider": given}
     elif rest and provider in valid:
-        fields = provider_class(section, provider).model_fields
-        entry = {"provider": provider, "model" if "model" in fields else "path": rest}
-        entry |= {"revision": "main"} if "revision" in fields else {}
-        entry |= {"dtype": "bfloat16"} if "dtype" in fields and section != "encoders" else {}
-        entry |= service if "base_url" in fields else {}
+        known = provider_class(section, provider).model_fields
+        entry = {"provider": provider, "model" if "model" in known else "path": rest}
+        entry |= {"revision": "main"} if "revision" in known else {}
+        entry |= {"dtype": "bfloat16"} if "dtype" in known and section != "encoders" else {}
+        entry |= service if "base_url" in known else {}
     else:
         nearest = get_close_matches(given, catalogue(section), n=1)
         hint = f"did you mean {nearest[0]!r}? " if nearest else ""

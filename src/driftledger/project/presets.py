@@ -94,7 +94,7 @@ def first_params(root: Path, preset: str, images: Mapping[str, str], chosen: Cho
     laid["run"] |= {section: [*entries] for section, entries in chosen.items()}
     datasets = {name: {"provider": "image_folder", "path": path} for name, path in images.items()}
     text = _laid_over((OWN / "templates" / PARAMS).read_text(encoding="utf-8"), laid, {"datasets": datasets, **chosen})
-    parse_settings(load_yaml(text), f"{PARAMS} with the preset {preset}")
+    parse_settings(load_yaml(text), f"{PARAMS} with the preset {preset}", root.absolute())
     return text
 
 

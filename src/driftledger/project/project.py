@@ -37,12 +37,14 @@ class Project:
     own_code: bool = False
     """Whether ``params.yaml`` may name classes of the checkout's own: importing them runs code that a stranger may have
     written, which commands that only read do not allow."""
+    given: Settings | None = None
+    """What Python gave in the place of ``params.yaml``."""
     components: dict[tuple[str, str], Component] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Section and name → each component that something has needed so far."""
 
     @cached_property
     def settings(self) -> Settings:
-        return load_settings(self.root / PARAMS, own_code=self.own_code)
+        return self.given or load_settings(self.root / PARAMS, own_code=self.own_code)
 
     @property
     def combinations(self) -> list[Combination]:
@@ -131,7 +133,7 @@ class Project:
     def state(self) -> Path:
         """Where finished calls and features are kept, by every checkout of the repository: what the user names, or
         ``store`` in ``params.yaml``, from the main checkout on. Not for commands that read what others made."""
-        named = os.environ.get(STORE) or self.settings.store
+        named = (None if self.given else os.environ.get(STORE)) or self.settings.store
         return main_checkout(self.root) / Path(named or STATE).expanduser()
 
     def noted(self) -> dict[str, Any]:
