@@ -130,8 +130,8 @@ def needs(project: Project, chosen: Chosen) -> list[str]:
     sentences = []
     for section, name in ((section, name) for section, names in chosen.items() for name in names):
         missing, notes = project.settings.build(section, name).readiness()
-        memory = project.settings.entry(section, name).memory
-        notes += [f"about {memory:g} GB of memory for its weights"] if memory else []
+        about = project.settings.entry(section, name).about
+        notes += [f"{about.memory:g} GB of memory for its weights"] if about and about.memory else []
         sentences += [f"{section}.{name}: {each}" for each in (*(f"missing: {each}" for each in missing), *notes)]
     return sentences
 
@@ -234,7 +234,7 @@ def models_table(project: Project, words: str = "") -> Table:
         selected = project.settings.named(section) if has_project else ()
         for name, entry in entries.items():
             fields = entry.model_dump(mode="json")
-            provider = fields.get("provider", "")
+            provider, about = fields.get("provider", ""), fields.get("about") or {}
             named = [fields[key] for key in ("model", "path", "prompt") if isinstance(fields.get(key), str)]
             what = "/".join(filter(None, (provider, *named[:1])))
             everything.append(name)
@@ -243,7 +243,7 @@ def models_table(project: Project, words: str = "") -> Table:
                 price = " / ".join(f"{prices[key]:g}" for key in ("input", "output") if key in prices)
                 price += f"{prices['image']:g} an image" if "image" in prices else ""
                 mark = "selected" if name in selected else ""
-                row = (name, section[:-1], what, _needed(section, fields), price, fields.get("checked") or "", mark)
+                row = (name, section[:-1], what, _needed(section, fields), price, about.get("checked", ""), mark)
                 shown.add_row(*map(line, row))
     if not shown.rows:
         raise ConfigError(unknown_name("name", words, everything))
@@ -255,9 +255,9 @@ def _needed(section: str, fields: Mapping[str, Any]) -> str:
     with suppress(DriftledgerError, KeyError):
         kind: Any = provider_class(section, fields["provider"])
         key = fields.get("api_key_env", getattr(kind.model_fields.get("api_key_env"), "default", None))
-        memory = f"{fields['memory']:g} GB" if fields.get("memory") else None
+        memory = (fields["about"] or {}).get("memory")
         extra = getattr(kind, "extra", None) or EXTRAS.get(getattr(kind, "library", ""))
-        return ", ".join(filter(None, (key or (f"[{extra}]" if extra else None), memory)))
+        return ", ".join(filter(None, (key or (f"[{extra}]" if extra else None), memory and f"{memory:g} GB")))
     return ""
 
 

@@ -189,7 +189,10 @@ class OpenAIComponent(RemoteComponent):
         """
 
     def readiness(self) -> tuple[list[str], list[str]]:
-        """Look for the library, the key, the server, and the model in the list that the service gives, if it does."""
+        """Look for the library, the key, the server, and the model in the list that the service gives, if it does.
+
+        A class with a connection of its own is not asked for its list.
+        """
 
         async def listed() -> Any:
             async with self._client() as client:
@@ -199,6 +202,9 @@ class OpenAIComponent(RemoteComponent):
         missing, notes = super().readiness()
         names, server = list[str](), f"{self.title} at {self.host}"
         try:
+            import_extra(self.library)
+            if self._key != "" and type(self).connect is not OpenAIComponent.connect:  # no key raises
+                return missing, notes
             openai = import_extra("openai")
             import httpx2
 

@@ -45,16 +45,26 @@ BASES: Mapping[str, type[Provided]] = {
 """The base classes of a section's classes."""
 
 
+class About(Strict):
+    """What is known of an entry that no setting says. It changes nothing."""
+
+    checked: date
+    """When somebody last looked."""
+    source: str = Field(max_length=300)
+    """Of its price, or of its size."""
+    memory: float | None = Field(default=None, gt=0)
+    """What the weights take as the entry loads them, in GB of 10⁹ bytes."""
+    replaces: tuple[Name, ...] = ()
+    """Older entries for the same purpose."""
+
+
 class CatalogueEntry(BaseModel):
     """A catalogue entry: a provider and whatever settings that provider knows."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     provider: str = Field(max_length=LONGEST)
-    memory: float | None = Field(default=None, gt=0)
-    """GB that its weights take. This and the next tell readers of a list, and are no settings of the component."""
-    checked: date | None = None
-    """The day on which its names and prices were compared with their sources."""
+    about: About | None = None
 
 
 class CalledEntry(CatalogueEntry):
@@ -102,7 +112,7 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
     folder, valid = Path(given).expanduser(), providers(section)
     service = {"base_url": base_url, "api_key_env": key} if base_url else {}
     if given in catalogue(section):
-        fields = catalogue(section)[given].model_dump(mode="json", exclude_unset=True, exclude={"checked", "memory"})
+        fields = catalogue(section)[given].model_dump(mode="json", exclude_unset=True, exclude={"about"})
         is_service = "base_url" in provider_class(section, fields["provider"]).model_fields
         return given, fields | service if service and is_service else None
     if section == "generators" and provider == "openai":
