@@ -185,6 +185,12 @@ def test_a_bug_keeps_its_traceback(tmp_path: Path) -> None:
     assert "cli.py" in done.stderr
 
 
+def test_what_an_encoding_lacks_is_replaced(tmp_path: Path) -> None:
+    done = command("preset", cwd=tmp_path, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "DALL?E 3" in done.stdout
+
+
 def test_outside_a_project_the_way_in_is_named(tmp_path: Path) -> None:
     for arguments in (
         ["report"],

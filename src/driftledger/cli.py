@@ -5,6 +5,7 @@ Each command imports what it needs when it is called, since each stage of a run 
 
 import errno
 import gc
+import io
 import json
 import os
 import signal
@@ -437,11 +438,11 @@ def check(
 @app.command(rich_help_panel=SHOW)
 def export(
     context: typer.Context,
-    kind: Annotated[str, typer.Argument(metavar="FORMAT", help="csv, every-eval-ever or inspect.")],
+    kind: Annotated[str, typer.Argument(metavar="FORMAT", help="csv, every-eval-ever, inspect or genception.")],
     run: Annotated[str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="Files of the same names are replaced.")],
 ) -> None:
-    """Write a run as CSV, for Every Eval Ever or for Inspect."""
+    """Write a run as CSV, for Every Eval Ever, Inspect or GenCeption's leaderboard."""
     from driftledger import exports
 
     typer.echo(f"{exports.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
@@ -463,6 +464,8 @@ def main() -> None:
     """The ``driftledger`` command."""
     gc.set_threshold(50_000)  # by Python's own 700 new objects, looking for garbage takes a fifth of what imports take
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")  # else it reads about all that is installed to find some
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal need not have every character that models and tables use
     if sys.platform != "win32":  # if our parent ignores it, no child would report how it ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:

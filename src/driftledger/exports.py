@@ -1,4 +1,4 @@
-"""A run as CSV, as records of Every Eval Ever 0.3, or as logs of Inspect.
+"""A run as CSV, as records of Every Eval Ever 0.3, as logs of Inspect, or for GenCeption's leaderboard.
 
 Dates are the commit's. Every Eval Ever gets aggregates alone: an instance there is text, and here are images.
 """
@@ -14,8 +14,9 @@ from uuid import UUID
 
 from driftledger import __version__
 from driftledger.benchmarks.base import Metric
-from driftledger.benchmarks.score import SPREAD, Row
+from driftledger.benchmarks.score import SPREAD, Row, base_key
 from driftledger.benchmarks.traces import Shot, Shown, Trace
+from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.files import INPUTS, read_jsonl, write_bytes
@@ -26,6 +27,11 @@ from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 
 _SOURCE = {"source_name": "driftledger", "source_type": "evaluation_run", "evaluator_relationship": "other"}
+_MME = "existence count position color posters celebrity scene landmark artwork commonsense_reasoning code_reasoning"
+_MME += " numerical_calculation text_translation OCR visual textual"
+_THERE = "Exist Count Posi Col Post Cel Sce Lan Art Comm Code Num Tran OCR VisMean TextMean"
+LEADERBOARD = dict(zip(_MME.split(), _THERE.split(), strict=True))
+"""Category or group of MME's images → its key in GenCeption's leaderboard; any other keeps its name."""
 CSV_COLUMNS = ("run", "benchmark", "on", "metric", "value", "low", "high", "std", "scored", "total", "score_sha256")
 
 
@@ -38,7 +44,7 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
     """
     if kind not in FORMATS:
         raise LedgerError(unknown_name("format", kind, FORMATS))
-    combinations = {name: each for each in project.combinations for name in (str(each), "/".join(each))}
+    combinations = {name: each for each in project.combinations for name in (str(each), each.path)}
     if run not in combinations:
         raise LedgerError(unknown_name("selected run", run, combinations))
     evidence = read_all_evidence(project.root, project.selected, [combinations[run]])[0]
@@ -60,20 +66,43 @@ def _metrics(lineage: Lineage) -> Iterator[tuple[str, Metric]]:
 def _csv(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
     rows = []
     for lineage in run.lineages:
-        score = lineage.score
-        for key, _ in _metrics(lineage):
-            values = [score.metrics.get(key + end, "") for end in ("", "_low", "_high", "_std")]
+        score, numbers = lineage.score, dict(lineage.score.numbers())
+        for key in (each for each in numbers if base_key(each) == each):
+            values = [numbers.get(key + end, "") for end in ("", "_low", "_high", "_std")]
             place = [run.name, lineage.spec.name, lineage.score.on, key]
             rows.append([*place, *values, score.scored, score.total, sha256_file(root / lineage.score_path)])
     return {"scores.csv": csv_text(CSV_COLUMNS, rows).encode()}
+
+
+def _leaderboard(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
+    """GC@3 as an entry of ``leaderboard/leaderboard.json`` in github.com/EQTPartners/GenCeption, a file per dataset."""
+    files, key = {}, "gc_at_3"
+    for lineage in run.lineages:
+        score = lineage.score
+        if lineage.spec.name == "genception" and key in score.metrics:
+            rows = [each for kind in ("category", "group") for each in score.groups.get(kind, {}).items()]
+            scores = {LEADERBOARD.get(name, name): row[key] for name, row in rows if key in row}
+            model, repository = score.components["model"], _repository(score.components["model"])
+            url = f"https://huggingface.co/{repository}" if repository else ""
+            rounded = {name: round(value, 3) for name, value in {"Mean": score.metrics[key], **scores}.items()}
+            content = {"models": [{"name": model.name, "url": url, "scores": rounded}]}
+            files[f"{score.on}/leaderboard.json"] = pretty_json(content).encode()
+    if not files:
+        raise LedgerError("GenCeption's leaderboard shows GC@3, which this run lacks; set genception.iterations: 3")
+    return files
+
+
+def _repository(model: ComponentCard) -> str:
+    """The repository of a model's weights; empty if they come from none."""
+    weights = model.identity.get("weights")
+    return str(weights.get("repository", "")) if isinstance(weights, dict) else ""
 
 
 def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
     files, when = {}, str(int(date.timestamp()))
     for lineage in run.lineages:
         score, model = lineage.score, lineage.score.components["model"]
-        weights = model.identity.get("weights")
-        id_ = str(weights.get("repository", model.name)) if isinstance(weights, dict) else model.name
+        id_ = _repository(model) or model.name
         developer = id_.rpartition("/")[0] or "unknown"
         [card] = (file for file in (root / lineage.data.path).glob("*.json") if file.name != INPUTS)
         source = json.loads(card.read_bytes())["source"]
@@ -205,4 +234,4 @@ def _plain(value: object) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-FORMATS = {"csv": _csv, "every-eval-ever": _every_eval_ever, "inspect": _inspect}
+FORMATS = {"csv": _csv, "every-eval-ever": _every_eval_ever, "inspect": _inspect, "genception": _leaderboard}

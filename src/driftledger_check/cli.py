@@ -2,6 +2,7 @@
 it is no bundle."""
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -74,4 +75,6 @@ def main() -> None:
     parser.add_argument("bundle", type=Path, help="a file that 'driftledger bundle' wrote")
     parser.add_argument("--json", action="store_true", help="print every line as JSON")
     given = parser.parse_args()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     sys.exit(run(given.bundle, as_json=given.json))

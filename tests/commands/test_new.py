@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import yaml
 
 from driftledger.commands.start import KINDS, new
 from driftledger.core.errors import ConfigError
-from driftledger.project.settings import parse_settings
+from driftledger.project.settings import parse_settings, read_yaml
 from tests.conftest import REPOSITORY
 from tests.support.params import default_params
 
@@ -42,17 +43,27 @@ def test_it_is_as_the_linters_and_the_type_checker_want_it(written: tuple[Path, 
     run(folder, *RUFF, "format", "--no-cache", "--check", ".")
 
 
-def test_the_lines_that_are_printed_are_those_of_params_yaml(
-    written: tuple[Path, dict[str, list[str]]], monkeypatch: pytest.MonkeyPatch
+def test_dvc_keeps_the_lines_that_are_printed(
+    written: tuple[Path, dict[str, list[str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """``dvc exp run -S`` writes ``params.yaml`` again; in braces it would lose the quotes that ``a:B`` needs there."""
     folder, told = written
     monkeypatch.setattr(sys, "path", [*sys.path])
-    params = default_params()
+    params, text = default_params(), ""
     for kind in KINDS:
         lines, section = told[kind], f"{kind}s"
         at = lines.index(f"{section}:")
-        params[section] |= yaml.safe_load("\n".join(lines[at : lines.index("", at)]))[section]
-    settings = parse_settings(params, "params.yaml", folder)
+        own = textwrap.indent(yaml.safe_dump(entries), "  ") if (entries := params.pop(section)) else ""
+        text += "\n".join(lines[at : lines.index("", at)]) + f"\n{own}"
+    (tmp_path / "params.yaml").write_text(text + yaml.safe_dump(params), encoding="utf-8")
+    (tmp_path / "dvc.yaml").write_text("stages: {some: {cmd: 'true', params: [models, run.seed]}}\n")
+    run(tmp_path, "git", "init", "--quiet")
+    run(tmp_path, "dvc", "init", "--quiet")
+    run(tmp_path, "git", "add", ".")
+    run(tmp_path, "git", "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "-m", "first")
+    run(tmp_path, "dvc", "exp", "run", "--quiet", "--set-param", "run.seed=7")
+    settings = parse_settings(read_yaml(tmp_path / "params.yaml"), "params.yaml", folder)
+    assert settings.run.seed == 7
     assert settings.build("encoders", "my_encoder").provider == "my_encoder:MyEncoder"
     assert settings.build("models", "my_model").provider == "my_model:MyModel"
     assert settings.build("generators", "my_generator").provider == "my_generator:MyGenerator"

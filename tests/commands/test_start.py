@@ -55,6 +55,8 @@ def test_an_empty_folder_becomes_a_project(here: Path) -> None:
     (here / ".driftledger").mkdir()
     (here / ".driftledger" / "calls").touch()
     assert ".driftledger" not in git("status", "--porcelain", "--untracked-files=all")
+    exact = ("dvc.lock", "data/resolved.json", "reports/scores/m/score.json", "ledger/1.json")
+    assert git("check-attr", "text", "--", *exact).count("unset") == len(exact)  # a clone of Windows has their hashes
 
 
 def test_twice_is_once(here: Path) -> None:
@@ -66,8 +68,10 @@ def test_twice_is_once(here: Path) -> None:
 
 def test_images_become_a_dataset_that_dvc_keeps(here: Path) -> None:
     draw(here / "My Photos" / "0.png", 0)
+    (here / "My Photos" / "IMG_2.HEIC").touch()
     said = init(Path(), images=Path("My Photos"))
     assert "the dataset my_photos: DVC keeps My Photos now; commit My Photos.dvc" in said
+    assert "left out, not an image that is read: IMG_2.HEIC" in said
     settings = Project(here).settings
     assert settings.run.datasets == ("my_photos",)
     assert settings.datasets["my_photos"].model_extra == {"path": "My Photos"}

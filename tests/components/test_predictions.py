@@ -177,6 +177,7 @@ def test_people_answer_from_a_sheet(tmp_path: Path) -> None:
             "several texts for sample 'x', t=1, by 'ann' and 'ann'; set annotator to choose one, or keep one row",
         ),
         (",1,a,\n", None, "sheet.csv, line 2: the row names no sample; fill in which one it is about"),
+        pytest.param(f"x,1,{'x' + '😀' * 16_383},\n", None, "line 2: a spreadsheet has cut the text", id="cut"),
         ("x,0,a,\n", None, "sheet.csv, line 2: t is '0'; it must be a whole number from 1 on"),
     ],
 )

@@ -12,15 +12,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageCms
 
-from driftledger.core.canonical import sha256_bytes, sha256_of
+from driftledger.core.canonical import md5_bytes, sha256_bytes, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Split
 from driftledger.data.build import build
-from driftledger.data.datasets.base import DatasetProvider, SourceItem
+from driftledger.data.datasets.base import DatasetProvider, SourceItem, inside
 from driftledger.data.datasets.decode import decode
 from driftledger.data.datasets.image_folder import ImageFolder, safe_id
 from driftledger.data.records import DatasetCard, SampleEntry, read_samples
@@ -40,9 +40,16 @@ def encoded(case: dict[str, Any]) -> bytes:
     if "orientation" in case:
         options["exif"] = Image.Exif()
         options["exif"][0x0112] = case["orientation"]
+    if "profile" in case:
+        options["icc_profile"] = PROFILES[case["profile"]]
     buffer = BytesIO()
     image.save(buffer, case["format"], **options)
     return buffer.getvalue()
+
+
+SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+PROFILES = {"sRGB": SRGB, "swapped": SRGB.replace(b"rXYZ", b"....").replace(b"gXYZ", b"rXYZ").replace(b"....", b"gXYZ")}
+PROFILES["broken"] = SRGB[:200]
 
 
 @pytest.mark.parametrize("case", cases(__file__, "images"), ids=str)
@@ -214,6 +221,12 @@ def test_folders_are_categories_or_sets_and_classes(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"^top\.png is not in the folder of a class; move it into train/<label>/"):
         placed(tmp_path, labelled=True)
     assert {each[0] for each in placed(tmp_path / "train" / "cat").values()} == {None}
+    digest = ImageFolder(path=tmp_path).source_digest()
+    (tmp_path / "test" / "IMG_2.HEIC").write_bytes(b"ftypheic")
+    folder = ImageFolder(path=tmp_path)
+    assert folder.source()["left_out"] == "notes.txt; png; test/IMG_2.HEIC"
+    assert folder.source_digest() != digest
+    assert "left_out" not in ImageFolder(path=tmp_path / "train").source()
 
 
 def test_strange_names_become_ids(tmp_path: Path) -> None:
@@ -238,6 +251,22 @@ def test_links_inside_of_the_folder_are_followed(tmp_path: Path) -> None:
     (tmp_path / "real" / "cats" / "again").symlink_to("..", target_is_directory=True)
     with pytest.raises(DataError, match="again is a link to a folder that is read already"):
         placed(tmp_path / "mine")
+
+
+def test_links_into_a_cache_of_dvc_are_followed(tmp_path: Path) -> None:
+    data = draw(tmp_path / "drawn.png", 0).read_bytes()
+    stored = tmp_path / "cache" / "files" / "md5" / md5_bytes(data)[:2] / md5_bytes(data)[2:]
+    stored.parent.mkdir(parents=True)
+    stored.write_bytes(data)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "a.png").symlink_to(stored)
+    assert set(placed(tmp_path / "mine")) == {"a.png"}
+    assert inside(tmp_path / "mine", "a.png", "row 1") == stored
+    stored.write_bytes(b"of another content than its name says")
+    with pytest.raises(DataError, match=r"a\.png is a link out of"):
+        placed(tmp_path / "mine")
+    with pytest.raises(DataError, match="lies outside of its folder"):
+        inside(tmp_path / "mine", "a.png", "row 1")
 
 
 @pytest.mark.parametrize("kind", ["itself.png", "gone.png", "pipe"])

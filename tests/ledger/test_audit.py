@@ -84,7 +84,7 @@ def test_the_short_answer_names_versions_and_what_to_type_next(original: Ledger)
     assert target.number is not None
     value, ends = target.number.value, target.number.interval
     assert ends is not None
-    assert lines[0].startswith(f"GC@2 on my_images: {value:.3f} [{ends[0]:.3f}, {ends[1]:.3f}]")
+    assert lines[0].startswith(f"GC@2 (0–1) on my_images: {value:.3f} [{ends[0]:.3f}, {ends[1]:.3f}]")
     unnamed = printed(as_answer(target._replace(number=target.number._replace(key="odd"))))
     assert unnamed.startswith(f"odd on my_images: {value:.4f}\n"), "a number that no table has"
     assert f"generator  painter@{card.fingerprint[:8]}" in lines
@@ -103,6 +103,18 @@ def test_a_value_offers_all_that_round_to_it(original: Ledger) -> None:
     assert f"driftledger audit {RUN}:gc_at_2" in printed(offers_table("0.7", offers))
     assert f"{RUN}:genception/my_images/coverage" in [target for _, target in meant(sources(original), "100.0")]
     assert meant(sources(original), "0.987654321") == []
+
+
+def test_a_former_value_names_the_command_that_answers(ledger: Ledger) -> None:
+    number, fingerprint = resolved(ledger, f"{RUN}:gc_at_2").number, ledger.evidence().fingerprint
+    assert number is not None
+    ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(data_digest="0" * 64))
+    commits(ledger)
+    former, target = meant(sources(ledger), f"{number.value:.12f}")[0]
+    assert target == f"{fingerprint[:12]}:gc_at_2"
+    answer = resolved(ledger, target)
+    assert (answer.number, answer.source) == (former, "git")
+    assert former.value == number.value
 
 
 @pytest.mark.parametrize("text", ["GC@2", "gc_at_2", "genception"])

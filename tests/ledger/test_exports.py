@@ -1,16 +1,21 @@
 """What is exported is read by the tools whose format it is, and holds what the score files hold."""
 
 import csv
+import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from driftledger.benchmarks.score import SCORE, Score
+from driftledger.benchmarks.score import SCORE, Row, Score
 from driftledger.core.errors import LedgerError
-from driftledger.core.files import read_json
+from driftledger.core.files import read_json, read_jsonl
 from driftledger.exports import export
+from driftledger.tracking.content import rows_csv
 from tests.ledger.conftest import GENCEPTION, MODEL, Ledger
 
 RUN = f"{MODEL}/painter/layout"
@@ -45,6 +50,43 @@ def test_csv_has_a_row_per_metric(original: Ledger, tmp_path: Path) -> None:
     assert [float(row[each]) for each in ("value", "low", "high")] == [
         metrics[key], metrics[f"{key}_low"], metrics[f"{key}_high"],
     ]  # fmt: skip
+    name, value = next(each for each in genception(original).numbers() if each[0].startswith("category/"))
+    assert float(rows[name]["value"]) == value
+
+
+def test_genceptions_leaderboard_gets_an_entry(ledger: Ledger, tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="shows GC@3, which this run lacks"):
+        exported(ledger, "genception", tmp_path)
+
+    def third(score: dict[str, Any]) -> None:
+        score["metrics"]["gc_at_3"] = 0.35149
+        score["groups"] = {"category": {"OCR": {"gc_at_3": 0.2}}, "group": {"visual": {"gc_at_3": 0.5}, "own": {}}}
+
+    ledger.edit(f"{GENCEPTION}/{SCORE}", third)
+    ledger.relock()
+    file = exported(ledger, "genception", tmp_path) / "my_images" / "leaderboard.json"
+    scores = {"Mean": 0.351, "OCR": 0.2, "VisMean": 0.5}
+    assert json.loads(file.read_bytes()) == {"models": [{"name": MODEL, "url": "", "scores": scores}]}
+
+
+def test_rows_make_up_every_category_subtask_and_combination(original: Ledger) -> None:
+    evidence = original.evidence()
+    rows = {each.place: read_jsonl(original.root / each.rows_path, Row) for each in evidence.lineages}
+    table, checked = pd.read_csv(io.StringIO(rows_csv(evidence.lineages, rows))), 0
+    table["subtask"] = table["subset"] + ": " + table["subtask"]
+    by = {
+        "mme": ("category", "group", "score", 1),
+        "mm_sap": ("subtask", "subtask", "score", 100),
+        "mm_vet": ("combination", "combination", "grade", 100),
+    }
+    for lineage in (each for each in evidence.lineages if each.spec.name in by):
+        kind, column, key, times = by[lineage.spec.name]
+        for name, values in lineage.score.groups[kind].items():
+            mine = table[(table["score"] == lineage.place) & (table[column] == name)]
+            mean = np.nanmean(mine.filter(regex=rf"^{lineage.spec.metrics[0].row} \d$"))
+            assert times * mean == pytest.approx(values[key], abs=1e-4)
+            checked += 1
+    assert checked > 20
 
 
 def test_every_eval_ever_says_what_the_score_says(original: Ledger, tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ import pytest
 import yaml
 
 from driftledger.benchmarks.registry import benchmark
+from driftledger.commands.ask import audit
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lineage import CodeVersion, code_version, fingerprint_of, place_of, read_all_evidence
 from driftledger.ledger.objects.git import CommitTree, Git
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, Ledger
+from tests.support.terminal import printed
 
 
 def test_a_lineage_names_the_folders_and_outputs_behind_a_score(original: Ledger) -> None:
@@ -123,6 +125,7 @@ def test_a_file_that_dvc_ignores_is_no_part_of_an_output(ledger: Ledger) -> None
         (f"{GENCEPTION}/score.json", False),
         ("reports/leaderboard.md", False),
         ("ledger/x.json", False),
+        ("NOTES.md", False),
     ],
 )
 def test_what_the_pipeline_writes_makes_no_checkout_dirty(ledger: Ledger, path: str, dirty: bool) -> None:
@@ -131,6 +134,8 @@ def test_what_the_pipeline_writes_makes_no_checkout_dirty(ledger: Ledger, path: 
     file = ledger.root / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes((file.read_bytes() if file.exists() else b"") + b"\n")
+    if path == "NOTES.md":
+        ledger.git("add", path)
     assert code_version(ledger.root) == CodeVersion(commit=commit, dirty=dirty)
 
 
@@ -148,3 +153,6 @@ def test_a_repository_that_cannot_be_read_is_no_clean_one(ledger: Ledger) -> Non
     config = ledger.root / ".git/config"
     config.write_text(config.read_text().replace("repositoryformatversion = 0", "repositoryformatversion = 99"))
     assert code_version(ledger.root) == CodeVersion(commit=None, dirty=True)
+    shutil.rmtree(ledger.root / "ledger")
+    asked = audit(ledger.project, f"{MODEL}/painter/layout", {}, full=False, as_json=False)
+    assert "commit     none: the Git repository here cannot be read (" in printed(asked)

@@ -33,7 +33,7 @@ from driftledger.metrics.paired import (
     paired_interval,
 )
 from driftledger.metrics.repeats import mean_over_repeats, spread
-from driftledger.metrics.retrieval import class_mean, votes
+from driftledger.metrics.retrieval import class_mean, support_variances, top1, votes
 from driftledger.metrics.self_awareness import MEASURES, by_group, over_permutations, score
 from driftledger.metrics.structural import comparable, structural_similarity
 from driftledger.metrics.yes_no import YesNoScores, total
@@ -204,6 +204,25 @@ def test_votes_and_class_means_are_scikit_learns() -> None:
         shares, names = theirs.predict_proba(queries), theirs.classes_.tolist()
         ours = [names.index(label) for label in found.by(k)]
         np.testing.assert_allclose(shares[np.arange(100), ours], shares.max(axis=1))
+
+
+def test_the_variance_of_the_support_set_is_that_of_leaving_out_each_row() -> None:
+    """Small integers, so that there are ties; the last text is one that the encoder knows nothing of."""
+    random = dice(5)
+    for classes in (1, 2, 3) * 8:
+        support = random.integers(-1, 3, (9, 2)).astype(np.float64)
+        queries = np.vstack([random.integers(1, 4, (6, 2)), [[0, 0]]]).astype(np.float64)
+        labels = sorted(random.integers(0, classes, 9).astype(str).tolist())
+        truth = random.choice(labels, 7).tolist()
+        for name, how in (("top1", top1), ("class_mean", class_mean)):
+            moved = []
+            for left_out in [None, *range(9)]:
+                rows = [row for row in range(9) if row != left_out]
+                taken = how(support[rows], [labels[row] for row in rows], queries)
+                moved.append([a == b for a, b in zip(taken, truth, strict=True)] & queries.any(axis=1))
+            changes = np.array(moved[1:], dtype=np.int64) - moved[0]
+            expected = max(0, (changes.sum(axis=1) ** 2).sum() - (changes**2).sum()) / (7 * 6)
+            assert support_variances(support, labels, queries, truth)[name] == pytest.approx(expected)
 
 
 # Intervals

@@ -124,8 +124,11 @@ def test_images_may_be_files_or_pillows_or_any_source(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(by_folder, by_source)
     opened = look_at([Image.open(file) for file in files], name="mine").rows("genception")
     assert opened["unit"].tolist() == ["image_001", "image_002", "image_003"]
-    twins = look_at([files[0], draw(tmp_path / "other" / "0.png", 7)]).rows("genception")
-    assert twins["unit"].tolist() == ["0", "0_002"]
+    named = (("other", "0_003", 7), ("other", "0", 8), ("more", "0", 9))
+    alike = look_at([draw(tmp_path / place / f"{name}.png", colour) for place, name, colour in named]).rows(
+        "genception"
+    )
+    assert alike["unit"].tolist() == ["0", "0_003", "0_003_003"]
 
 
 def test_what_others_wrote_is_shown_as_text(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from driftledger.project.presets import (
     section_text,
     with_preset,
 )
+from driftledger.project.project import Project
 from driftledger.project.settings import Settings, load_settings, parse_settings
 from tests.support.params import default_text
 
@@ -38,6 +39,10 @@ def test_every_preset_can_be_begun_with(name: str, tmp_path: Path) -> None:
     assert content.keys() == {"run", "tracking", *selected}
     for each in selected:
         assert {key: content[each][key] for key in wanted.get(each, {})} == wanted.get(each, {})
+    (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
+    asks_only = not {"genception", "fidelity"} & {*selected}
+    paths = {run.path.partition("/")[2] for run in Project(tmp_path).combinations}
+    assert (paths == {""}) is asks_only, "a run is named after what its scores use"
 
 
 def test_any_preset_can_follow(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import yaml
 from matplotlib.figure import Figure
 
 from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Row, Score
 from driftledger.core.errors import ConfigError
 from driftledger.data.leaderboards import OutsideValue
 from driftledger.project.catalogue import CorrelationSettings
@@ -17,6 +18,7 @@ from driftledger.reports.correlation import Correlation, correlated, correlation
 from driftledger.reports.scores import blocks_of
 from tests.conftest import shapes_only
 from tests.reports.test_tables import control
+from tests.support.ledgers import varied
 from tests.support.params import default_params
 from tests.support.question_ledgers import question_score
 
@@ -86,6 +88,21 @@ def test_ours_are_headlines_of_models_that_look() -> None:
     assert (column.key, column.of, column.values) == ("mme/score", "mme on exam", {"a": 3.0, "b": 4.0})
 
 
+def test_of_duplicates_only_the_first_counts() -> None:
+    """c is a's component, d has b's results, e has values like theirs of its own."""
+    values = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 2.0, "e": 2.0}
+    scores = [question_score("mme", model=name, metrics={"score": value}) for name, value in values.items()]
+    scores[2] = varied(scores[2], model=scores[0].components["model"])
+    worth = dict(zip("abcde", (10.0, 20.0, 30.0, 20.0, 40.0), strict=True))
+
+    def rows(score: Score) -> list[Row]:
+        images = {"unit": "i", "group": "count", "cluster": "i", "outcome": "ok"}
+        return [Row(**images, values={"score": [worth[score.model]]})]
+
+    [column] = our_columns(list(blocks_of(benchmark("mme"), scores, rows)))
+    assert column.values == {"a": 1.0, "b": 2.0, "e": 2.0}
+
+
 def test_pairs_share_three_models() -> None:
     scores = [
         question_score("mme", model=n, metrics={"score": v}) for n, v in zip("abcd", (1.0, 2.0, 4.0, 9.0), strict=True)
@@ -94,6 +111,8 @@ def test_pairs_share_three_models() -> None:
     outside = {"b": board(*((n, "MME", v) for n, v in (("A", 10.0), ("B", 20.0), ("C", 15.0), ("D", 99.0))))}
     [pair] = correlated([*ours, *outside_columns(outside, settings({"b": {"a": "A", "b": "B", "c": "C"}}))], 0.95)
     assert (pair.models, pair.pearson, pair.interval) == (3, pytest.approx(0.327327, abs=1e-6), None)
+    four = settings({"b": {"a": "A", "b": "B", "c": "C", "d": "D"}})
+    assert [pair.interval is None for pair in correlated([*ours, *outside_columns(outside, four)], 0.95)] == [False]
     assert list(correlated([*ours, *outside_columns(outside, settings({"b": {"a": "A", "b": "B"}}))], 0.95)) == []
     parts = {"b": board(*((model, "FID/a", value) for model, value in zip("ABC", (1.0, 2.0, 4.0), strict=True)))}
     assert list(outside_columns(parts, settings())) == [], "parts of a benchmark are left out"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from driftledger.benchmarks.score import Score
+from driftledger.ledger.lineage import CodeVersion
 from driftledger.tracking.content import artifacts_of, metrics_of, params_of, rows_csv, tags_of
 from driftledger.tracking.traces import traces_of
 from tests.tracking.project import SAMPLES, card, evidence, gen_score, rows, score, write_project
@@ -77,6 +78,20 @@ def test_tags_have_the_code_that_made_the_scores() -> None:
     tags = tags_of(evidence(gen_score()))
     assert (tags["git.commit"], tags["git.dirty"]) == ("c0ffee" + "0" * 34, "false")
     assert f"brush@{card('brush').fingerprint[:12]}" in tags["mlflow.note.content"]
+
+
+@pytest.mark.parametrize(
+    ("commit", "dirty", "shown"),
+    [
+        ("c0ffee", False, "`c0ffee` | as committed"),
+        ("c0ffee", True, "`c0ffee` | with uncommitted changes"),
+        (None, False, "`no commit` | "),
+        (None, True, "`no commit` | Git could not be read"),
+    ],
+)
+def test_a_run_says_whether_there_was_a_commit(commit: str | None, dirty: bool, shown: str) -> None:
+    run = evidence(gen_score()).model_copy(update={"code": CodeVersion(commit=commit, dirty=dirty)})
+    assert f"| code | {shown} |" in tags_of(run)["mlflow.note.content"]
 
 
 def test_rows_of_all_scores_are_one_table(tmp_path: Path) -> None:

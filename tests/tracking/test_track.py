@@ -106,6 +106,23 @@ def test_a_changed_generator_supersedes_a_run_and_is_a_version_of_its_own(
     ]
 
 
+def test_an_experiment_of_dvc_leaves_the_current_runs_alone(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    track(tmp_path, runs, store)
+    before = dump(store)
+    [changed] = write_project(tmp_path, evidence(gen_score("seer", 0.6, card("brush", 2))))
+    with monkeypatch.context() as experiment:
+        experiment.setenv("DVC_EXP_NAME", "urban-snob")
+        track(tmp_path, [changed], store)
+    during = dump(store)["runs"]
+    assert during[1:] == before["runs"]
+    assert (during[0]["name"], "driftledger.current" in during[0]["tags"]) == ("seer · brush · eye (urban-snob)", False)
+    track(tmp_path, [changed], store)
+    applied = [(run["name"], run["tags"]["driftledger.current"]) for run in dump(store)["runs"]]
+    assert applied[:2] == [("seer · brush · eye", "true"), ("seer · brush · eye (superseded)", "false")]
+
+
 WRITES = (
     *("create_run", "create_logged_model", "create_model_version", "log_inputs", "log_batch", "log_artifacts"),
     *("flush_trace_async_logging", "set_terminated", "set_tag", "set_experiment_tag"),

@@ -59,7 +59,7 @@ def audit(
             return offers_table(target, list(offers))
         if as_json:
             return json.dumps(data_of(resolved), indent=2)
-        return as_yaml(resolved) if full else as_answer(resolved)
+        return as_yaml(resolved) if full else as_answer(resolved, why_unread(project.root))
     rows = touched(sources, versions)
     if sources.git is None:
         notes = [f"Git was not read: {why_unread(project.root)}"]
@@ -133,7 +133,7 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
     if not project.own_code:  # else the checkout names repositories that are asked with the reader's token
         os.environ["HF_HUB_OFFLINE"] = "1"
     contents = Contents(project.root, trust=project.own_code)
-    chosen = [each for each in project.combinations if run in (None, str(each), "/".join(each))]
+    chosen = [each for each in project.combinations if run in (None, str(each), each.path)]
     try:
         evidence = None
         if run is None:

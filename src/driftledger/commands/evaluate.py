@@ -225,7 +225,9 @@ def _source(images: GivenImages, folder: Path) -> DatasetProvider:
         if not isinstance(image, Image.Image):
             file = reached(Path(image), "file", "images to files that are here", "the image ")
             name, (image, _) = file.stem, decode(read_bytes(file), str(file), PILLOW_LIMIT)
-        image.save(folder / f"{f'{name}_{number:03}' if (folder / f'{name}.png').exists() else name}.png")
+        while (folder / f"{name}.png").exists():
+            name += f"_{number:03}"
+        image.save(folder / f"{name}.png")
     if not any(folder.iterdir()):
         raise ConfigError("images is an empty list; give a folder, files or Pillow images")
     return ImageFolder(path=folder)

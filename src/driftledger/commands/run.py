@@ -24,16 +24,18 @@ from filelock import FileLock, Timeout
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, Cell, Table
+from driftledger.benchmarks.base import COVERAGE, DATASET, RECORDS_OF, Cell, Table
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import require_readiness, tasks_of
 from driftledger.commands.stages import data
 from driftledger.core.errors import ConfigError, DriftledgerError
-from driftledger.core.files import INPUTS
+from driftledger.core.files import INPUTS, read_json
 from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.text import as_many, for_line
+from driftledger.data.records import DATASET_CARD, DatasetCard
 from driftledger.ledger.lineage import place_of
+from driftledger.ledger.objects.git import is_unreadable, why_unread
 from driftledger.project.project import Project
 from driftledger.project.resolve import resolve
 
@@ -111,6 +113,8 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         count = f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran" if work else "nothing had to be done"
         where = log.relative_to(project.root)
         _tell(f"{count}, in {timedelta(seconds=round(time.monotonic() - began))}; DVC's text is in {where}")
+        if is_unreadable(project.root):
+            _tell(f"no commit is noted: {why_unread(project.root)}")
         show_scores(project)
     return code
 
@@ -194,6 +198,10 @@ def show_scores(project: Project) -> None:
     except DriftledgerError as error:
         show(for_line(f"no scores to show: {error}"))
         return
+    for name in project.settings.run.datasets:
+        card = project.root / DATASET.at({"dataset": name}) / DATASET_CARD
+        if card.is_file() and (left_out := read_json(card, DatasetCard).source.get("left_out")):
+            _tell(f"dataset {name}: left out, not an image that is read: {left_out}")
     parts = by_benchmark(scores, rows_beside(project))
     shown, further = overview(parts, every=True), list[str]()
     if shown is not None:
@@ -202,7 +210,7 @@ def show_scores(project: Project) -> None:
             run = next(each for each in project.combinations if each.shows(score.keys))
             alone = sum(each.model == score.model and key in each.metrics for each in scores) == 1
             number = key if alone else f"{place_of(benchmark(score.benchmark), score.keys)}/{key}"
-            further = [f"next: driftledger audit {shlex.quote('/'.join(run) + ':' + number)}"]
+            further = [f"next: driftledger audit {shlex.quote(f'{run.path}:{number}')}"]
     pages = f"report: {project.root / SITE / 'index.html'}"
     print("\n".join(map(for_line, ["", where_to_look(project.settings.tracking), pages, *further])), flush=True)
 

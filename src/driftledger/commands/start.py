@@ -18,7 +18,7 @@ from typing import Any
 
 from rich.table import Table
 
-from driftledger.core.errors import ConfigError, DriftledgerError, unknown_name
+from driftledger.core.errors import ConfigError, DriftledgerError, first_few, unknown_name
 from driftledger.core.files import write_bytes, write_text
 from driftledger.core.registry import EXTRAS, provider_class
 from driftledger.core.strict import is_relative_path
@@ -98,9 +98,11 @@ def init(
         _run(sys.executable, "-m", "dvc", "add", "--", path, cwd=root)
     for name, text in texts.items():
         _write(root / name, text)
+    unread = {} if images is None else ImageFolder(path=images.resolve()).left_out()
+    notes = [f"left out, not an image that is read: {first_few([*unread])}"] if unread else []
     keeper = f"DVC keeps {path} now; commit {path}.dvc" if is_kept else f"{path}, where it is"
     sentences = [f"{place} is a project now", *([] if top else ["with a Git repository of its own"])]
-    sentences += [f"the dataset {name}: {keeper}" for name in selected]
+    sentences += [*(f"the dataset {name}: {keeper}" for name in selected), *notes]
     if chosen:
         sentences += needs(Project(root, own_code=True), chosen)
     elif preset in (None, "minimal"):

@@ -21,7 +21,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import write_bytes
 from driftledger.core.paths import leads_out
-from driftledger.core.sheets import SheetTable, cleaned, column_names, read_table, table_text
+from driftledger.core.sheets import SheetTable, cleaned, column_names, is_cut, read_table, table_text
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject
 
 SHEET = "sheet.csv"
@@ -59,6 +59,8 @@ def read_sheet(path: Path) -> tuple[SheetTable, list[SheetEntry]]:
             raise ConfigError(f"human: {path}, line {number}: the row names no sample; fill in which one it is about")
         if not re.fullmatch(r"0*[1-9][0-9]{0,8}", t):
             raise ConfigError(f"human: {path}, line {number}: t is {t!r:.100}; it must be a whole number from 1 on")
+        if is_cut(cells["text"]):
+            raise ConfigError(f"human: {path}, line {number}: a spreadsheet has cut the text; write its end, or less")
         named = re.fullmatch(rf"images/{re.escape(sample)}-{int(t)}-([0-9a-f]{{12}})\.png", cells.get("image", ""))
         picture = named[1] if named else ""
         entries.append(SheetEntry(Subject(sample, int(t)), picture, cells["annotator"], cells["text"]))

@@ -18,6 +18,7 @@ from pydantic import Field
 from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, DataError, first_few
+from driftledger.core.sheets import LONGEST_CELL, is_cut
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.datasets.base import reached
 from driftledger.data.tables import read_table
@@ -35,8 +36,6 @@ PRESETS: dict[FormatName, tuple[str, tuple[str, ...]]] = {
 
 _FAILED_THERE = "Failed to obtain answer"
 """How VLMEvalKit begins the prediction of a call that failed."""
-_LARGEST_CELL = 32_767
-"""Characters of a cell in Excel, which cuts what is longer without a word."""
 
 
 class PredictionRow(NamedTuple):
@@ -235,8 +234,8 @@ def _text(value: Any, place: str) -> tuple[str, str]:
         return "", f"{place} holds a {type(value).__name__} where a text should be"
     if value.lstrip().startswith(_FAILED_THERE):
         return "", f"the call of {place} failed there: {value.strip()!r:.200}"
-    if len(value) == _LARGEST_CELL:
-        return "", f"the prediction of {place} was cut by Excel, which keeps {_LARGEST_CELL:,} characters in a cell"
+    if is_cut(value):
+        return "", f"the prediction of {place} was cut by Excel, which keeps {LONGEST_CELL:,} characters in a cell"
     return value, ""
 
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from driftledger.core.canonical import md5_bytes
+
 STATE = ".driftledger"
 """Below a checkout: locks and finished calls, disposable, outside Git and DVC."""
 MADE_FOR = "DVC_ROOT"
@@ -13,14 +15,19 @@ _COPIES = (".dvc", "tmp", "exps")
 
 
 class Combination(NamedTuple):
-    """What one MLflow run shows."""
+    """What one MLflow run shows; a generator or encoder that none of its scores uses is an empty name."""
 
     model: str
     generator: str
     encoder: str
 
     def __str__(self) -> str:
-        return f"{self.model} · {self.generator} · {self.encoder}"
+        return " · ".join(filter(None, self))
+
+    @property
+    def path(self) -> str:
+        """What commands call the run: ``model/generator/encoder``."""
+        return "/".join(filter(None, self))
 
     def shows(self, keys: Mapping[str, str]) -> bool:
         """Whether its run shows a score: a model, generator or encoder among the score's keys is the combination's."""
@@ -30,6 +37,12 @@ class Combination(NamedTuple):
 def leads_out(path: Path, folder: Path) -> bool:
     """Whether links lead from ``path``, somewhere below ``folder``, to a place outside of it."""
     return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def is_dvc_object(path: Path) -> bool:
+    """Whether a path is, or leads to, an object in a cache of DVC (``cache.type symlink``), with its name for MD5."""
+    parts = Path(os.path.realpath(path)).parts[-4:]
+    return parts[:2] == ("files", "md5") and md5_bytes(path.read_bytes()) == "".join(parts[2:])
 
 
 def main_checkout(root: Path) -> Path:

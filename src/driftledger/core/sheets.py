@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.core.errors import ConfigError, MissingSourceError
+from driftledger.core.files import LARGEST_TEXT
+
+LONGEST_CELL = 32_767
+"""Characters that a cell of Excel keeps; the rest is lost without a word, also in a CSV file that it saves."""
 
 _LINE_END = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
@@ -38,6 +42,11 @@ class SheetTable(NamedTuple):
         columns = column_names(self.head)
         for line, row in zip(self.lines, self.rows, strict=True):
             yield line, dict(zip(columns, map(str.strip, row), strict=True))
+
+
+def is_cut(text: str) -> bool:
+    """Whether a spreadsheet has cut the text: Excel counts UTF-16 code units, libraries count characters."""
+    return LONGEST_CELL in (len(text), len(text.encode("utf-16-le", "surrogatepass")) // 2)
 
 
 def cleaned(text: str) -> str:
@@ -88,6 +97,7 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
         ",;\t", key=lambda each: len({*required} & {c.strip(' "') for c in column_names(first.split(each))})
     )
     table: SheetTable | None = None
+    csv.field_size_limit(LARGEST_TEXT)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         for raw in reader:

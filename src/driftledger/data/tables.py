@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import LARGEST_TEXT
 from driftledger.core.registry import import_extra
+from driftledger.core.sheets import LONGEST_CELL, is_cut
 from driftledger.core.text import shortened
 from driftledger.data.datasets.base import printable, unreadable
 
@@ -75,6 +76,7 @@ def _jsonl(data: bytes) -> Iterator[tuple[str, Any]]:
 
 def _csv(data: bytes) -> Iterator[tuple[str, Any]]:
     text = data.decode("utf-8-sig")
+    csv.field_size_limit(LARGEST_TEXT)  # tables of other tools hold images in base64
     heads = {each: next(csv.reader(io.StringIO(text), delimiter=each), []) for each in (",", ";", "\t")}
     separator = max(heads, key=lambda each: len(heads[each]))
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -105,12 +107,15 @@ def _excel(data: bytes) -> Iterator[tuple[str, Any]]:
 
 
 def as_text(value: Any, where: str) -> str | None:
-    """Return a cell as text, unchanged where it is text; None where it is missing; DataError if it is another thing."""
+    """Return a cell as text, unchanged where it is text; None where it is missing; DataError if it is another thing, or
+    was cut by a spreadsheet."""
     if value is None or (isinstance(value, float) and value != value):  # as pandas writes a missing cell
         return None
     if isinstance(value, list | tuple | dict | bytes | bytearray):
         raise DataError(f"{where} holds a {type(value).__name__} where a text belongs; correct it or the column map")
     text = str(value)
+    if is_cut(text):
+        raise DataError(f"{where} was cut by a spreadsheet at {LONGEST_CELL:,} characters; name a file that none wrote")
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise DataError(f"{where} holds half of a surrogate pair, which is not a character; correct it")
     return text

@@ -80,12 +80,16 @@ def as_yaml(target: RunTarget | ImageTarget) -> str:
     return for_terminal(yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=120))
 
 
-def as_answer(target: RunTarget | ImageTarget) -> Group:
-    """A few lines: the value, which versions are behind it, what was checked, what to type next."""
+def as_answer(target: RunTarget | ImageTarget, unread: str = "") -> Group:
+    """A few lines: the value, which versions are behind it, what was checked, what to type next.
+
+    Args:
+        unread: why Git cannot be read here, if it cannot.
+    """
     if isinstance(target, ImageTarget):
         head, more = _of_image(target)
     else:
-        head, more = _of_run(target, target.number or (headline_of(target.lineage) if target.lineage else None))
+        head, more = _of_run(target, target.number or (headline_of(target.lineage) if target.lineage else None), unread)
     return Group(line(head, HEAD), facts(more))
 
 
@@ -104,7 +108,7 @@ def _titled(number: Number) -> str:
     return f"{number.title}{unit}{of} on {number.lineage.place.partition('/')[2]}: {value}"
 
 
-def _of_run(target: RunTarget, number: Number | None) -> tuple[str, list[tuple[str, str]]]:
+def _of_run(target: RunTarget, number: Number | None, unread: str) -> tuple[str, list[tuple[str, str]]]:
     """A run, or one number of it."""
     evidence, code = target.evidence, target.evidence.code
     lineages = evidence.lineages if number is None else [number.lineage]
@@ -117,11 +121,13 @@ def _of_run(target: RunTarget, number: Number | None) -> tuple[str, list[tuple[s
                 by_role.setdefault(ROLES[role] if number is None else role, {})[version] = None
     roles = [(role.replace("_", " "), ", ".join(by_role[role])) for role in ROLES if role in by_role]
     data = ", ".join(dict.fromkeys(f"{each.score.on}@{each.score.inputs.data_digest[:SHORT]}" for each in lineages))
-    state = "with uncommitted changes" if code.dirty else "clean"
+    commit = f"git commit {(code.commit or '')[:12]} ({'with uncommitted changes' if code.dirty else 'clean'})"
+    if code.commit is None:
+        commit = f"none: {(unread or 'Git could not be read') if code.dirty else 'not under Git, or no commit yet'}"
     flags = "; ".join(dict.fromkeys(flag for each in lineages for flag in each.score.flags))
-    run = shlex.quote("/".join(evidence.combination) if target.source == "dvc.lock" else evidence.fingerprint[:12])
+    run = shlex.quote(evidence.combination.path if target.source == "dvc.lock" else evidence.fingerprint[:12])
     end = [
-        ("commit", f"git commit {code.commit[:12]} ({state})" if code.commit else "not under Git"),
+        ("commit", commit),
         ("checked", _CHECKED[target.source]),
         *([("to know", flags)] if flags else []),
         ("next", f"driftledger verify {run}; more: --full"),

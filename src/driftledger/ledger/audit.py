@@ -140,7 +140,7 @@ class Sources:
         Raises:
             LedgerError: its scores are incomplete, or several runs begin so.
         """
-        if named := [each for each in self.combinations if text in (str(each), "/".join(each))]:
+        if named := [each for each in self.combinations if text in (str(each), each.path)]:
             return RunTarget(self.runs(named)[0])
         if not re.fullmatch("[0-9a-f]{8,64}", text):
             return None
@@ -155,19 +155,32 @@ class Sources:
                 return RunTarget(former, source="git")
         return None
 
+    def former(self) -> Iterator[tuple[Evidence, Lineage]]:
+        """Every score of published runs that only Git has, once."""
+        here, seen = {each.fingerprint for each in self.current}, [each.score for _, each in self.lineages]
+        for published in read_published(self.root):
+            if published.fingerprint not in here and (run := self._from_git(published)):
+                new = [each for each in run.lineages if each.score not in seen]
+                seen += [each.score for each in new]
+                yield from ((run, each) for each in new)
+
+    @cached_property
+    def _states(self) -> list[tuple[Git, str, Mapping[str, str]]]:
+        """Each state of the scores in Git's history: the newest commit that has it, and path → id of each file."""
+        newest: dict[str | None, str] = {}
+        if (git := self.git) is None:
+            return []
+        for commit in git.commits()[::-1]:
+            newest.setdefault(git.ids(commit.id, [SCORES])[0], commit.id)
+        return [(git, commit, git.files(tree)) for tree, commit in newest.items() if tree]
+
     def _from_git(self, run: Published) -> Evidence | None:
         """The evidence of a published run in the newest commit that has all of its scores."""
         selected = [(benchmark(each.benchmark), each.keys) for each in run.scores]
-        paths, seen = [f"{each.path}/{SCORE}" for each in run.scores], set[tuple[str | None, ...]]()
-        if (git := self.git) is None:
-            return None
-        for commit in git.commits()[::-1]:
-            blobs = tuple(git.ids(commit.id, paths))
-            if blobs in seen:
-                continue
-            seen.add(blobs)
-            if [each.score for each in run.scores] == [sha256_bytes(git.read(blob) or b"") for blob in blobs]:
-                return read_all_evidence(self.root, selected, [run.combination], CommitTree(git, commit.id))[0]
+        wanted = {f"{each.path.removeprefix(f'{SCORES}/')}/{SCORE}": each.score for each in run.scores}
+        for git, commit, files in self._states:
+            if all(sha256_bytes(git.read(files.get(path)) or b"") == digest for path, digest in wanted.items()):
+                return read_all_evidence(self.root, selected, [run.combination], CommitTree(git, commit))[0]
         return None
 
 
@@ -200,7 +213,7 @@ def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
             return image
         unseen = f"; {len(image.unknown)} folders could not be searched: {image.unknown[0]}" if image.unknown else ""
         raise LedgerError(f"{text}: no score file, and no image of a run has its bytes{unseen}")
-    runs = [name for each in sources.combinations for name in ("/".join(each), str(each))]
+    runs = [name for each in sources.combinations for name in (each.path, str(each))]
     nearest = get_close_matches(text, runs, n=3, cutoff=0.4) or runs[:3]
     hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
     raise LedgerError(f"no run, score file, image or metric is called {text!r:.300}{hint}{sources.incomplete}")
@@ -301,14 +314,16 @@ def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
 
     The text is a value, or the name of a metric or a benchmark.
 
-    A value is meant as it is written: ``0.72`` means all that round to it, also percentages of values from 0 to 1.
+    A value is meant as it is written: ``0.72`` means all that round to it, also percentages of values from 0 to 1,
+    and those of published runs that only Git has.
     """
     written, digits, wanted = _VALUE.fullmatch(text), 0, ""
     if written and any(letter.isdigit() for letter in text):
         digits = len(written[2] or "")
         wanted = f"{float(written[1].replace(',', '.')):.{digits}f}"
-    matches = list[tuple[Evidence, Number]]()
-    for run, lineage in sources.lineages:
+
+    def fitting(run: Evidence, lineage: Lineage, name: str) -> Iterator[tuple[Any, Number, str]]:
+        """How unlikely each number is that fits, and what to type, with ``name`` for the run."""
         spec = lineage.spec
         headline = spec.headline(lineage.score)[0] if text in (spec.name, spec.title) else None
         for key, value in lineage.score.numbers():
@@ -318,18 +333,16 @@ def meant(sources: Sources, text: str) -> list[tuple[Number, str]]:
                 fits = wanted in (f"{value:.{digits}f}", f"{percent:.{digits}f}")
             else:
                 fits = text.casefold() in (key.casefold(), number.title.casefold()) or key == headline
-            if fits:
-                matches.append((run, number))
-    ranked = list[tuple[Any, Evidence, Number]]()
-    for run, number in matches:  # a slide seldom shows an interval's end, no headline, or the number of a group
-        is_end, metric = base_key(number.key) != number.key, number.metric
-        unlikely = (is_end, metric is None or not metric.headline, "/" in number.key)
-        ranked.append((unlikely if wanted else 0, run, number))
-    offers = []
-    for _, run, number in sorted(ranked, key=lambda each: each[0]):
-        alone = sum(number.key in dict(each.score.numbers()) for each in run.lineages) == 1
-        offers.append((number, f"{'/'.join(run.combination)}:{number.key if alone else number.name}"))
-    return offers
+            if fits:  # a slide seldom shows an interval's end, no headline, or the number of a group
+                is_end, metric = base_key(key) != key, number.metric
+                unlikely = (is_end, metric is None or not metric.headline, "/" in key) if wanted else 0
+                alone = sum(key in dict(each.score.numbers()) for each in run.lineages) == 1
+                yield unlikely, number, f"{name}:{key if alone else number.name}"
+
+    offers = [offer for run, each in sources.lineages for offer in fitting(run, each, run.combination.path)]
+    if wanted:
+        offers += [offer for run, each in sources.former() for offer in fitting(run, each, run.fingerprint[:12])]
+    return [(number, target) for _, number, target in sorted(offers, key=lambda each: each[0])]
 
 
 def touched(sources: Sources, parts: Mapping[str, str | None]) -> list[dict[str, Any]]:

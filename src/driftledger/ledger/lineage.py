@@ -84,7 +84,8 @@ class CodeVersion(Strict):
 
     commit: str | None
     dirty: bool
-    """Whether a tracked file that the pipeline does not write differed from the commit, or Git could not be read."""
+    """Whether a tracked file differed from the commit, not a page (``.md``, ``.rst``) nor written by the pipeline;
+    or Git could not be read."""
 
 
 class Evidence(Strict):
@@ -218,7 +219,7 @@ def code_version(root: Path) -> CodeVersion:
     if git is None:
         return CodeVersion(commit=None, dirty=is_unreadable(root))
     changes, written = git.changes(), tuple(git.prefix + path for path in _WRITTEN)
-    dirty = changes is None or not all(path.startswith(written) for path in changes)
+    dirty = changes is None or not all(each.startswith(written) or each.endswith((".md", ".rst")) for each in changes)
     return CodeVersion(commit=git.heads()[0], dirty=dirty)
 
 

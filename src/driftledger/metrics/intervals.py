@@ -153,8 +153,11 @@ def clustered_mean_interval(values: ArrayLike, clusters: Sequence[str], confiden
     return _t_interval(mean, error, df, confidence, len(rows), "images")
 
 
-def proportion_interval(hits: int, n: int, confidence: float) -> Estimate:
+def proportion_interval(hits: int, n: int, confidence: float, variance: float = 0.0) -> Estimate:
     """Return the share of hits among n that are independent of one another, in [0, 1], with Wilson's interval.
+
+    A further ``variance`` of the share, from something else that is a sample, counts as fewer hits and misses: with the
+    share p̃ = (hits + 2) / (n + 4), n is divided by 1 + n · variance / (p̃(1 − p̃)).
 
     Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference"; Newcombe 1998.
 
@@ -167,8 +170,9 @@ def proportion_interval(hits: int, n: int, confidence: float) -> Estimate:
     if not 0 <= hits <= n or n < 1:
         raise ValueError(f"hits must be from 0 to n, and n above 0, but they are {hits} of {n}")
     share = hits / n
-    error = math.sqrt(share * (1 - share) / n)
-    return Estimate(share, error, math.inf, _wilson(share, n, t_quantile(confidence, math.inf)))
+    error, smoothed = math.sqrt(share * (1 - share) / n + variance), (hits + 2) / (n + 4)
+    effective = n / (1 + n * variance / (smoothed * (1 - smoothed)))
+    return Estimate(share, error, math.inf, _wilson(share, effective, t_quantile(confidence, math.inf)))
 
 
 def share_interval(numerator: Integers, denominator: Integers, clusters: Sequence[str], confidence: float) -> Estimate:

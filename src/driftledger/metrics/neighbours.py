@@ -44,19 +44,24 @@ def nearest(support: Features, queries: Features, k: int) -> Neighbours:
     n = len(support)
     if not 1 <= k <= n:
         raise ValueError(f"k must be within 1..{n}, the size of the support set, but is {k}")
-    columns, places = _unit(support).T, np.arange(n - 1, -1, -1)
+    columns, places = unit(support).T, np.arange(n - 1, -1, -1)
     keys = np.empty((len(queries), k), dtype=np.int64)
     several = max(1, CELLS // n)
     for start in range(0, len(queries), several):
-        steps = _unit(queries[start : start + several]) @ columns
-        steps *= STEPS
-        steps += np.copysign(_UP, steps)
         # A key is a rounded cosine and, as the lesser part, the place from the end, so that no two keys are equal.
-        block = steps.astype(np.int64) * n + places
+        block = rounded(unit(queries[start : start + several]), columns) * n + places
         keys[start : start + several] = np.partition(block, n - k, axis=1)[:, n - k :]
     keys.sort(axis=1)
-    rounded, places = np.divmod(keys[:, ::-1], n)
-    return Neighbours(n - 1 - places, rounded / STEPS)
+    steps, places = np.divmod(keys[:, ::-1], n)
+    return Neighbours(n - 1 - places, steps / STEPS)
+
+
+def rounded(rows: Float64, columns: Float64) -> Int64:
+    """Return the cosines of rows and columns of length 1, in steps."""
+    steps: Float64 = rows @ columns
+    steps *= STEPS
+    steps += np.copysign(_UP, steps)
+    return steps.astype(np.int64)
 
 
 def check_sets(support: Features, queries: Features) -> None:
@@ -67,7 +72,7 @@ def check_sets(support: Features, queries: Features) -> None:
         raise ValueError(f"support has {support.shape[1]} features and queries have {queries.shape[1]}")
 
 
-def _unit(features: Features) -> Float64:
+def unit(features: Features) -> Float64:
     """Scale rows to length 1; the largest value of a row is brought to 1 first, so that no square overflows."""
     wide = features.astype(np.float64)
     largest = np.abs(wide).max(axis=1, keepdims=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from driftledger.core.types import Float64
 from driftledger.metrics._checks import Features, check_same_lengths
-from driftledger.metrics.neighbours import CELLS, Int64, check_sets, nearest
+from driftledger.metrics.neighbours import CELLS, Int64, check_sets, nearest, rounded, unit
 
 
 class Votes(NamedTuple):
@@ -60,9 +60,8 @@ def class_mean(support: Features, labels: Sequence[str], queries: Features) -> l
     ['robin']
     """
     classes, numbers = _classes(support, labels, queries)
-    # Sums in place of means, since a cosine does not depend on the length; correctly rounded, so in any order.
-    sums = [[math.fsum(column) for column in support[numbers == each].T.tolist()] for each in range(len(classes))]
-    return [classes[number] for number in nearest(np.array(sums), queries, 1).indices[:, 0].tolist()]
+    sums = _sums(support, numbers, len(classes))
+    return [classes[number] for number in nearest(sums, queries, 1).indices[:, 0].tolist()]
 
 
 def vote(support: Features, labels: Sequence[str], queries: Features, k: int) -> list[str]:
@@ -96,6 +95,48 @@ def votes(support: Features, labels: Sequence[str], queries: Features, most: int
     return Votes(classes, winners, indices[:, 0], similarities[:, 0])
 
 
+def support_variances(
+    support: Features, labels: Sequence[str], queries: Features, truth: Sequence[str]
+) -> dict[str, float]:
+    """Return how much the shares of right answers by ``top1`` and ``class_mean`` vary from one support set to another.
+
+    Leaving out row j of n makes answer i right, wrong or leaves it: d_ij is 1, −1 or 0. Σ_j (Σ_i d_ij / q)² is on
+    average at least the variance over support sets; what it owes to the q queries being a sample, too, is subtracted:
+    (Σ_j (Σ_i d_ij)² − Σ_ij d_ij²) / (q(q − 1)), at least 0. An encoder that was fitted to the support set is not fitted
+    again.
+
+    Source: Efron and Stein 1981, "The Jackknife Estimate of Variance".
+
+    >>> support, queries = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]), np.array([[1.0, 0.1], [1.0, 0.2]])
+    >>> support_variances(support, ["robin", "wren", "wren"], queries, ["robin", "robin"])
+    {'top1': 1.0, 'class_mean': 1.0}
+    """
+    classes, numbers = _classes(support, labels, queries)
+    right, count = np.array([classes.index(label) for label in truth]), len(queries)
+    seen = np.array([row.any() for row in queries])
+    excess = {"top1": 0, "class_mean": 0}
+    if count < 2 or len(support) < 2:
+        return dict.fromkeys(excess, 0.0)
+    two = nearest(support, queries, 2).indices
+    hits = (numbers[two] == right[:, None]).astype(np.int64)
+    changes, sums = (hits[:, 1] - hits[:, 0]) * seen, np.zeros(len(support), dtype=np.int64)
+    np.add.at(sums, two[:, 0], changes)
+    excess["top1"] = int((sums * sums).sum() - (changes * changes).sum())
+    means, vectors = _sums(support, numbers, len(classes)), unit(queries)
+    first, second = nearest(means, queries, 2).indices.T if len(classes) > 1 else (right, right)
+    steps = rounded(vectors, unit(means).T)
+    for number in range(len(classes)):
+        rows, rival = support[numbers == number], np.where(first == number, second, first)[:, None]
+        best = np.take_along_axis(steps, rival, axis=1)
+        for some in np.array_split(rows, math.ceil(len(rows) * count / CELLS)):
+            own = rounded(vectors, unit(means[number] - some).T)
+            wins = ((own > best) | ((own == best) & (number < rival))) & (len(rows) > 1)
+            after = np.where(wins, number, rival) == right[:, None]
+            moved = (after.astype(np.int64) - (first == right)[:, None]) * seen[:, None]
+            excess["class_mean"] += int((moved.sum(axis=0) ** 2).sum() - (moved * moved).sum())
+    return {name: max(0, value) / (count * (count - 1)) for name, value in excess.items()}
+
+
 def _classes(support: Features, labels: Sequence[str], queries: Features) -> tuple[tuple[str, ...], Int64]:
     """Return the classes in the order of their first appearance, and the number of each label."""
     check_sets(support, queries)
@@ -103,6 +144,12 @@ def _classes(support: Features, labels: Sequence[str], queries: Features) -> tup
     numbers: dict[str, int] = {}
     of_labels = np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.int64)
     return tuple(numbers), of_labels
+
+
+def _sums(support: Features, numbers: Int64, classes: int) -> Float64:
+    """Sums by class in place of means, since a cosine does not depend on the length; correctly rounded, so in any
+    order."""
+    return np.array([[math.fsum(column) for column in support[numbers == each].T.tolist()] for each in range(classes)])
 
 
 def _winners(ranked: Int64, classes: int) -> Int64:

@@ -48,9 +48,12 @@ class Project:
 
     @property
     def combinations(self) -> list[Combination]:
-        """Every selected combination, in the order of ``run:``."""
-        run = self.settings.run
-        return [Combination(m, g, e) for m in run.models for g in run.generators for e in run.encoders]
+        """Every selected combination of what the scores use, in the order of ``run:``."""
+        run, used = self.settings.run, {role for _, keys in self.selected for role in keys}
+        generators, encoders = (
+            some if role in used else [""] for role, some in (("generator", run.generators), ("encoder", run.encoders))
+        )
+        return [Combination(m, g, e) for m in run.models for g in generators for e in encoders]
 
     @cached_property
     def selected(self) -> Selected:

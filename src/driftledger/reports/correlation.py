@@ -1,7 +1,7 @@
 """Correlation: do our headlines order models alike, and as the benchmarks of published leaderboards do?
 
-Pearson's r over the models that two columns share. Controls are left out: several that never look at an image
-have the same values, and would make any two metrics agree.
+Pearson's r over the models that two columns share. Controls and duplicates are left out: several that never look at an
+image have the same values, as one model under two names has, and would make any two metrics agree.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -74,7 +74,8 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
         ours = ", ".join(model for model in project.settings.run.models if model in models)
         matched.append(f"{board}: {ours or 'none'}")
     lead = (
-        f"Do two numbers order models alike? {FEWEST} models in common are the fewest; controls are left out. "
+        f"Do two numbers order models alike? {FEWEST} models in common are the fewest, {FEWEST + 1} for an interval; "
+        "controls are left out, and all but the first of models that are one component or have the same results. "
         f"Intervals of {settings.confidence:.0%} by Fisher's transformation take models to be drawn independently, "
         "which versions of one model are not; over few models they are wide, and one that holds 0 says little. Where "
         "lower is better in one column alone, models that agree give a negative r. "
@@ -89,9 +90,15 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
 
 
 def our_columns(blocks: Sequence[Block]) -> Iterator[Column]:
-    """Every headline, by the values that the leaderboard ranks by, without controls."""
+    """Every headline, by the values that the leaderboard ranks by, without controls and duplicates."""
     for block in blocks:
-        looking = {score.model for score in block.scores if not score.is_control and score.model not in block.apart}
+        seen, looking = set[str](), set[str]()
+        for score in block.scores:
+            rows = [(row.unit, row.values) for row in block.rows_of(score)]
+            marks = {score.components["model"].fingerprint, *([repr(rows)] if rows else [])}
+            if not score.is_control and score.model not in block.apart and not marks & seen:
+                looking.add(score.model)
+                seen |= marks
         for key in dict.fromkeys(key for score in block.scores for key in block.spec.headlines(score)):
             values = {model: value for model, value in block.values(key).items() if model in looking}
             if values and (metric := block.metric(key)):

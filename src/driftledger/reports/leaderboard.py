@@ -12,6 +12,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_cell, for_csv
 from driftledger.reports.scores import Block, Part, best_first
 from driftledger.reports.tables import (
+    bounds,
     cells_of,
     generators_tables,
     interval,
@@ -35,7 +36,10 @@ among those of the rows without it."""
 OVERALL, STEP = "overall", "step"
 """Kinds of numbers, besides the kinds of groups."""
 
-BRACKETS = "the interval, and a coverage below 1"
+BRACKETS = (
+    "the interval, a coverage below 1, and the value if all that is missing were worth 0 and if it were worth as much "
+    "as the best of the rest"
+)
 LETTERS = (
     "Models that share a letter cannot be told apart (paired differences, Holm's correction over all pairs). Bold "
     "marks the group that no model is shown to be better than. A value without a letter was not tested; controls do "
@@ -120,7 +124,8 @@ def _table(title: str, columns: Sequence[MetricColumn], name: str) -> Table:
         values = cells_of(block, key)
         for score in block.scores:
             covered = "" if score.coverage == 1 else f"coverage {score.coverage:.{COVERAGE.digits}f}"
-            more = "; ".join(filter(None, (interval(score.metrics, key, metric.digits), covered)))
+            ends = (interval(score.metrics, key, metric.digits), covered, bounds(block, score, key))
+            more = "; ".join(filter(None, ends))
             each = values[score.model]
             values[score.model] = each._replace(more=more if each.of else "", deviation="")
         cells.append(values)

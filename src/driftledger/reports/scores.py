@@ -22,6 +22,7 @@ from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.groups import Difference, Groups, Pair, groups, shown
+from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.metrics.paired import paired_clustered_interval, paired_interval
 from driftledger.metrics.ranks import competition_ranks
 from driftledger.project.project import Project
@@ -115,6 +116,36 @@ class Block:
         values = {score.model: self.spec.value_of(score, number) for score in self.scores}
         return {model: value for model, value in values.items() if value is not None}
 
+    def bounds(self, score: Score, number: str) -> ConfidenceInterval | None:
+        """What a number would be if all that is missing from it were worth 0, or as much as the best of the rest.
+
+        None where nothing is missing, and of a number that rows do not make up or that is better if lower.
+        """
+        metric = self.metric(number)
+        bounded = metric is not None and bool(metric.row) and metric.higher_is_better and number in score.metrics
+        if metric is None or not bounded or score.coverage == 1:
+            return None
+        by_group = dict[str, list[list[float | None]]]()
+        for row in self.rows_of(score):
+            alone = [row.alone(repeat) for repeat in range(max(1, len(row.repeats)))]
+            each = [value for part in alone for value in metric.values_in(part, number) or [None]]
+            by_group.setdefault(row.group if metric.pairing == "mean" else "", []).append(each)
+        # A group without any value has none at this step: its chains end sooner.
+        of = {name: rows for name, rows in by_group.items() if any(value is not None for row in rows for value in row)}
+        every = [value for rows in of.values() for row in rows for value in row]
+        finite = [value for value in every if value is not None]
+        by_mean = metric.pairing == "mean"
+        if len(finite) == len(every) or (
+            by_mean and not _makes(metric, self._units(metric, score, number), score.metrics[number])
+        ):
+            return None
+        ends = []
+        for missing in (min(0.0, *finite), max(finite)):
+            whole = [[missing if value is None else value for value in row] for rows in of.values() for row in rows]
+            names = [name for name, rows in of.items() for _ in rows]
+            ends.append(_value(metric, [*zip(map(exact_mean, whole), names, strict=True)]))
+        return ConfidenceInterval(*ends)
+
     def tested(self, number: str) -> Tested | None:
         """Test a number once; None where no test can be made: neither direction is better, or rows do not make it
         up."""
@@ -191,12 +222,15 @@ def best_first(scores: Sequence[Score], values: Mapping[str, float], higher: boo
 
 def _makes(metric: Metric, units: Units, value: float) -> bool:
     """Whether these make up the number that the score has."""
+    return bool(units) and abs(_value(metric, [*units.values()]) - value) <= _CLOSE * max(1.0, abs(value))
+
+
+def _value(metric: Metric, units: Sequence[tuple[float, str]]) -> float:
+    """The number that units make up."""
     by_mean = metric.pairing == "mean"
-    within = grouped(units.values(), lambda unit: unit[1] if by_mean else "")
-    if not within:
-        return False
+    within = grouped(units, lambda unit: unit[1] if by_mean else "")
     mean = exact_mean([exact_mean([share for share, _ in some]) for some in within.values()])
-    return abs(mean * (1.0 if by_mean else 100.0) - value) <= _CLOSE * max(1.0, abs(value))
+    return mean * (1.0 if by_mean else 100.0)
 
 
 def _difference(metric: Metric, confidence: float, a: Units, b: Units) -> Difference:

@@ -52,6 +52,12 @@ def interval(values: Mapping[str, float], key: str, digits: int) -> str:
     return "–".join(f"{end:.{digits}f}" for end in ends) if len(ends) == 2 else ""
 
 
+def bounds(block: Block, score: Score, number: str | None) -> str:
+    """The bounds of a number, as :meth:`Block.bounds` has them; empty without any."""
+    metric, ends = block.metric(number or ""), block.bounds(score, number or "")
+    return f"{ends.low:.{metric.digits}f} to {ends.high:.{metric.digits}f}" if metric and ends else ""
+
+
 def cells_of(block: Block, number: str) -> dict[str, Cell]:
     """Return model → a number with its place, and its deviation or else its interval."""
     places, metric, cells = block.places(number), block.metric(number), {}
@@ -105,6 +111,11 @@ def _model_tables(block: Block) -> Iterator[Table]:
     shown = spec.layout.tables or {f"{spec.title}; in brackets the interval": {key: key for key in families}}
     named = {number.rpartition("/")[2] for columns in shown.values() for number in columns.values()}
     first = spec.shown_key(spec.metrics[0], scores)
+    covered = {s.model: coverage_cell(s)._replace(more=bounds(block, s, first)) for s in scores}
+    filled = (
+        f"In brackets behind a coverage: {spec.metrics[0].named(first or '')} if all that is missing were worth 0, "
+    )
+    filled += "and if it were worth as much as the best of the rest."
     for place, (title, columns) in enumerate(shown.items(), 1):
         further = {key: key for key in families if place == 1 and key not in {*named, *spec.layout.left_out}}
         head, cells, notes = [""], list[dict[str, Cell]](), list[str]()
@@ -121,8 +132,9 @@ def _model_tables(block: Block) -> Iterator[Table]:
         if first is not None:
             head.append("rank")
             cells.append(ranks_in(block, first))
-        rows = [[name_cell(s), *(column[s.model] for column in cells), coverage_cell(s)] for s in scores]
+        rows = [[name_cell(s), *(column[s.model] for column in cells), covered[s.model]] for s in scores]
         name = f"models_{place}" if len(shown) > 1 else "models"
+        notes += [filled] if place == 1 and any(each.more for each in covered.values()) else []
         yield Table(title, [*head, COVERAGE.title], rows, notes, name=name)
 
 

@@ -185,7 +185,7 @@ def rows_csv(lineages: Sequence[Lineage], rows: Mapping[str, Sequence[Row]]) -> 
             cells |= {"unit": for_csv(row.unit), "group": for_csv(row.group), "outcome": row.outcome.value}
             for key, values in sorted(row.values.items()):
                 for number, value in enumerate(values, 1):
-                    name = key if widths[key] == 1 else f"{key} {number}"
+                    name = f"{key} {number}" if widths[key] > 1 or key in cells else key  # as MME's 'score'
                     cells[name] = "" if value is None else f"{value:.6f}"
             for key, value in row.extra.items():
                 text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
@@ -215,8 +215,9 @@ def _note(evidence: Evidence) -> str:
         f"| data | {on} | `{digest}` |"
         for on, digest in {each.score.on: digest_of(each) for each in evidence.lineages}.items()
     ]
-    state = "with uncommitted changes" if evidence.code.dirty else "as committed"
-    lines += [f"| code | `{(evidence.code.commit or 'outside Git')[:_SHORT]}` | {state} |", ""]
+    commit, dirty = evidence.code.commit, evidence.code.dirty
+    state = ("with uncommitted changes" if dirty else "as committed") if commit else dirty and "Git could not be read"
+    lines += [f"| code | `{(commit or 'no commit')[:_SHORT]}` | {state or ''} |", ""]
     lines += [
         f"- {in_table(flag)}" for flag in dict.fromkeys(f for each in evidence.lineages for f in each.score.flags)
     ]

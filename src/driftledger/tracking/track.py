@@ -6,6 +6,7 @@ so nothing is ever completed or repaired.
 
 import json
 import math
+import os
 import tempfile
 from collections.abc import Sequence
 from functools import cache
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 SUPERSEDED = " (superseded)"
 """Ends the name of a run when a current run has that name."""
+EXPERIMENT = "DVC_EXP_NAME"
+"""Where ``dvc exp run`` names its experiment, which may be thrown away: its runs are shown, but are not current."""
 
 _SOURCE = "models:/"
 _METRICS_PER_CALL = 900
@@ -99,7 +102,7 @@ class _Push:
         """Id of a run that is written but for its status → its traces."""
 
     def push(self) -> str:
-        """Delete what was cut short, make what is missing, and mark all runs."""
+        """Delete what was cut short, make what is missing, and mark all runs, but not in an experiment of DVC."""
         finished = self._finished()
         missing = [each for each in self._evidence if each.fingerprint not in finished]
         for each in missing:
@@ -107,8 +110,9 @@ class _Push:
             if sum(map(len, self._unfinished.values())) >= _TRACES_AT_ONCE:
                 self._finish()
         self._finish()
-        self._mark(finished)
-        self._describe()
+        if EXPERIMENT not in os.environ:
+            self._mark(finished)
+            self._describe()
         counts = f"{len(missing)} runs created, {len(self._evidence) - len(missing)} unchanged"
         return f"MLflow experiment {self._tracking.experiment!r}: {counts}"
 
@@ -145,7 +149,8 @@ class _Push:
 
         client, tags = self._client, tags_of(evidence)
         first = {FINGERPRINT: tags[FINGERPRINT]}
-        run = client.create_run(self._experiment_id, run_name=evidence.name, tags=first)
+        name = f"{evidence.name} ({os.environ[EXPERIMENT]})" if EXPERIMENT in os.environ else evidence.name
+        run = client.create_run(self._experiment_id, run_name=name, tags=first)
         run_id = run.info.run_id
         cards = [(ROLES[role], card) for role, some in cards_of(evidence).items() for card in some]
         models = dict.fromkeys(self._model_id(kind, card) for kind, card in cards)
@@ -236,6 +241,7 @@ class _Push:
             name = str(run.info.run_name).removesuffix(SUPERSEDED)
             tags = {CURRENT: str(fingerprint in current).lower()}
             if fingerprint in current:
+                name = current[fingerprint].name
                 tags["mlflow.runColor"] = colours[current[fingerprint].combination.model].colour
             elif name in names:
                 name += SUPERSEDED

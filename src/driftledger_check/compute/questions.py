@@ -25,7 +25,6 @@ Ids = NDArray[np.int64]
 CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 FINEST = 10**6
 """Steps of a grade that are told apart."""
-OF_THE_JUDGE = ("judge_alpha", "judge_sensitivity", "judge_specificity", "total_corrected")
 ABILITIES = {
     "perception": (
         *("existence", "count", "position", "color", "posters", "celebrity", "scene", "landmark", "artwork", "OCR"),
@@ -105,13 +104,15 @@ def mm_sap(files: ScoreFiles, found: Found) -> None:
         read, of = choices >= 0, subset[:, None]
         counted = read | wrong
         knew, refused = read & (choices == right), choices == refusal
-        declined, answered = refused & (of != "basic"), read & ~refused
+        declined, answered, literal = refused & (of != "basic"), read & ~refused, counted & ~refused
         return {
             "score": (knew | declined, counted),
             "answer_rate": (answered, counted),
             "answer_accuracy": (knew, answered),
             "known_knowns": (knew, counted & (of != "beyond")),
             "known_unknowns": (declined, counted & (of != "basic")),
+            "answer_rate_by_equation": (literal, counted),
+            "answer_accuracy_by_equation": (knew, literal),
         }
 
     mine, read = parts(choices, wrong), choices >= 0
@@ -181,7 +182,6 @@ def mm_vet(files: ScoreFiles, found: Found) -> None:
     graded.counts(read)
     found.put(["details", "calibration"], files.score["details"].get("calibration", []))
     found.put(["metrics"], metrics)
-    found.withhold(OF_THE_JUDGE, "the checker does not measure judges; 'driftledger verify' does")
 
 
 def _graded(name: str, grades: Sequence[Sequence[Fraction | None]], counted: Flags) -> dict[str, float]:

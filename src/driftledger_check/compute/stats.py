@@ -209,9 +209,10 @@ class Intervals(NamedTuple):
         middle, half = mean([mean(side) for side in sides]), self.t(degrees) * (math.sqrt(total) / len(sides))
         return {f"{key}_low": max(middle - half, bottom), f"{key}_high": min(middle + half, top)}
 
-    def of_hits(self, key: str, hits: int, n: int, unit: float) -> dict[str, float]:
-        """Of ``unit`` times the share of hits, all of them independent (Wilson 1927)."""
-        return _wilson(key, hits / n, n, self.t(math.inf), unit)
+    def of_hits(self, key: str, hits: int, n: int, unit: float, variance: float = 0.0) -> dict[str, float]:
+        """Of ``unit`` times the share of hits, all of them independent (Wilson 1927); of fewer, if it varies more."""
+        share = (hits + 2) / (n + 4)
+        return _wilson(key, hits / n, 1 / (1 / n + variance / (share - share * share)), self.t(math.inf), unit)
 
     def of_ratio(
         self, key: str, above: Iterable[int], below: Iterable[int], clusters: Sequence[str], unit: float

@@ -43,6 +43,8 @@ class Retrieved(NamedTuple):
     """The most similar support sample."""
     top1: list[str | None]
     class_mean: list[str | None]
+    varies: dict[str, float]
+    """How much the shares of hits vary with the support set."""
 
 
 def trac(files: ScoreFiles, found: Found) -> None:
@@ -102,7 +104,7 @@ def _numbers(
             of_class = [query.label for query in queries]
             numbers |= intervals.of_ratio(name, map(int, some), [1] * len(some), of_class, PERCENT)
         else:
-            numbers |= intervals.of_hits(name, int(some.sum()), len(some), PERCENT)
+            numbers |= intervals.of_hits(name, int(some.sum()), len(some), PERCENT, retrieved.varies[name])
     right = sum(retrieved.support[query.label] for query in queries)
     return numbers | {
         "vote_best": max(curve),
@@ -158,18 +160,35 @@ def _retrieved(support: Sequence[Described], queries: list[Described], encoder: 
     number = {label: at for at, label in enumerate(labels)}
     classes = np.array([number[each.label] for each in support])
     counts = Counter(each.label for each in support)
-    ranked = nearest(asked, known, max(counts.values()))
-    voted, seen = votes(classes[ranked], len(labels)), np.asarray(asked.any(axis=1))
+    ranked = nearest(asked, known, max(2, *counts.values()))
+    voted, seen = votes(classes[ranked], len(labels))[:, : max(counts.values())], np.asarray(asked.any(axis=1))
     sums = np.array([[math.fsum(column) for column in known[of_class[label]].T.tolist()] for label in labels])
-    means = rounded_cosines(asked, sums).argmax(axis=1)
-    truth = np.array([number[query.label] for query in queries])
+    to_means = rounded_cosines(asked, sums)
+    means, truth = to_means.argmax(axis=1), np.array([number[query.label] for query in queries])
+    hits = (classes[ranked] == truth[:, None]).astype(np.int8)
+    without = np.where(ranked[:, :1] == np.arange(len(known)), hits[:, [min(1, len(known) - 1)]] - hits[:, :1], 0)
+    of_means = list[NDArray[np.int8]]()
+    for at, label in enumerate(labels):
+        own, others = known[of_class[label]], np.where(np.arange(len(labels)) == at, -2.0, to_means)
+        rival, most = others.argmax(axis=1)[:, None], others.max(axis=1, keepdims=True)
+        cosines = rounded_cosines(asked, sums[at] - own) if len(own) > 1 else most - 1
+        after = np.where((cosines > most) | (cosines == most) & (at < rival), at, rival) == truth[:, None]
+        of_means.append(after.astype(np.int8) - (means == truth)[:, None])
+    changes = {"top1": without[seen], "class_mean": np.concatenate(of_means, axis=1)[seen]}
     return Retrieved(
         counts,
         (voted == truth[:, None]) & seen[:, None],
         _seen([each.sample for each in support], ranked[:, 0], seen),
         _seen(labels, voted[:, 0], seen),
         _seen(labels, means, seen),
+        {name: _variance(each, len(queries)) for name, each in changes.items()},
     )
+
+
+def _variance(changes: NDArray[np.int8], queries: int) -> float:
+    """Of a share of hits over support sets, from how each answer changes without each row (Efron and Stein 1981)."""
+    excess = int((changes.sum(axis=0) ** 2).sum() - (changes * changes).sum())
+    return max(0, excess) / (queries * (queries - 1)) if queries > 1 else 0.0
 
 
 def _seen(names: Sequence[str], places: NDArray[np.int64], seen: Hits) -> list[str | None]:

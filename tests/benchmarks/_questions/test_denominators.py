@@ -11,6 +11,7 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import Scored
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
+from driftledger.metrics.self_awareness import MEASURES
 from tests.benchmarks._questions.asking import MME, SAP, VET, Grades, Says, exam, sap
 
 REFUSAL = 4
@@ -47,16 +48,16 @@ SAP_READ = [  # two questions of each subset; the right options are 0 to 3
     ("unread", "measures", "basic", "counted", "worth"),
     [
         # accepted are the first, the third and the fifth, of all but the failed fourth
-        ("wrong", (60, 20, 100, 100 / 3, 200 / 3), 50, 5, [1, 0, 1, None, 1, 0]),
-        ("left_out", (100, 100 / 3, 100, 50, 100), 100, 3, [1, None, 1, None, 1, None]),
+        # by the equations, three of the five do not refuse, and one of these is right
+        ("wrong", (60, 20, 100, 100 / 3, 200 / 3, 60, 100 / 3), 50, 5, [1, 0, 1, None, 1, 0]),
+        ("left_out", (100, 100 / 3, 100, 50, 100, 100 / 3, 100), 100, 3, [1, None, 1, None, 1, None]),
     ],
 )
 def test_mm_sap(
     tmp_path: Path, unread: str, measures: Sequence[float], basic: float, counted: int, worth: list[float | None]
 ) -> None:
     score, rows = scored(tmp_path, "mm_sap", SAP, SAP_READ, permutations=1, unread=unread)
-    names = ("score", "answer_rate", "answer_accuracy", "known_knowns", "known_unknowns")
-    assert [score.metrics[name] for name in names] == pytest.approx(measures)
+    assert [score.metrics[name] for name in MEASURES] == pytest.approx(measures)
     assert score.groups["subset"]["basic"]["score"] == basic
     assert (score.scored, score.counted, score.total, score.coverage) == (3, counted, 6, 0.5)
     assert [row.values["score"] for row in rows] == [[value] for value in worth]

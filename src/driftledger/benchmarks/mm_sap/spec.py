@@ -122,7 +122,7 @@ class MMSAP(QuestionBenchmark):
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
-    collects, scores = flow("mm_sap", "permutations", scoring=MMSAPScoring, version=4)
+    collects, scores = flow("mm_sap", "permutations", scoring=MMSAPScoring, version=5)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _percent(
             "score",
@@ -139,7 +139,7 @@ class MMSAP(QuestionBenchmark):
             "answer_rate",
             "answer rate",
             f"100 · choices other than the refusal / all; {_OVER_ORDERS}",
-            f"{_MEASURE} 6",
+            "self_awareness.score",
             headline=True,
             higher_is_better=None,
             tracked="answer_rate",
@@ -148,7 +148,7 @@ class MMSAP(QuestionBenchmark):
             "answer_accuracy",
             "answer accuracy",
             f"100 · right choices / choices other than the refusal; {_OVER_ORDERS}",
-            f"{_MEASURE} 5",
+            "self_awareness.score",
             headline=True,
             tracked="answer_accuracy",
         ),
@@ -165,6 +165,21 @@ class MMSAP(QuestionBenchmark):
             f"100 · refusals / all, in know and beyond; {_OVER_ORDERS}",
             f"{_MEASURE} 4",
             headline=True,
+        ),
+        _percent(
+            "answer_rate_by_equation",
+            "answer rate by equation 6",
+            f"100 · all but refusals, so also what could not be read / all; {_OVER_ORDERS}",
+            f"{_MEASURE} 6",
+            higher_is_better=None,
+            tracked="answer_rate_by_equation",
+        ),
+        _percent(
+            "answer_accuracy_by_equation",
+            "answer accuracy by equation 5",
+            f"100 · right choices / all but refusals, so also what could not be read; {_OVER_ORDERS}",
+            f"{_MEASURE} 5",
+            tracked="answer_accuracy_by_equation",
         ),
         _percent(
             "free_refusals",
@@ -204,6 +219,15 @@ class MMSAP(QuestionBenchmark):
                 "known knowns": "known_knowns",
                 "known unknowns": "known_unknowns",
                 "self-awareness score": "score",
+            },
+            "answer rate and answer accuracy by the letter of equations 6 and 5: what could not be read is answered": {
+                "basic: rate": "subset/basic/answer_rate_by_equation",
+                "basic: accuracy": "subset/basic/answer_accuracy_by_equation",
+                "know: rate": "subset/know/answer_rate_by_equation",
+                "know: accuracy": "subset/know/answer_accuracy_by_equation",
+                "beyond: rate (lower is better)": "subset/beyond/answer_rate_by_equation",
+                "total: rate": "answer_rate_by_equation",
+                "total: accuracy": "answer_accuracy_by_equation",
             },
         },
         group_bars={"subset": "score", "subtask": "score"},
@@ -246,7 +270,7 @@ class MMSAP(QuestionBenchmark):
             values: dict[str, dict[str, float]] = {name: {} for name in scores[0]}
             for name in values:
                 for measure, (mean, std, _) in over_permutations([each[name] for each in scores]).items():
-                    if measure == "answer_accuracy" and name.startswith("beyond"):
+                    if measure.startswith("answer_accuracy") and name.startswith("beyond"):
                         continue  # no answer is right there, and the paper leaves it out
                     values[name] |= {measure: PERCENT * mean} | ({} if std is None else {measure + STD: PERCENT * std})
             return values

@@ -30,7 +30,10 @@ from driftledger.core.grouping import grouped
 from driftledger.data.records import ONE_CATEGORY, DatasetCard
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals import proportion_interval, share_interval
-from driftledger.metrics.retrieval import class_mean, votes
+from driftledger.metrics.retrieval import class_mean, support_variances, votes
+
+FEW = 100
+"""Below so many support descriptions, another support set would often order two equal models otherwise."""
 
 Flags = NDArray[np.bool_]
 Condition = tuple[int | None, int]
@@ -62,6 +65,8 @@ class Retrieval(NamedTuple):
     """``top1`` and ``class_mean`` → whether each query was taken for what it is."""
     votes: Flags
     """q×K: whether the majority among the k nearest is right, for k = 1 … K, the support size of the largest class."""
+    varies: dict[str, float]
+    """``top1`` and ``class_mean`` → the variance of the share of hits from one support set to another."""
     cut: int
     """How many descriptions, of both sets, are longer than the encoder reads."""
 
@@ -189,6 +194,7 @@ def retrieve(
         taken,
         {how: np.array([a == b for a, b in zip(truth, some, strict=True)]) for how, some in taken.items()},
         right & np.array(seen)[:, None],
+        support_variances(support_vectors, classes, query_vectors, truth),
         sum(reading.cut for reading in read_texts(reader, [*corpus, *texts])),
     )
 
@@ -209,7 +215,7 @@ def metrics_of(
             ones = np.ones(n, np.int64)
             share = share_interval(hits.astype(np.int64), ones, retrieved.truth, scoring.confidence)
         else:
-            share = proportion_interval(int(hits.sum()), n, scoring.confidence)
+            share = proportion_interval(int(hits.sum()), n, scoring.confidence, retrieved.varies[name])
         values |= {name: _percent(hits)} | interval_ends({name: share}, PERCENT).metrics
     best = int(np.argmax(curve))
     values |= {"vote_best": curve[best], "vote_best_k": float(best + 1)}
@@ -246,6 +252,8 @@ def _flags(dataset: DatasetCard, records: Sequence[CollectedRecord], retrieved: 
     missing = sum(record.extra["split"] == "support" for record in records) - len(retrieved.support)
     if missing:
         yield f"{missing} support samples have no description and cannot be retrieved"
+    if len(retrieved.support) < FEW:
+        yield f"letters and compare take the {len(retrieved.support)} support descriptions as given; intervals do not"
     lost = sorted(set(dataset.labels) - set(retrieved.labels))
     if lost:
         yield f"no support description is left of {first_few(lost)}; their test samples are not scored"

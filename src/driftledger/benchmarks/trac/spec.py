@@ -75,7 +75,7 @@ class Trac(Benchmark):
     collects: ClassVar[Stage] = Stage(
         "describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2, holds=("split",)
     )
-    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), TracScoring, version=3)
+    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), TracScoring, version=4)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _accuracy(
             "top1",

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError
-from driftledger.core.paths import leads_out
+from driftledger.core.paths import is_dvc_object, leads_out
 from driftledger.core.registry import Provided
 from driftledger.core.types import Split
 
@@ -153,11 +153,12 @@ def reached(path: Path, kind: Literal["file", "folder"], setting: str, what: str
 def inside(folder: Path, name: str, place: str) -> Path:
     """Return the file called ``name`` in ``folder``, with links resolved; errors say that ``place`` names it.
 
-    A table may come from somebody else: it can name no file outside of its folder, not even by a link.
+    A table may come from somebody else: it can name no file outside of its folder, not even by a link, but into a
+    cache of DVC.
     """
     try:
         path = (folder / name).resolve()
-        if {"/", ".."} & {*PurePosixPath(name).parts} or leads_out(path, folder):
+        if {"/", ".."} & {*PurePosixPath(name).parts} or (leads_out(path, folder) and not is_dvc_object(path)):
             trouble = "lies outside of its folder"
         elif path.is_file():
             return path

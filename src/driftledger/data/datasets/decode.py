@@ -8,7 +8,7 @@ import warnings
 from io import BytesIO
 
 import numpy as np
-from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
 
 from driftledger.core.errors import DataError
 from driftledger.core.text import shortened
@@ -17,6 +17,8 @@ FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "QOI", "TIFF"
 """Formats that begin with a signature and that Pillow decodes by itself. Without one, as in TGA, any bytes might pass
 for an image; EPS would start Ghostscript on a stranger's file."""
 
+_ALIKE = 2
+"""Levels of 256 within which two profiles are the same but for rounding."""
 _KINDS = {"1": "black and white", "L": "grey", "P": "a palette"}
 
 
@@ -40,6 +42,7 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
                 size = f"{opened.width}×{opened.height} pixels"
                 raise DataError(f"{name} is {size}, and max_pixels allows {max_pixels}; scale it down or raise that")
             notes = _notes_before_loading(opened)
+            notes += _profile_notes(opened.info.get("icc_profile"), opened.mode)
             image, more = _to_rgb(ImageOps.exif_transpose(opened), opened.format, name)  # which loads it
     except (DataError, MemoryError):
         raise
@@ -62,6 +65,23 @@ def _notes_before_loading(image: Image.Image) -> list[str]:
     if image.getexif().get(ExifTags.Base.Orientation, 1) in range(2, 9):
         notes.append("rotated upright as its EXIF tag says")
     return notes
+
+
+def _profile_notes(profile: bytes | None, mode: str) -> list[str]:
+    """Note a colour profile that is not sRGB's: libraries apply it in other ways, and no evaluation tool applies it."""
+    if not profile or mode not in ("RGB", "RGBA", "CMYK"):
+        return []
+    try:
+        given = ImageCms.ImageCmsProfile(BytesIO(profile))
+        if mode != "CMYK":
+            levels = np.stack(np.meshgrid(*[np.array([0, 51, 102, 153, 204, 255], np.uint8)] * 3), -1).reshape(1, -1, 3)
+            transform = ImageCms.buildTransform(given, ImageCms.createProfile("sRGB"), "RGB", "RGB")
+            shown = ImageCms.applyTransform(Image.fromarray(levels), transform)
+            if abs(np.asarray(shown, int) - levels).max() <= _ALIKE:
+                return []
+        return [f"its colour profile, {shortened(ImageCms.getProfileDescription(given))}, is not applied"]
+    except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
+        return ["its colour profile cannot be read and is not applied"]
 
 
 def _to_rgb(image: Image.Image, file_format: str | None, name: str) -> tuple[Image.Image, list[str]]:

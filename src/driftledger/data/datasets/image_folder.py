@@ -10,8 +10,8 @@ from typing import ClassVar
 from PIL import Image
 
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.errors import DataError
-from driftledger.core.paths import leads_out
+from driftledger.core.errors import DataError, first_few
+from driftledger.core.paths import is_dvc_object, leads_out
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import (
     DatasetProvider,
@@ -36,8 +36,9 @@ class ImageFolder(DatasetProvider):
     """The images below ``path``; a subfolder directly in it is a category, however deep an image lies in it.
 
     Without subfolders no sample has a category. With them, images beside the subfolders form the category
-    ``uncategorised``, so that every sample is in some category's mean. Hidden files, and files without the suffix of a
-    format that is read, are ignored. With ``labelled`` it is a dataset with a support and a test set.
+    ``uncategorised``, so that every sample is in some category's mean. Hidden files are ignored. Files without the
+    suffix of a format that is read are left out, and named. With ``labelled`` it is a dataset with a support and a test
+    set.
     """
 
     provider: ClassVar[str] = "image_folder"
@@ -62,10 +63,18 @@ class ImageFolder(DatasetProvider):
                 raise DataError(f"{file} is not in the folder of a class; move it into {place}, or remove it")
 
     def source_digest(self) -> str:
-        return digest_files(self._files().items())
+        return digest_files({**self._files(), **self.left_out()}.items())
 
     def source(self) -> dict[str, str]:
-        return {"kind": self.provider, "folder": printable(self._folder.name)}
+        source = {"kind": self.provider, "folder": printable(self._folder.name)}
+        return source | ({"left_out": first_few([*unread])} if (unread := self.left_out()) else {})
+
+    def left_out(self) -> dict[str, Path]:
+        """The files that are neither hidden nor read, by their names below the folder."""
+        folder = self._folder
+        names = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
+        seen = {name: path for name, path in names.items() if not any(part.startswith(".") for part in name.parts)}
+        return {printable(name.as_posix()): path for name, path in seen.items() if not _is_read(path.name)}
 
     @property
     def _folder(self) -> Path:
@@ -74,13 +83,13 @@ class ImageFolder(DatasetProvider):
     def _files(self) -> dict[str, Path]:
         """The images by their names below the folder, which are the same on every machine.
 
-        Links inside the folder are followed. The folder may come from somebody else, so a link out of it is refused.
+        Links inside the folder and into a cache of DVC are followed. The folder may come from somebody else, so no
+        other link may lead out of it.
         """
 
         def fail(error: OSError) -> None:
             raise unreadable(str(error.filename), error)
 
-        suffixes = {suffix for suffix, kind in Image.registered_extensions().items() if kind in FORMATS}
         folder, seen, paths = self._folder, set[Path](), dict[str, Path]()
         for top, folders, files in os.walk(folder, onerror=fail, followlinks=True):
             real = Path(top).resolve()
@@ -88,9 +97,9 @@ class ImageFolder(DatasetProvider):
                 raise DataError(f"{top} is a link to a folder that is read already; remove it")
             seen.add(real)
             folders[:] = [each for each in folders if not each.startswith(".")]
-            images = [each for each in files if not each.startswith(".") and Path(each).suffix.lower() in suffixes]
+            images = [each for each in files if not each.startswith(".") and _is_read(each)]
             for path in (Path(top, each) for each in (*folders, *images)):
-                if path.is_symlink() and path.exists() and leads_out(path, folder):
+                if path.is_symlink() and path.exists() and leads_out(path, folder) and not is_dvc_object(path):
                     what = "put its target into the folder, or remove the link"
                     raise DataError(f"{path} is a link out of {folder}; {what}")
             for path in (Path(top, each) for each in images):
@@ -100,6 +109,11 @@ class ImageFolder(DatasetProvider):
         if not paths:
             raise DataError(f"the folder {str(self.path)!r} holds no images ({', '.join(FORMATS)}); put some there")
         return dict(sorted(paths.items()))
+
+
+def _is_read(name: str) -> bool:
+    """Whether a file has the suffix of a format that is read."""
+    return Image.registered_extensions().get(Path(name).suffix.lower()) in FORMATS
 
 
 def safe_id(name: str) -> str:

@@ -232,7 +232,7 @@ def _score_view(
         others: all scores of the model.
     """
     spec = benchmark(score.benchmark)
-    run = next(("/".join(each) for each in combinations if each.shows(score.keys)), None)
+    run = next((each.path for each in combinations if each.shows(score.keys)), None)
     target = run or f"{spec.scores.at(score.keys)}/{SCORE}"
     roles = sorted(score.components, key=lambda role: list(ROLES).index(role))
     values, numbers = {**score.metrics, COVERAGE.key: score.coverage}, []
