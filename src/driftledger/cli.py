@@ -187,7 +187,7 @@ def models(
         ),
     ] = "",
 ) -> None:
-    """List the catalogue: what each needs, its price, and when that was checked.
+    """List the catalogue: what each needs, what it costs, checked when.
 
     The entries of params.yaml are among them; 'selected' marks those that take part.
     """
