@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,6 +40,7 @@ _DVC = {".dvc/config": "", ".dvc/.gitignore": "/config.local\n/tmp\n/cache\n"}
 """What makes a folder a DVC project, also below another one, as 'dvc init --subdir' does."""
 _MODULE = re.compile(r"[a-z][a-z0-9_]{0,29}")
 """The name of a module; short enough that no line of a template grows too long."""
+COMPONENTS = ("models", "generators", "encoders")
 KINDS: Mapping[str, str] = {
     "model": "run.models",
     "generator": "run.generators",
@@ -103,9 +104,10 @@ def init(
     keeper = f"DVC keeps {path} now; commit {path}.dvc" if is_kept else f"{path}, where it is"
     sentences = [f"{place} is a project now", *([] if top else ["with a Git repository of its own"])]
     sentences += [*(f"the dataset {name}: {keeper}" for name in selected), *notes]
-    if chosen:
-        sentences += needs(Project(root, own_code=True), chosen)
-    elif preset in (None, "minimal"):
+    if chosen or preset not in (None, "minimal"):
+        project = Project(root, own_code=True)
+        sentences += needs(project, {section: project.settings.named(section) for section in COMPONENTS})
+    else:
         sentences += [
             "what it selects is a demonstration: a toy describer and a toy painter, which only understand each other",
             "'driftledger models' lists real ones; driftledger init --force --model M --generator G --encoder E",
@@ -124,13 +126,13 @@ def add(project: Project, section: str, given: str, *, only: bool, base_url: str
     """
     name, entry = selectable(section, given, base_url, key)
     write_text(project.root / PARAMS, with_entry(project.root, section, name, entry, only=only))
-    return [f"{PARAMS} selects {name}", *needs(Project(project.root, own_code=True), {section: {name: entry}})]
+    return [f"{PARAMS} selects {name}", *needs(Project(project.root, own_code=True), {section: [name]})]
 
 
-def needs(project: Project, chosen: Chosen) -> list[str]:
+def needs(project: Project, named: Mapping[str, Sequence[str]]) -> list[str]:
     """Say what components still need on this machine, a line each."""
     sentences = []
-    for section, name in ((section, name) for section, names in chosen.items() for name in names):
+    for section, name in ((section, name) for section, names in named.items() for name in names):
         missing, notes = project.settings.build(section, name).readiness()
         about = project.settings.entry(section, name).about
         notes += [f"{about.memory:g} GB of memory for its weights"] if about and about.memory else []
@@ -231,7 +233,7 @@ def models_table(project: Project, words: str = "") -> Table:
     has_project = (project.root / PARAMS).is_file()
     shown, everything = table("name", "kind", "model", "needs", "$ per M tokens", "checked", ""), list[str]()
     shown.columns[0].no_wrap = True
-    for section in [words] if words in SECTIONS else ("models", "generators", "encoders"):
+    for section in [words] if words in SECTIONS else COMPONENTS:
         entries = project.settings.entries(section) if has_project else dict(catalogue(section))
         selected = project.settings.named(section) if has_project else ()
         for name, entry in entries.items():
