@@ -142,18 +142,21 @@ class PromptReader:
 
 
 def _begun(tokens: list[int], row: list[int]) -> int:
-    """How many of the first ``tokens`` stand together in a row; the very first may have merged with what precedes.
+    """How many of the first ``tokens`` are together in a row; the first few may have merged with what precedes them.
 
-    >>> _begun([1, 2, 3], [9, 1, 2, 8]), _begun([1, 2, 3], [7, 2, 3]), _begun([1], [2])
-    (2, 3, 0)
+    >>> _begun([1, 2, 3], [9, 1, 2, 8]), _begun([1, 2, 3, 4], [7, 3, 4]), _begun([1], [2])
+    (2, 4, 0)
     """
-    most = 0
-    for skipped in (0, 1):
-        for place, token in enumerate(row):
-            if tokens[skipped:] and token == tokens[skipped]:
-                same = takewhile(lambda pair: pair[0] == pair[1], zip(tokens[skipped:], row[place:], strict=False))
-                most = max(most, skipped + sum(1 for _ in same))
-    return most
+    best = (False, 0, 0)
+    """Whether that is all of them; how many are together, and behind how many that merged."""
+    for merged in range(min(8, len(tokens))):
+        for place in (place for place, token in enumerate(row) if token == tokens[merged]):
+            pairs = zip(tokens[merged:], row[place:], strict=False)
+            length = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            best = max(best, (merged + length == len(tokens), length, -merged))
+        if best[0]:
+            break
+    return best[1] - best[2]
 
 
 class _Ready(NamedTuple):

@@ -387,6 +387,8 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                 f"({for_line(str(error)):.200})"
             ) from None
         refuse_random(report)
+        if not hasattr(model, "generate"):
+            raise ValueError(f"its class {type(model).__name__} generates no text")
         named = model.generation_config.eos_token_id
         named = processor.tokenizer.eos_token_id if named is None else named
         ends = frozenset([] if named is None else named if isinstance(named, list) else [named])

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from diffusers import (
+    AutoencoderDC,
     AutoencoderKL,
     AutoencoderKLFlux2,
     AutoencoderKLQwenImage,
@@ -20,6 +21,8 @@ from diffusers import (
     PixArtTransformer2DModel,
     QwenImagePipeline,
     QwenImageTransformer2DModel,
+    SanaPipeline,
+    SanaTransformer2DModel,
     StableDiffusionPipeline,
     StableDiffusionXLPipeline,
     UNet2DConditionModel,
@@ -30,6 +33,8 @@ from transformers import (
     CLIPTextConfig,
     CLIPTextModel,
     CLIPTextModelWithProjection,
+    Gemma2Config,
+    Gemma2Model,
     Qwen2_5_VLConfig,
     Qwen2_5_VLForConditionalGeneration,
     Qwen3Config,
@@ -132,6 +137,32 @@ def build_pixart(folder: Path, seed: int = 0) -> Path:
             vae=_vae(),
             text_encoder=_t5(),
             tokenizer=t5_tokenizer(),
+            transformer=randomise(transformer),
+        )
+        return _save(folder, pipeline)
+
+
+def build_sana(folder: Path, seed: int = 0) -> Path:
+    """Sana's layout: a language model reads instructions, and the prompt right behind them."""
+    tokens, _ = _language()
+    text = Gemma2Config(
+        vocab_size=len(tokens), hidden_size=8, intermediate_size=16, num_attention_heads=2, num_hidden_layers=1,
+        num_key_value_heads=2, head_dim=4, max_position_embeddings=4096,
+    )  # fmt: skip
+    blocks: Any = {f"{part}_block_types": ("ResBlock", "ResBlock") for part in ("encoder", "decoder")}
+    blocks |= {f"{part}_block_out_channels": (8, 8) for part in ("encoder", "decoder")}
+    blocks |= {f"{part}_layers_per_block": (1, 1) for part in ("encoder", "decoder")}
+    blocks |= {f"{part}_qkv_multiscales": ((), ()) for part in ("encoder", "decoder")}
+    with seeded(seed):
+        transformer = SanaTransformer2DModel(
+            patch_size=1, in_channels=4, out_channels=4, num_layers=1, num_attention_heads=2, attention_head_dim=4,
+            num_cross_attention_heads=2, cross_attention_head_dim=4, cross_attention_dim=8, caption_channels=8,
+        )  # fmt: skip
+        pipeline = SanaPipeline(
+            scheduler=FlowMatchEulerDiscreteScheduler(shift=7.0),
+            vae=randomise(AutoencoderDC(latent_channels=4, attention_head_dim=2, **blocks)),
+            text_encoder=randomise(Gemma2Model(text)),
+            tokenizer=tokens,
             transformer=randomise(transformer),
         )
         return _save(folder, pipeline)
