@@ -10,6 +10,7 @@ from threading import get_ident
 from typing import Any
 
 import pytest
+from dvc.parsing.context import Context
 from dvc.utils.serialize import YAMLFileCorruptedError, parse_yaml
 
 from driftledger.benchmarks.score import Row
@@ -223,3 +224,26 @@ def test_yaml_is_read_as_dvc_reads_it(text: str, sentence: str | None) -> None:
             load_yaml(text)
         with pytest.raises(YAMLFileCorruptedError):
             parse_yaml(text, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "a: {b: [1, 2024-05-01]}",
+            "line 1, column 12: '2024-05-01' is a date, which DVC cannot hold; put it into quotes",
+        ),
+        ("a: 2024-05-01T10:00:00Z", "is a date, which DVC cannot hold"),
+        ("a: !!set {x, y}", "line 1, column 4: DVC cannot hold a set or a date"),
+        ("a: ['2024-05-01', 2024-05-01-preview, v2024-05-01]", None),
+    ],
+)
+def test_parameters_are_what_dvc_can_hold(text: str, sentence: str | None) -> None:
+    assert load_yaml(text)
+    if sentence is None:
+        assert Context(load_yaml(text, for_dvc=True))["a"]
+    else:
+        with pytest.raises(ValueError, match=sentence):
+            load_yaml(text, for_dvc=True)
+        with pytest.raises(TypeError):
+            Context(load_yaml(text))

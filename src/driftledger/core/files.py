@@ -5,6 +5,7 @@ What others made is bounded here, since a file of a few kilobytes must not take 
 
 import json
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -195,6 +196,7 @@ class _Constructor(SafeConstructor):
         raise MarkedYAMLError(problem=what, problem_mark=key_node.start_mark)
 
 
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([Tt \t]|$)")
 _REMEDIES = {
     "found unexpected ':'": "put what holds a colon, such as an address, into quotes",
     "cannot start any token": "indent with blanks, not tabs, and put what begins with @, % or ` into quotes",
@@ -204,8 +206,11 @@ _REMEDIES = {
 """What a parser's problem holds → what to do."""
 
 
-def load_yaml(text: str | bytes) -> Any:
+def load_yaml(text: str | bytes, *, for_dvc: bool = False) -> Any:
     """Read YAML safely, by the parser that DVC reads it with: 1.2, in which ``yes`` is a text and ``010`` is 10.
+
+    Args:
+        for_dvc: whether DVC reads parameters from it, which cannot be dates or sets.
 
     Raises:
         ValueError: it is not YAML, has a key twice, or more bytes, levels or values than the bounds above; the sentence
@@ -228,9 +233,14 @@ def load_yaml(text: str | bytes) -> Any:
             elif isinstance(event, ScalarEvent):
                 sizes[str(event.anchor)] = 1
                 values += 1
+                if for_dvc and not event.style and _DATE.match(event.value):
+                    what = f"{event.value!r:.80} is a date, which DVC cannot hold; put it into quotes"
+                    raise MarkedYAMLError(problem=what, problem_mark=mark)
             elif isinstance(event, CollectionStartEvent):
                 opened.append((event, values))
                 values += 1
+            if for_dvc and (getattr(event, "tag", None) or "").endswith((":set", ":timestamp")):
+                raise MarkedYAMLError(problem="DVC cannot hold a set or a date", problem_mark=mark)
             if len(opened) > DEEPEST:
                 raise MarkedYAMLError(problem=f"it is nested deeper than {DEEPEST} levels", problem_mark=mark)
             if values > MOST_VALUES:

@@ -267,7 +267,7 @@ def read_yaml(path: Path) -> Any:
         ConfigError: it is missing, or is not YAML.
     """
     try:
-        return load_yaml(path.read_bytes().decode())
+        return load_yaml(path.read_bytes().decode(), for_dvc=True)
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
     except ValueError as error:
