@@ -227,10 +227,10 @@ def model_class(config: Any, trusted: bool) -> Any:
     Raises:
         ValueError: none does.
     """
-    known = import_extra("transformers.models.auto.modeling_auto")
+    mappings = import_extra("transformers.models.auto.modeling_auto")
     own = getattr(config, "auto_map", None) or {} if trusted else {}
     for name, mapping in MODEL_CLASSES.items():
-        if name in own or config.model_type in getattr(known, mapping, ()):
+        if name in own or config.model_type in getattr(mappings, mapping, ()):
             return getattr(import_extra("transformers"), name)
     raise ValueError(f"transformers has no model that looks and speaks for its model_type {config.model_type!r:.100}")
 

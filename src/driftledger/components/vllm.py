@@ -84,8 +84,8 @@ class VLLM(ChatCheckpoint):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if known := sorted(OWN_ARGUMENTS & set(self.engine)):
-            raise ValueError(f"engine has {known[0]!r}, which another setting gives vLLM; remove it")
+        if twice := sorted(OWN_ARGUMENTS & set(self.engine)):
+            raise ValueError(f"engine has {twice[0]!r}, which another setting gives vLLM; remove it")
         if self.device == "mps":
             raise ValueError("vLLM does not run on mps; remove device, or take the provider transformers")
         if self.device.startswith("cuda:"):
