@@ -112,9 +112,9 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
     folder, valid = Path(given).expanduser(), providers(section)
     service = {"base_url": base_url, "api_key_env": key} if base_url else {}
     if given in catalogue(section):
-        fields = catalogue(section)[given].model_dump(mode="json", exclude_unset=True, exclude={"about"})
-        is_service = "base_url" in provider_class(section, fields["provider"]).model_fields
-        return given, fields | service if service and is_service else None
+        shipped_entry = catalogue(section)[given].model_dump(mode="json", exclude_unset=True, exclude={"about"})
+        is_service = "base_url" in provider_class(section, shipped_entry["provider"]).model_fields
+        return given, shipped_entry | service if service and is_service else None
     if section == "generators" and provider == "openai":
         provider = "openai_images"
     if folder.is_dir():
@@ -122,11 +122,11 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
     elif ":" in given and "/" not in given:
         entry = {"provider": given}
     elif rest and provider in valid:
-        known = provider_class(section, provider).model_fields
-        entry = {"provider": provider, "model" if "model" in known else "path": rest}
-        entry |= {"revision": "main"} if "revision" in known else {}
-        entry |= {"dtype": "bfloat16"} if "dtype" in known and section != "encoders" else {}
-        entry |= service if "base_url" in known else {}
+        fields = provider_class(section, provider).model_fields
+        entry = {"provider": provider, "model" if "model" in fields else "path": rest}
+        entry |= {"revision": "main"} if "revision" in fields else {}
+        entry |= {"dtype": "bfloat16"} if "dtype" in fields and section != "encoders" else {}
+        entry |= service if "base_url" in fields else {}
     else:
         nearest = get_close_matches(given, catalogue(section), n=1)
         hint = f"did you mean {nearest[0]!r}? " if nearest else ""
