@@ -163,7 +163,7 @@ class CollectedRecord(Record):
     @property
     def is_there(self) -> bool:
         """Whether there is a text that can be compared."""
-        return self.outcome.goes_on and self.text is not None
+        return self.outcome.goes_on and bool(self.text)
 
 
 def read_records(folder: Path, holds: Collection[str] = ()) -> list[CollectedRecord]:

@@ -24,7 +24,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # declined in free text
     FILTERED = "filtered"  # stopped by a safety filter
     TRUNCATED = "truncated"  # stopped at the length limit; kept and flagged
-    EMPTY = "empty"  # nothing, or reasoning alone, which may have used up the budget
+    EMPTY = "empty"  # nothing, or reasoning alone
     UNPARSED = "unparsed"  # no option or grade could be read
     FAILED = "failed"  # never got an answer; not stored, so that the next run tries again
 
