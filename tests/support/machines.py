@@ -45,10 +45,6 @@ def paired(kernels: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     }
 
 
-MACHINES = paired(BLAS_KERNELS)
-OLDEST = without(*DISPATCHED) | blas("Prescott", 1)
-
-
 def environment(machine: dict[str, str]) -> dict[str, str]:
     """This process's environment on another machine."""
     emulation = ("OPENBLAS_", "NPY_", "OMP_", "MKL_")
