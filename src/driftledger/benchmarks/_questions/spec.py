@@ -246,7 +246,7 @@ def flow(
     *asked: str,
     scoring: type[QuestionScoring] = QuestionScoring,
     judged: bool = False,
-    version: int = 3,
+    version: int = 4,
 ) -> tuple[Stage, Stage]:
     """The stage that asks the model, and the judge where there is one; and the stage that scores the answers.
 

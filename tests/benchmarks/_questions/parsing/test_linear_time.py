@@ -15,7 +15,7 @@ TRUCK = ("a red car", "a blue truck", "a green bicycle", "a yellow bus", "It can
 MANY = tuple(f"item {number}" for number in range(1, 27))
 READERS = {
     "a choice": lambda text: parse_choice(text, TRUCK, 4),
-    "yes or no": parse_yes_no,
+    "yes or no": lambda text: (parse_yes_no(text), parse_yes_no(text, cut=True)),
     "a grade": parse_grade,
     "an error or a refusal": lambda text: (is_error(text), is_refusal(text)),
 }
@@ -27,6 +27,7 @@ UNITS = (
     *("whether ", "İ", "ﷺ", "\ud800", "→", "e\u0301", "A or B is ", "B? ", "it cannot be "),
     *("there is no ", "not visible ", "cannot be ", "the image does not ", "A: ", "A... no, ", "might be B ", "B: no "),
     *("no way to ", "can't ", "'t ", "it is not possible to ", "at least 3 ", "but ", "no information ", "not the "),
+    *("wait, no. ", "at first A ", "not A or B, ", "A, B, ", "a red car, ", "B. However ", "final answer: a "),
     *("idk but ", "I cannot tell, but B, although ", "yes ", "no. ", "是", "0", "0.5 ", "1/", "score: 0.5\n"),
 )
 

@@ -18,12 +18,13 @@ from driftledger.benchmarks._questions.parsing.reply import (
     Reply,
     after_last,
     agreed,
+    meant,
     unparsed,
 )
 from driftledger.benchmarks._questions.parsing.text import find, folded, is_error, plain, without_thinking
 from driftledger.core.types import Outcome
 
-VERSION = "4"
+VERSION = "5"
 
 _MOST_JOINED = 32  # answers to one
 _AROUND = " .,;:!?\"'"
@@ -55,6 +56,8 @@ def parse_choice(text: str, options: Sequence[str], refusal: int, *, cut: bool =
     exact, answer = shown.exact(spoken), plain(spoken)
     if exact is None and is_error(text):
         return unparsed("error")
+    if all(meant(option) == option for option in map(plain, options)):  # and none is *Wait* or *Neither A nor B*
+        answer = meant(answer)
     label = find("a_for_answer").match(answer)  # A: for Answer, if no option's text and no list follows it
     if label and not shown.at(folded(answer), label.end()):
         answer = f"Answer: {answer[label.end() :]}"
@@ -159,6 +162,18 @@ class _ChoiceReply(Reply[int]):
     def refused(self) -> list[int]:
         """Where refusals end; where options are named, to deny that something is there is to deny one of them."""
         return refused_at(self.low, denials=not self.mentions)
+
+    @cached_property
+    def lists(self) -> list[list[Reading[int]]]:
+        """The mentions of options' texts, those together that are joined: *a red car, a green bicycle or a bus*."""
+        lists = list[list[Reading[int]]]()
+        for mention in self.mentions:
+            also = find("also").match(self.text, lists[-1][-1].end) if lists else None
+            if also and also["joined"] and self.skip("article", also.end()) == mention.start:
+                lists[-1].append(mention)
+            else:
+                lists.append([mention])
+        return lists
 
     def choice(self, turns: int = 3) -> Parsed[int]:
         """What the reply chooses, without a repetition of all options; after ``turns`` refusals no *but* counts."""
@@ -273,7 +288,7 @@ class _ChoiceReply(Reply[int]):
         question = self.at("asked", end)
         return bool(
             self.at("wrong", end)
-            or self.at("retraction", end)
+            or self.at("withdrawn", end)
             or find("at_first").search(clause + low[reading.start : stop.start() if stop else end])
             or ("\n" in low[start : reading.start] and self._lists_another(reading))
             or (question and (start > 0 or question.end() < len(low)))
@@ -292,14 +307,16 @@ class _ChoiceReply(Reply[int]):
         """The option that alone is called right where options are gone through, each with a yes or a no."""
         verdicts = {match["letter"]: match["yes"] is not None for match in find("verdict").finditer(self.text)}
         right = [letter for letter, yes in verdicts.items() if yes]
-        if len(right) == 1 and (index := self.options.letter(right[0])) is not None:
+        index = self.options.letter(right[0]) if len(right) == 1 else None
+        if index is not None and self.options.exact("yes") is None:
             yield Reading(index, "answer_phrase", 0, len(self.low))
 
     def _corrected(self) -> Iterator[Reading[int]]:
         """What is put in the place of an answer: *A... no, B*."""
         for letter in find("said_letter").finditer(self.text):
             correction = self.at("correction", letter.end())
-            if correction and (reading := self.read(correction.end(), bare=True)):
+            reading = self.read(correction.end(), bare=True) if correction else None
+            if reading and not self.denied(reading, reading.start):
                 yield reading.named("answer_phrase")
 
     def _answers(self) -> Iterator[Reading[int]]:
@@ -318,7 +335,9 @@ class _ChoiceReply(Reply[int]):
                 alone = reading.end <= end and self.at("line_closed", reading.end)
                 if alone or start == 0:
                     before = True
-                    yield reading.several() if not alone and self._lists_another(reading) else reading
+                    joined = any(those[0].end == reading.end and len(those) > 1 for those in self.lists[:1])
+                    several = not alone and (joined or self._lists_another(reading))
+                    yield reading.several() if several else reading
 
     def _stated(self) -> Iterator[Reading[int]]:
         """A letter behind *it is* or *I think*, or before *is correct*."""
@@ -337,8 +356,10 @@ class _ChoiceReply(Reply[int]):
         """The texts of options that are not denied, if one of them begins, ends or is what a sentence says."""
         leads = {self.skip("before_text", match.end()) for match in find("statement").finditer(self.low)}
         readings, placed = list[Reading[int]](), False
+        denials = [those for those in self.lists if any(self.denied(each, each.start) for each in those)]
+        denied = {each.start for those in denials for each in those}
         for mention in self.mentions:
-            if self.denied(mention, mention.start) or self.at("question", mention.end):
+            if mention.start in denied or self.at("question", mention.end):
                 continue
             label = find("label_after").match(self.text, mention.end)
             if label and self.options.letter(label["letter"]) != mention.value:

@@ -8,14 +8,14 @@ read behind a label or alone on a line; and what cannot be read is left without 
 from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, unparsed
 from driftledger.benchmarks._questions.parsing.text import find, is_error, plain, without_thinking
 
-VERSION = "3"
+VERSION = "4"
 
 
 def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
-    """The grade in a judge's reply: any number from 0 to 1, written with a point, alone or out of 1.
+    """The grade in a judge's reply: any number from 0 to 1, written with a point, or out of a number: *8/10*, *80%*.
 
-    UNPARSED, with ``how`` saying why: ``out_of_range`` (1.5, -1), ``other_notation`` (0,6; 6/10), ``several`` different
-    ones, ``error``, ``unfinished`` (reasoning without end, or a number at the end of a cut reply), ``nothing``.
+    UNPARSED, with ``how`` saying why: ``out_of_range`` (1.5, -1), ``other_notation`` (0,6; 0.5/5, which may be either),
+    ``several`` different ones, ``error``, ``unfinished`` (reasoning without end, or a cut reply), ``nothing``.
 
     Args:
         cut: whether the reply met its length limit: then digits behind the point may be missing.
@@ -31,11 +31,13 @@ def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
     reply = _GradeReply(plain(spoken))
     labels = [label for name in ("grade_label", "final") for label in find(name).finditer(reply.low)]
     readings = [reading.named("label") for label in labels if (reading := reply.read(label.end()))]
+    if cut:
+        readings = [reading for reading in readings if reply.at("another_sentence", reading.end)]
     for line in find("line").finditer(reply.low):
         reading = reply.read(line.start())
         if reading and (line.start() == 0 or reply.at("grade_line_end", reading.end)):
             readings.append(reading)
-    return agreed(readings) if readings else unparsed("nothing")
+    return agreed(readings) if readings else unparsed("unfinished" if cut else "nothing")
 
 
 class _GradeReply(Reply[float]):
@@ -47,21 +49,21 @@ class _GradeReply(Reply[float]):
         if number is None:
             return None
         scale = self.at("scale", number.end())
-        if not (scale or "." in number[0] or self.at("grade_closed", number.end())):
+        end, most = (scale or number).end(), (scale["most"] or "100") if scale else "1"
+        of_one = (scale or "." in number[0]) and find("one").fullmatch(most)
+        if not (of_one or self.at("grade_closed", end)):  # 3 of 5 elements
             return None
-        (grade, how), end = _grade(number[0]), number.end()
-        if scale and (out_of := self.at("number", scale.end())):
-            end = out_of.end()
-            grade, how = (grade, how) if find("one").fullmatch(out_of[0]) else (None, "other_notation")
-        end = self.skip("remark", end)
+        (grade, how), end = _grade(number[0], most), self.skip("remark", end)
         other = self.at("number", self.skip("grade_also", end))
         reading = Reading(grade, how, position, other.end() if other else end)
         return reading.several() if other and _grade(other[0])[0] != grade else reading
 
 
-def _grade(number: str) -> tuple[float | None, str]:
-    """The grade that a number is, or why it cannot be one."""
-    if not find("float").fullmatch(number):
+def _grade(number: str, most: str = "1") -> tuple[float | None, str]:
+    """The grade that a number out of ``most`` is, or why it cannot be one."""
+    if not (find("float").fullmatch(number) and find("most").fullmatch(most) and float(most)):
         return None, "other_notation"
     value = float(number) + 0.0  # -0.0 is 0.0
-    return (value, "number") if 0 <= value <= 1 else (None, "out_of_range")
+    if float(most) > 1 and value <= 1 and "." in number:  # 0.5/5: either may be meant
+        return None, "other_notation"
+    return (value / float(most), "number") if 0 <= value <= float(most) else (None, "out_of_range")

@@ -3,9 +3,10 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
-from driftledger.benchmarks._questions.parsing.text import find, folded
+from driftledger.benchmarks._questions.parsing.text import find, folded, replaced
 from driftledger.core.types import Outcome
 
 V = TypeVar("V")
@@ -92,10 +93,23 @@ class Reply(ABC, Generic[V]):
         return self.announced("final", "final_answer")
 
     def unfinished(self, thinking: bool) -> Parsed[V]:
-        """The answer of a reply that was cut, if it is a final one, or in a sentence that another one follows."""
-        announced = () if thinking else self.announced("answer", "answer_phrase")
-        readings = [*self.final(), *(each for each in announced if self.at("another_sentence", each.end))]
+        """The answer of a reply that was cut: a final one, or one in a sentence that others follow without a doubt."""
+        length = len(self.low)
+        doubted = max((doubt.start() for doubt in find("doubt").finditer(self.low)), default=-1)
+        may_go_on = find("cut_word").search(self.low, max(0, length - 10))
+        readings = [each for each in self.final() if each.end < length or not may_go_on]
+        for each in () if thinking else self.announced("answer", "answer_phrase"):
+            certain = doubted < each.end and not self.before("maybe", each.start, 60)
+            if certain and self.at("another_sentence", each.end):
+                readings.append(each)
         return agreed(readings) if readings else unparsed("unfinished")
+
+
+@lru_cache(maxsize=1024)  # options are read again in every order
+def meant(text: str) -> str:
+    """A plain reply without what it takes back, denies as a list or gives up: *A. No, wait*; *not A or C, but*."""
+    kept = after_last("retraction", folded(text))
+    return replaced("passed_over", text[len(text) - len(kept) :]).lstrip(" .,:;!?…\n")
 
 
 def after_last(name: str, text: str) -> str:

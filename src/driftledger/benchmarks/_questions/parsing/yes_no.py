@@ -9,11 +9,11 @@ reply or of a sentence, or announced. On replies as MME's prompt asks for them t
 from collections.abc import Iterator
 
 from driftledger.benchmarks._questions.parsing.refusal import refused_at
-from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, unparsed
+from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, meant, unparsed
 from driftledger.benchmarks._questions.parsing.text import find, is_error, plain, without_thinking
 from driftledger.core.types import Outcome
 
-VERSION = "4"
+VERSION = "5"
 
 
 def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
@@ -36,12 +36,12 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
     if is_error(text):
         return unparsed("error")
     spoken, finished = without_thinking(text)
-    reply = _YesNoReply(plain(spoken))
+    reply = _YesNoReply(meant(plain(spoken)))
     if cut or not finished:
         return reply.unfinished(not finished)
     for rule in (reply.final, reply.begun, reply.phrased, reply.begins_with_denial):  # the first that reads anything
         if readings := list(rule()):
-            return agreed(reply.corrected(readings))
+            return agreed(readings)
     return Parsed(Outcome.REFUSED, None, "free_refusal") if refused_at(reply.low) else unparsed("nothing")
 
 
@@ -58,30 +58,20 @@ class _YesNoReply(Reply[bool]):
         both = other and self.at("says_closed", other.end()) and (other["yes"] is not None) != reading.value
         return reading.several() if both else reading
 
-    def corrected(self, readings: list[Reading[bool]]) -> list[Reading[bool]]:
-        """``readings`` with a correction, *wait, no*, in the place of what was said before it."""
-        for correction in find("correction_before_no").finditer(self.low, readings[0].end):
-            if instead := self.read(correction.end(), "correction"):
-                readings = [instead]
-        return readings
-
     def begun(self) -> Iterator[Reading[bool]]:
-        """Behind *the answer is* and its like, and at the start of the reply or of any sentence."""
+        """Behind *the answer is* and its like, and where the reply or a sentence begins, or after *so* there."""
         yield from self.announced("answer", "answer_phrase")
         if (initial := self.low.strip(" .!()\"'")) in ("y", "n"):
             yield Reading(initial == "y", "first_word", 0, len(self.low))
-        if reading := self.read(0, "first_word", first=True):
-            yield reading
-        for sentence in find("sentence_begins").finditer(self.low):
-            if reading := self.read(sentence.end(), "sentence"):
-                yield reading
+        for start in (0, *(sentence.end() for sentence in find("sentence_begins").finditer(self.low))):
+            how = "sentence" if start else "first_word"
+            for place in {start, self.skip("opener", start)}:
+                yield from filter(None, [self.read(place, how, first=not start)])
 
     def phrased(self) -> Iterator[Reading[bool]]:
         """In other words, at the start or behind words such as *based on the image*: *of course*, *it isn't*."""
         for start in {0, self.skip("opener", 0)}:
-            if start and (reading := self.read(start, "phrase", first=True)):
-                yield reading
-            elif phrase := self.at("phrase", start):
+            if phrase := self.at("phrase", start):
                 yield Reading(phrase["yes"] is not None, "phrase", *phrase.span())
         if not refused_at(self.low, denials=False):
             for call in find("called").finditer(self.low):
