@@ -33,13 +33,13 @@ from tests.data.question_sets.sources import (
     VET,
     Given,
     build_set,
-    cases,
     check,
     images,
     jsonl,
     png,
     source,
 )
+from tests.support.cases import cases
 
 Row = dict[str, Any]
 RIGHT: dict[str, Row] = {"mm_sap": SAP, "mm_vet": VET, "mme": MME[0]}
