@@ -3,7 +3,6 @@
 Dates are the commit's. Every Eval Ever gets aggregates alone: an instance there is text, and here are images.
 """
 
-import base64
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.files import INPUTS, read_jsonl, write_bytes
+from driftledger.core.images import data_url
 from driftledger.core.registry import import_extra
 from driftledger.core.text import csv_text
 from driftledger.ledger.lineage import Evidence, Lineage, read_all_evidence
@@ -202,8 +202,7 @@ def _sample(trace: Trace, name: str) -> Any:
 def _content(model: Any, shown: Mapping[str, Shown]) -> list[Any]:
     texts = {name: value for name, value in shown.items() if not isinstance(value, Shot)}
     text = "\n\n".join(f"{name}: {'; '.join(_texts({name: value}))}" for name, value in texts.items())
-    images = (base64.b64encode(each.file.read_bytes()).decode() for each in shown.values() if isinstance(each, Shot))
-    parts = [model.ContentImage(image=f"data:image/png;base64,{image}") for image in images]
+    parts = [model.ContentImage(image=data_url(each.file)) for each in shown.values() if isinstance(each, Shot)]
     return [model.ContentText(text=text), *parts] if text else parts
 
 

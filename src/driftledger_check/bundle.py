@@ -61,14 +61,14 @@ class Folder:
         return f"{self.path}/{name}" in self._bundle.files
 
     def image(self, name: str) -> Image.Image:
-        """A PNG as RGB, its pixels counted before they are decoded.
+        """An image as RGB, its pixels counted before they are decoded.
 
         Raises:
             ValueError: it is not one, or has too many pixels.
         """
         data = io.BytesIO(self._bytes(name))
         try:
-            with warnings.catch_warnings(action="ignore"), Image.open(data, formats=("PNG",)) as image:
+            with warnings.catch_warnings(action="ignore"), Image.open(data, formats=("PNG", "JPEG", "WEBP")) as image:
                 if image.width * image.height > PIXELS:
                     raise ValueError(f"it has {image.width} × {image.height} pixels, and up to {PIXELS:,} are read")
                 return image.convert("RGB")
@@ -103,7 +103,7 @@ class Bundle:
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
-        size = sum(size for name, size in archive.sizes.items() if not name.endswith((".png", ".npy")))
+        size = sum(size for name, size in archive.sizes.items() if not name.endswith((".png", ".jpg", ".webp", ".npy")))
         if size > TEXT_BYTES:
             raise BundleError(f"has {size:,} bytes of text, and no more than {TEXT_BYTES:,} are read")
         self.features, self.folder = cache(self._features), cache(lambda path: Folder(self, path))

@@ -1,12 +1,15 @@
 """``driftledger collect``: all calls of the selection in one process, or those of some models."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from driftledger.commands.collect import collect, plan
 from driftledger.core.errors import ConfigError, StoreError
+from driftledger.core.files import INPUTS, Made, read_json
+from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.project.project import Project
 from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import Blind
@@ -37,6 +40,31 @@ def test_what_is_planned_is_made_and_then_nothing_is_left(project: Project) -> N
     assert to_make(project)["models.regions_medium"] == before["models.regions_medium"]
     collect(project, ["regions_medium", "blind"])
     assert set(to_make(project).values()) == {0}
+
+
+def test_failed_calls_are_planned_and_made_by_the_next_run(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    respond, away, asked = Blind.respond, True, list[Conversation]()
+
+    def answer(self: Blind, conversations: Sequence[Conversation]) -> list[Reply]:
+        """Answer but three questions of MM-SAP, while the service is away."""
+        questions = list(dict.fromkeys(each.subject for each in [*asked, *conversations] if each.options))
+        asked.extend(conversations)
+        lost = Reply("", Outcome.FAILED, error="503")
+        replies = zip(conversations, respond(self, conversations), strict=True)
+        return [lost if away and each.subject in questions[:3] and each.options else reply for each, reply in replies]
+
+    monkeypatch.setattr(Blind, "respond", answer)
+    folder = project.root / "data/records/blind/mm_sap/scenes_mm_sap"
+    for failed, calls in ((3, 120), (3, 3), (0, 3), (0, 0)):
+        away = failed > 0
+        asked.clear()
+        collect(project, ["blind"])
+        said = f"scenes_mm_sap · blind: {failed} of 45 records were ended by a failed call ("
+        assert (said in capsys.readouterr().err) == bool(failed)
+        assert (len(asked), to_make(project)["models.blind"]) == (calls, failed)
+        assert read_json(folder / INPUTS, Made).failed == failed
 
 
 def test_records_of_one_model_leave_the_others_alone(project: Project) -> None:

@@ -115,7 +115,8 @@ def test_both_sides_that_do_not_match_are_named_once_and_what_is_missing_is_no_a
     file = tmp_path / "theirs.json"
     exam = project(tmp_path, "mm_vet", theirs={"provider": "predictions", "path": str(file)})
     first, *rest = questions(exam, "mm_vet")
-    file.write_text(json.dumps({q.id: str(q.answer) for q in rest} | {"v1_0": "spare"}), encoding="utf-8")
+    blank = {rest[0].id: " ", "v1_0": "spare"}
+    file.write_text(json.dumps({q.id: str(q.answer) for q in rest} | blank), encoding="utf-8")
     build(exam)
     evaluate(exam)
     told = (
@@ -124,8 +125,9 @@ def test_both_sides_that_do_not_match_are_named_once_and_what_is_missing_is_no_a
     )
     assert capsys.readouterr().err.count(told) == 1
     score = score_of(exam, "mm_vet", "theirs")
-    assert score.coverage == 12 / 13
-    assert score.outcomes["failed"] > 0
+    assert (score.scored, score.counted, score.total) == (5 * 11, 5 * 12, 5 * 13)  # five gradings each
+    assert (score.outcomes["failed"], score.outcomes["empty"]) == (5, 5)
+    assert score.metrics["total"] == pytest.approx(100 * 11 / 12)
     answers = (
         (exam.root / "data/records/theirs/mm_vet" / VET / "records.jsonl").read_text(encoding="utf-8").splitlines()
     )

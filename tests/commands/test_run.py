@@ -18,6 +18,7 @@ from filelock import FileLock
 from driftledger.commands import run as running
 from driftledger.commands.run import run
 from driftledger.core.errors import ConfigError
+from driftledger.core.files import INPUTS, Made, read_json, write_json
 from driftledger.core.paths import STATE
 from driftledger.project.project import Project
 from tests.conftest import Checkout, stages_run
@@ -79,6 +80,13 @@ def test_calls_are_made_before_dvc_starts_and_its_text_goes_to_the_log(
     assert err.splitlines()[-1].startswith("nothing had to be done, in 0:")
     assert err.endswith("DVC's text is in .driftledger/run.log\n")
     assert "\x1b" not in out + err
+    mark = project.root / "data/records" / MODEL / "genception/my_images/painter" / INPUTS
+    write_json(mark, read_json(mark, Made).model_copy(update={"failed": 2}))
+    assert run(project, ["report"]) == 0
+    left = "2 records end with a failed call and are in no score; 'driftledger run' tries them again"
+    assert capfd.readouterr().err.splitlines()[-1] == left
+    assert run(project) == 0
+    assert read_json(mark, Made).failed == 0
     dvc(say(RUNNING.format("report"), RUNNING.format(COLLECT)))
     assert run(project, ["report", COLLECT]) == 0
     assert seen.read_text().splitlines()[-1] == f"repro report {COLLECT}"

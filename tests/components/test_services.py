@@ -17,9 +17,10 @@ from tenacity import wait_fixed, wait_none
 
 from driftledger.components import service
 from driftledger.components.openai import OpenAIChat, OpenAIImages, retry_after, tokens_of
-from driftledger.components.service import Answered, Limits, Meter, Prices, ServiceClient, TransientError
+from driftledger.components.service import Answered, Limits, Meter, Prices, RefusedError, ServiceClient, TransientError
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import BudgetError, ConfigError, ServiceError
+from driftledger.core.images import suffix_of
 from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Turn, Usage
 from tests.conftest import draw
 from tests.support.canned_server import Canned
@@ -28,7 +29,7 @@ from tests.support.openai_server import KEY, ChatAnswer, Faults, OpenAIServer, a
 from tests.support.virtual_time import STARTED, run
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
-RAISED = {"TransientError": TransientError, "ServiceError": ServiceError}
+RAISED = {"TransientError": TransientError, "ServiceError": ServiceError, "RefusedError": RefusedError}
 
 
 @pytest.fixture(autouse=True)
@@ -95,8 +96,9 @@ def test_what_a_service_says(case: dict[str, Any]) -> None:
             assert KEY not in repr(caught.value)
             assert len(said) < 450
             assert "\n" not in said
-            for name in expect.keys() & {"billed", "retry_after"}:
+            for name in expect.keys() & {"billed", "retry_after", "names_setting"}:
                 assert getattr(caught.value, name) == expect[name]
+            assert expect.get("advice", "") in getattr(caught.value, "advice", "")
             return
         got = attempt(*asked)
         assert len(server.requests) == 1
@@ -109,10 +111,91 @@ def test_what_a_service_says(case: dict[str, Any]) -> None:
         "usage": lambda: got.usage and [got.usage.input_tokens, got.usage.output_tokens, got.usage.images],
         "size": lambda: list(got.image.size),
         "pixel": lambda: list(got.image.getpixel((0, 0))),
+        "kept": lambda: got.data and suffix_of(got.data),
     }
     assert {name: read[name]() for name in expect.keys() & read.keys()} == {
         name: value for name, value in expect.items() if name in read
     }
+
+
+@pytest.mark.parametrize("case", cases(__file__, "endings"), ids=lambda case: json.dumps(case["choice"])[:90])
+def test_how_an_answer_ended_and_what_of_it_is_the_answer(case: dict[str, Any]) -> None:
+    limits = Limits(attempts=1)
+    with Canned(200, json.dumps({"choices": [case["choice"]]})) as server:
+        [reply] = chat(server.base_url, limits=limits).respond([HELLO])
+    if case["outcome"] in ("half", "unread"):
+        assert reply.outcome is Outcome.FAILED
+        assert (reply.error or "").startswith({"half": "half an answer", "unread": "an answer that"}[case["outcome"]])
+    else:
+        expected = case["outcome"], case.get("text", "A red b"), case.get("reasoning")
+        assert (reply.outcome, reply.text, reply.reasoning) == expected
+
+
+@pytest.mark.parametrize("case", cases(__file__, "filters"), ids=lambda case: json.dumps(case["body"])[:90])
+def test_a_filter_is_a_filter_in_any_shape(case: dict[str, Any]) -> None:
+    with Canned(case["status"], json.dumps(case["body"], ensure_ascii=False)) as server:
+        [reply], [drawn] = chat(server.base_url).respond([HELLO]), images(server.base_url).generate(["a boat"], [1])
+        assert len(server.requests) == 2
+    assert (reply.outcome, drawn.outcome) == ("filtered", "filtered")
+
+
+@pytest.mark.parametrize("case", cases(__file__, "refusals"), ids=lambda case: json.dumps(case["body"])[:90])
+def test_a_setting_that_no_call_gets_past_ends_the_run(case: dict[str, Any]) -> None:
+    asked = [HELLO] * 5
+    with Canned(case["status"], json.dumps(case["body"])) as server:
+        model = chat(server.base_url, limits={"concurrency": 1, "attempts": 3}, **case["settings"])
+        if case["line"] is None:
+            assert {reply.outcome for reply in model.respond(asked)} == {Outcome.FAILED}
+        else:
+            with pytest.raises(ServiceError) as caught:
+                model.respond(asked)
+            assert case["line"] in str(caught.value)
+        assert len(server.requests) == case["calls"]
+
+
+def test_a_few_equal_refusals_wait_for_the_calls_beside_them() -> None:
+    async def calls(slow: Reply | Exception) -> list[Any]:
+        one, refused = line(Limits()), [RefusedError("HTTP 400: bad image", "change it")] * 6
+        asked = [ask(one, scripted(9.0, slow), EXPECTED), *(ask(one, scripted(each), EXPECTED) for each in refused)]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    assert [each.error for each in run(calls(FINE))] == [None, *["HTTP 400: bad image"] * 6]
+    assert isinstance(run(calls(RefusedError("HTTP 400: bad image", "change it")))[0], ServiceError)
+
+
+def test_what_is_refused_after_an_answer_is_that_call_alone() -> None:
+    async def calls() -> tuple[list[str | None], int]:
+        one = line(Limits())
+        await ask(one, scripted(FINE), EXPECTED)
+        refused = [RefusedError("HTTP 400: `temperature`", "set it", names_setting=True)] * 4
+        return [(await ask(one, scripted(each), EXPECTED)).error for each in refused], one._budget.calls
+
+    assert run(calls()) == (["HTTP 400: `temperature`"] * 4, 5)
+
+
+def test_a_server_that_refuses_connections_ends_the_run() -> None:
+    with Canned(200, "") as server:
+        model = chat(server.base_url)
+    with pytest.raises(
+        ServiceError, match=rf"ConnectError.*start the server, or correct `base_url: {server.base_url}`"
+    ):
+        model.respond([HELLO])
+
+    async def later() -> None:
+        one, gone = line(Limits(attempts=4)), [TransientError("ConnectError", advice="start it")] * 8
+        await ask(one, scripted(FINE), EXPECTED)
+        assert (await ask(one, scripted(*gone[:3], FINE), EXPECTED)).answer == FINE
+        await ask(one, scripted(*gone), EXPECTED)
+
+    with pytest.raises(ServiceError, match=r"far model: ConnectError \(4 attempts\); start it and run again"):
+        run(later())
+
+
+def test_an_empty_answer_is_asked_for_once_more() -> None:
+    empty, cut, thought = Reply(" "), Reply("", Outcome.TRUNCATED), Reply("", reasoning="Is it blue?")
+    assert call(Limits(), empty, FINE).answer == FINE
+    assert [call(Limits(), empty, empty).attempts, call(Limits(attempts=1), empty).attempts] == [2, 1]
+    assert [call(Limits(), each).attempts for each in (cut, thought, Reply("", Outcome.REFUSED))] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -163,6 +246,26 @@ def test_what_is_sent_to_a_chat_model(image: ImageFile) -> None:
     assert OpenAIChat(model="m").body_of(HELLO)["max_completion_tokens"] == 1024
     with pytest.raises(ValueError, match="only the user can show images"):
         model.body_of(Conversation((Turn("assistant", (image,)),)))
+
+
+@pytest.mark.parametrize(
+    ("payload", "media", "size"),
+    [
+        ({"format": "jpeg", "quality": 92, "longest_side": 24}, "image/jpeg", (24, 12)),
+        ({"format": "webp", "longest_side": 1024}, "image/webp", (48, 24)),
+        ({"longest_side": 24}, "image/png", (24, 12)),
+    ],
+)
+def test_an_image_is_sent_as_the_settings_say(
+    payload: dict[str, Any], media: str, size: tuple[int, int], tmp_path: Path
+) -> None:
+    path = draw(tmp_path / "one.png", 1, (48, 24))
+    shown = Conversation((Turn("user", (ImageFile(path, sha256_file(path)), "What is this?")),))
+    model = OpenAIChat.model_validate({"model": "m", "image": payload})
+    url = model.body_of(shown)["messages"][0]["content"][0]["image_url"]["url"]
+    with Image.open(BytesIO(base64.b64decode(url.partition(",")[2]))) as sent:
+        assert (url.partition(";")[0], sent.get_format_mimetype(), sent.size) == (f"data:{media}", media, size)
+    assert model.fingerprint != OpenAIChat(model="m").fingerprint
 
 
 def test_what_is_sent_to_a_generator() -> None:

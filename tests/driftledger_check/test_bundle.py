@@ -136,6 +136,8 @@ FORGED: list[tuple[str, bool, Change, str]] = [
     ("a drawing, record and score mended", True, drawing, "score.json: metrics.gc_at_2: "),
     ("rows and score", True, numbers, "score.json: metrics.gc_at_2: 0.99 is stored, and the records give "),
     ("what was read", True, grade, "mm_sap/scenes_mm_sap/score.json: metrics.score: "),
+    ("what failed", True, lambda f: f.row(READ, lambda row: row["extra"]["outcomes"].__setitem__(0, "failed")),
+     "' differ in what failed"),
     ("two images swapped", True, swap, f"{CHAINS}/images/round_1/1.png: it is "),
     ("a sample", True, lambda f: f.row(SAMPLES, lambda row: row.update(category="best")), "digest: it is "),
     ("a file in a folder", True, lambda f: f.members.update({f"{FILES}{CHAINS}/images/more.png": b"x"}),

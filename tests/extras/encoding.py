@@ -21,7 +21,11 @@ from driftledger.core.types import Float32
 BUILDS = {
     "vit": "encoders.build_vit",
     "dinov2": "encoders.build_dinov2",
+    "dinov3": "encoders.build_dinov3",
+    "timm": "encoders.build_timm",
     "clip": "encoders.build_clip",
+    "metaclip": "encoders.build_metaclip",
+    "siglip": "encoders.build_siglip",
     "open_clip": "openclip.build_open_clip",
     "sentence": "encoders.build_sentence_transformer",
     "inception": "inception.build_inception",

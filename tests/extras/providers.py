@@ -2,7 +2,19 @@
 
 from typing import Any, NamedTuple
 
-from driftledger.components.encoders import CLIP, INCEPTION_FILE, DINOv2, Inception, OpenCLIP, Sentence, ViT
+from driftledger.components.encoders import (
+    CLIP,
+    INCEPTION_FILE,
+    DINOv2,
+    DINOv3,
+    Inception,
+    MetaCLIP,
+    OpenCLIP,
+    Sentence,
+    SigLIP,
+    Timm,
+    ViT,
+)
 
 
 class Provider(NamedTuple):
@@ -27,7 +39,11 @@ CLASS_TOKEN = r"lack the weights embeddings\.cls_token,"
 PROVIDERS = {
     "vit": Provider(ViT, "frechet_vit", 32, CLASS_TOKEN),
     "dinov2": Provider(DINOv2, "frechet_dinov2", 32, CLASS_TOKEN),
+    "dinov3": Provider(DINOv3, "frechet_dinov3", 32, CLASS_TOKEN),
+    "timm": Provider(Timm, "frechet_timm", 32, r"lack the weights timm_model"),
     "clip": Provider(CLIP, "frechet_clip", 24, "lack the weights logit_scale,", limit=75),
+    "metaclip": Provider(MetaCLIP, "frechet_metaclip", 24, "lack the weights logit_scale,", limit=75),
+    "siglip": Provider(SigLIP, "frechet_siglip", 32, "lack the weights logit_bias,", limit=75),
     "open_clip": Provider(
         OpenCLIP,
         "frechet_open_clip",

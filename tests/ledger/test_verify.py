@@ -215,8 +215,14 @@ def test_a_change_with_all_hashes_repaired_is_found(ledger: Ledger, name: str) -
     assert any(each.startswith(place) for each in found), found
 
 
-def test_a_forged_description_is_found_when_its_call_is_made_again(ledger: Ledger) -> None:
-    """Of the last description of a chain no later one depends: what was drawn from it is forged along with it."""
+@pytest.mark.parametrize(
+    ("failed", "kind", "compared"), [(False, "genception: describe", 8), (True, "genception: describe, failed", 1)]
+)
+def test_a_forged_description_is_found_when_its_call_is_made_again(
+    ledger: Ledger, failed: bool, kind: str, compared: int
+) -> None:
+    """Of the last description of a chain no later one depends: what was drawn from it is forged along with it, or is
+    left out where the description is said to have failed."""
     rows = [json.loads(row) for row in (ledger.root / RECORDS).read_text().splitlines()]
     place, last = next((place, row) for place, row in enumerate(rows) if row["step"] == 2)
     text = last["results"][0]["text"] + " And more."
@@ -226,6 +232,9 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(ledger: Ledge
     def forge(row: dict[str, Any]) -> None:
         row["results"][0]["text"] = text
         row["results"][1]["key"] = drawing.key.digest
+        if failed:
+            del row["results"][1]
+            row["results"][0] |= {"outcome": "failed", "text": "", "error": "timeout"}
 
     ledger.edit(RECORDS, forge, place)
     sha256 = sha256_file(ledger.root / RECORDS)
@@ -234,7 +243,11 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(ledger: Ledge
     again = regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root), 10_000, seed=1)
     assert len(again.result.findings) > 0
     assert {each.where for each in again.result.findings} == {f"{RECORDS}: {last['unit']}, step 2"}
-    assert {kind["name"]: kind["compared"] for kind in again.kinds}["genception: describe"] == 8
+    assert {kind["name"]: kind["compared"] for kind in again.kinds}[kind] == compared
+    assert (
+        any("is stored as failed, and regions now ends it as ok" in each.what for each in again.result.findings)
+        == failed
+    )
 
 
 def test_a_changed_byte_is_found(ledger: Ledger) -> None:

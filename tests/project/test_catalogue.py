@@ -60,13 +60,21 @@ MODEL_TYPES = {
     "gemma_3_12b": "gemma3",
     "gemma_3_4b": "gemma3",
     "gemma_4_12b": "gemma4_unified",
+    "gemma_4_31b": "gemma4",
+    "gemma_4_e4b": "gemma4",
+    "glm_4_6v_flash": "glm4v",
     "idefics3_8b": "idefics3",
+    "internvl_3_5_30b_a3b": "internvl",
     "internvl_3_5_8b": "internvl",
+    "llama_4_scout": "llama4",
     "llava_13b": "llava",
     "llava_7b": "llava",
     "llava_onevision_7b": "llava_onevision",
+    "molmo_2_8b": "molmo2",
     "qwen_2_5_vl_7b": "qwen2_5_vl",
     "qwen_3_5_9b": "qwen3_5",
+    "qwen_3_6_27b": "qwen3_5",
+    "qwen_3_vl_32b": "qwen3_vl",
     "qwen_3_vl_8b": "qwen3_vl",
     "smolvlm2_256m": "smolvlm",
     "smolvlm2_2_2b": "smolvlm",
@@ -225,9 +233,23 @@ def test_trac_asks_and_compares_as_the_paper_does(project: Path) -> None:
     assert categories == ["bird", "flower", "car", "dog", "object"]
 
 
-def test_open_models_need_no_service(project: Path) -> None:
-    apply_preset(project, "open_models")
+@pytest.mark.parametrize("name", ["open_models", "today_open_24gb", "today_open_80gb"])
+def test_open_models_need_no_service(project: Path, name: str) -> None:
+    apply_preset(project, name)
     settings = load_settings(project / "params.yaml")
     chosen = [settings.build(section, name) for section in PROVIDED_SECTIONS for name in getattr(settings.run, section)]
     assert not any(isinstance(one, RemoteComponent) for one in chosen)
     assert sum(isinstance(one, Component) for one in chosen) == len(chosen) - 1
+
+
+@pytest.mark.parametrize(("name", "memory"), [("today_api", 2), ("today_open_24gb", 24), ("today_open_80gb", 80)])
+def test_todays_presets_take_what_was_checked_and_fits(project: Path, name: str, memory: float) -> None:
+    apply_preset(project, name)
+    settings = load_settings(project / "params.yaml")
+    assert len(settings.run.models) == 5
+    for section in ("models", "generators", "encoders"):
+        for entry in (settings.entry(section, each) for each in getattr(settings.run, section)):
+            assert entry.about.checked.year == 2026
+            assert (entry.about.memory or 0) < memory
+            assert entry.about.memory or entry.prices["input"] > 0
+            assert set(entry.about.replaces) <= set(settings.entries(section))

@@ -149,6 +149,9 @@ CALLS = {
     "mm_vet": {"models.gpt_4v": 3, "judge gpt_4_1_judge": None},
     "mme": {"models.gpt_4o": 2 * IMAGES},
     "trac": {"models.minigpt_4": None, "generators.sd_1_4": None},
+    "today_api": {"models.claude_haiku_5_5": 21 * 3, "generators.gpt_image_2_6_flare": 5 * 21 * 3},
+    "today_open_24gb": {"models.qwen_3_5_9b": None, "generators.flux_2_klein_4b": None},
+    "today_open_80gb": {"models.qwen_3_6_27b": None, "generators.qwen_image": None},
 }
 
 
@@ -163,8 +166,11 @@ def test_a_preset_can_be_planned(project: Path, name: str, monkeypatch: pytest.M
             cli.main()
         assert not stop.value.code
     resolve(Project(project))
-    found = {component: calls.to_make for component, calls in plan(Project(project)).items()}
+    planned = plan(Project(project))
+    found = {component: calls.to_make for component, calls in planned.items()}
     assert sum(found.values()) > 0
+    if name == "today_api":
+        assert {calls.most_cost is not None and 0.01 < calls.most_cost < 100 for calls in planned.values()} == {True}
     for component, calls in CALLS.get(name, {}).items():
         assert found[component] == (calls if calls is not None else found[component]) > 0
 

@@ -443,7 +443,7 @@ class Benchmark(ABC):
 
     def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
         """Return which failed calls there were."""
-        failed = [record for record in records if record.outcome is Outcome.FAILED]
+        failed = [record for record in records if any(each.outcome is Outcome.FAILED for each in record.results)]
         phrases = [f"{record.place}: {record.error or 'no reason given'}" for record in failed]
         return FailedCalls(phrases, len(records), "records")
 

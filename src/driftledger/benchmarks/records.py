@@ -45,6 +45,8 @@ class RecordedResult(BaseModel):
     note: str | None = None
     """What was unusual about how it was made, e.g. in a smaller batch than the fingerprint says."""
     error: str | None = None
+    reasoning: str | None = None
+    """What the model thought before it answered; no part of ``text``."""
     _file: ImageFile | None = PrivateAttr(None)
 
     @classmethod
@@ -199,6 +201,13 @@ def changed_versions(served: Mapping[str, Mapping[str, int]]) -> list[str]:
         for role, versions in served.items()
         if len(versions) > 1
     ]
+
+
+def reasoned(records: Iterable[CollectedRecord]) -> list[str]:
+    """A sentence where replies of the model held reasoning."""
+    replies = {each.key: each for record in records for each in record.results if each.role == "model"}
+    count = sum(each.reasoning is not None for each in replies.values())
+    return [f"{count:,} of {len(replies):,} replies held reasoning, which is no part of the answer"] if count else []
 
 
 class CollectedCard(Record):

@@ -22,6 +22,7 @@ from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
 from driftledger.core.images import png_bytes
 from driftledger.core.terminal import Progress
+from driftledger.core.thinking import separated
 from driftledger.core.types import Generated, Outcome, Reply, Usage
 
 ENDED = sys.maxsize
@@ -122,25 +123,27 @@ def ask_batch(calls: Sequence[Call]) -> list[Answer]:
 
 
 def finished(call: Call, answer: Answer) -> Finished:
-    """Return an answer as it is stored: text that UTF-8 can hold, and the bytes of a PNG.
+    """Return an answer as it is stored: text that UTF-8 can hold, without reasoning, and the bytes of an image.
 
     Raises:
         ValueError: a generator gave no image and reports success.
     """
     given, usage, png = answer.given, answer.given.usage or Usage(), None
+    if isinstance(given, Reply) and isinstance(call, Ask):
+        given = separated(given, call.conversation)
     texts: dict[str, str | None] = {
         "served_model": given.served_model,
         "system_fingerprint": given.system_fingerprint,
         "error": given.error,
     }
     if isinstance(given, Reply):
-        texts["text"] = given.text
+        texts |= {"text": given.text, "reasoning": given.reasoning}
     else:
         texts["revised_prompt"] = given.revised_prompt
         if given.outcome.goes_on:
             if given.image is None:
                 raise ValueError(f"a generator reported {given.outcome} and gave no image")
-            png = png_bytes(given.image)
+            png = given.data or png_bytes(given.image)
     whole: dict[str, Any] = {name: text and text.encode("utf-8", "replace").decode() for name, text in texts.items()}
     result = Result(given.outcome, note=answer.note, reading=getattr(given, "reading", None), **whole)
     cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens, answer.cost)

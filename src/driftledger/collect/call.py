@@ -68,6 +68,8 @@ class Result:
     reading: PromptUsage | None = None
     note: str | None = None
     """What was unusual about how the call was made, e.g. in a smaller batch."""
+    reasoning: str | None = None
+    """What the model thought before it answered."""
 
     def to_row(self) -> dict[str, Any]:
         """JSON-ready, with the image's hash in place of the image."""
@@ -86,12 +88,12 @@ class Result:
 
 
 class Finished(NamedTuple):
-    """One result on its way into the store. ``png`` holds the bytes of an image that is not a file yet."""
+    """One result on its way into the store. ``data`` holds the bytes of an image that is not a file yet."""
 
     key: CallKey
     context: Context
     result: Result
-    png: bytes | None
+    data: bytes | None
     cost: Cost
 
 

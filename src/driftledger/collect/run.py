@@ -296,7 +296,8 @@ class Collector:
             limits = limits.model_copy(update={"max_calls": calls, "max_cost": cost})
         note = partial(self._note_spent, component.fingerprint)
         budget = Meter(limits, component.title, spent.attempts, spent.cost, note)
-        return ServiceClient(component.limits, component.prices, budget), attempt
+        answered = self.store.has_calls(component.fingerprint)
+        return ServiceClient(component.limits, component.prices, budget, answered=answered), attempt
 
     # The store
 

@@ -23,6 +23,7 @@ from driftledger.collect.call import Call, Context, Cost, Finished, Result, Spen
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.files import write_bytes, write_text
+from driftledger.core.images import MEDIA, suffix_of
 from driftledger.core.types import ImageFile, Outcome
 
 DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
@@ -132,6 +133,12 @@ class CallStore(AbstractContextManager["CallStore"]):
             [(attempts, cost)] = self._db.execute(query, (component,))
         return Spent(attempts or 0, cost or 0.0)
 
+    def has_calls(self, component: str) -> bool:
+        """Whether calls to the component with this fingerprint are stored; errors as in :meth:`find`."""
+        with self._reading():
+            row = self._db.execute("SELECT 1 FROM calls WHERE component = ? LIMIT 1", (component,)).fetchone()
+        return row is not None or (self.fallback is not None and self.fallback.has_calls(component))
+
     def put(self, finished: Iterable[Finished], spent: Mapping[str, Spent] | None = None) -> list[Result]:
         """Store results in one transaction, and return them with their images as files. Failures pass through.
 
@@ -143,7 +150,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         """
         items = list(finished)
         results = [
-            item.result if item.png is None else replace(item.result, image=self._keep_image(item.png))
+            item.result if item.data is None else replace(item.result, image=self._keep_image(item.data))
             for item in items
         ]
         with self._transaction():
@@ -160,13 +167,13 @@ class CallStore(AbstractContextManager["CallStore"]):
                 )
         return results
 
-    def _keep_image(self, png: bytes) -> ImageFile:
+    def _keep_image(self, data: bytes) -> ImageFile:
         """Write an image, unless it is there; two threads may write the same one."""
-        digest = sha256_bytes(png)
-        image = ImageFile(object_path(self.folder, digest), digest)
+        digest = sha256_bytes(data)
+        image = ImageFile(object_path(self.folder, digest, suffix_of(data) or ".png"), digest)
         try:
             if whole_image(self.folder, digest) is None:
-                write_bytes(image.path, png, durable=True)
+                write_bytes(image.path, data, durable=True)
         except OSError as error:
             raise self._full(error) from None
         return image
@@ -269,15 +276,15 @@ def stores_in(folder: Path) -> list[Path]:
     return [each for each in (folder, *inside) if (each / DATABASE).is_file()]
 
 
-def object_path(folder: Path, digest: str) -> Path:
+def object_path(folder: Path, digest: str, suffix: str = ".png") -> Path:
     """Where a store in ``folder`` keeps the image with this hash."""
-    return folder / "objects" / digest[:2] / f"{digest}.png"
+    return folder / "objects" / digest[:2] / f"{digest}{suffix}"
 
 
 def whole_image(folder: Path, digest: str) -> ImageFile | None:
     """The image with this hash; None if it is missing or damaged."""
-    path = object_path(folder, digest)
-    return ImageFile(path, digest) if path.is_file() and sha256_file(path) == digest else None
+    paths = (object_path(folder, digest, suffix) for suffix in MEDIA)
+    return next((ImageFile(each, digest) for each in paths if each.is_file() and sha256_file(each) == digest), None)
 
 
 def _locked(folder: Path, *, wait: bool) -> BaseFileLock:

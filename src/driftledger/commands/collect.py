@@ -21,13 +21,14 @@ from rich.table import Table
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, write_collected
 from driftledger.benchmarks.records import CARD, read_records
+from driftledger.collect.batches import say
 from driftledger.collect.call import Context, NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
 from driftledger.components.service import RemoteComponent
-from driftledger.core.errors import ConfigError, StoreError, unknown_name
-from driftledger.core.files import INPUTS, files_digest, keep_only, made_from, make
+from driftledger.core.errors import ConfigError, StoreError, first_few, unknown_name
+from driftledger.core.files import files_digest, keep_only, made_from, make
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line
 from driftledger.project.asking import ask, collector_of, refuse_failures
@@ -76,10 +77,11 @@ class Task:
         return inputs_of(self.project, "collect", self.spec.collects, self.keys, (self.spec.data,))
 
     def is_made(self) -> bool:
-        """Whether its records were made from what shapes them now, without a look into files; False without data."""
+        """Whether its records were made from what shapes them now and no call failed, without a look into files; False
+        without data."""
         try:
             mark = made_from(self.folder)
-            return mark is not None and mark.inputs == self.inputs()
+            return mark is not None and not mark.failed and mark.inputs == self.inputs()
         except StoreError:
             return False
 
@@ -144,11 +146,11 @@ def _make(task: Task, store: CallStore, collector: Collector, lock: Lock) -> Non
     Args:
         lock: held while calls are planned, so that no component is made twice.
     """
-    folder, failed = task.folder, list[str]()
+    folder = task.folder
 
-    def write() -> None:
+    def write() -> int:
         with lock:
-            mark = made_from(folder)  # a folder with failed calls has no mark
+            mark = made_from(folder)  # None after 'run --force'
             if (folder / CARD).is_file() and (mark is None or mark.files == files_digest(folder)):
                 with suppress(StoreError):
                     data = task.keys[task.spec.data.keys[0]]
@@ -161,12 +163,13 @@ def _make(task: Task, store: CallStore, collector: Collector, lock: Lock) -> Non
         collected = ask(collecting, store, collector)
         failures = task.spec.failures(collected)
         refuse_failures(failures, task.spec.name, task.project.settings.section(task.spec.name).min_coverage)
-        failed.extend(failures.failed)
         write_collected(folder, collecting, collected)
+        if failures.failed:
+            ended = f"{len(failures.failed)} of {failures.total} {failures.things} were ended by a failed call"
+            say(f"{collecting.title}: {ended} ({first_few(failures.failed)}); 'driftledger run' tries these again")
+        return len(failures.failed)
 
     make(folder, task.inputs(), write)
-    if failed:  # a folder without its mark is made again by the next run, which tries the failed calls again
-        (folder / INPUTS).unlink()
 
 
 def _chosen(project: Project, models: Sequence[str]) -> Sequence[str]:

@@ -29,7 +29,7 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import tasks_of
 from driftledger.commands.stages import data
 from driftledger.core.errors import ConfigError, DriftledgerError
-from driftledger.core.files import INPUTS, read_json
+from driftledger.core.files import INPUTS, made_from, read_json
 from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.text import as_many, for_line
@@ -113,6 +113,9 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         count = f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran" if work else "nothing had to be done"
         where = log.relative_to(project.root)
         _tell(f"{count}, in {timedelta(seconds=round(time.monotonic() - began))}; DVC's text is in {where}")
+        marks = [made_from(task.folder) for model in models for task in tasks_of(project, model)]
+        if failed := sum(mark.failed for mark in marks if mark is not None):
+            _tell(f"{failed} records end with a failed call and are in no score; 'driftledger run' tries them again")
         if is_unreadable(project.root):
             _tell(f"no commit is noted: {why_unread(project.root)}")
         show_scores(project)

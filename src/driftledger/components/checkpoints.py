@@ -1,6 +1,7 @@
 """Components with torch weights: the bytes behind a name, their settings, loading and letting go."""
 
 import gc
+import json
 import os
 import re
 import sqlite3
@@ -201,6 +202,42 @@ class CheckpointComponent(Component):
             _free()
 
 
+class ImageCheckpoint(CheckpointComponent):
+    """A checkpoint of transformers that looks at images, through the image processor that comes with it."""
+
+    image_backend: Literal["auto", "pil", "torchvision"] = "auto"
+    """What resizes images; the two differ by about a grey level. ``auto`` is Pillow, with the same arithmetic on every
+    processor, unless transformers handles the checkpoint's images with torchvision only."""
+
+    @cached_property
+    def backend(self) -> str:
+        """What :attr:`image_backend` comes to: ``pil`` or ``torchvision``."""
+        if self.image_backend != "auto":
+            return self.image_backend
+        kinds = import_extra("transformers.models.auto.auto_mappings").IMAGE_PROCESSOR_MAPPING_NAMES  # without torch
+        names = ("processor_config.json", "preprocessor_config.json", "config.json")
+        folder = self.source.local(names)
+        content: dict[str, Any] = {}
+        for name in reversed(names):
+            with suppress(OSError, ValueError):  # what is missing or damaged is said when it is loaded
+                content |= json.loads((folder / name).read_text(encoding="utf-8"))
+        content |= content.get("image_processor") or {}
+        kind = str(content.get("image_processor_type")).removesuffix("Fast")
+        if "image_processor_type" not in content:
+            kind = kinds.get(content.get("model_type"), {}).get("torchvision")
+        torchvision_only = {each["torchvision"] for each in kinds.values() if "pil" not in each}
+        return "torchvision" if kind in torchvision_only else "pil"
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        spec = super().spec
+        return spec | {"settings": spec["settings"] | {"image_backend": self.backend}}
+
+    def identity(self) -> dict[str, Any]:
+        identity, library = super().identity(), "pillow" if self.backend == "pil" else self.backend
+        return identity | {"libraries": identity["libraries"] | library_versions(library, extra=self.extra)}
+
+
 def adapter_refused(what: str) -> ConfigError:
     return ConfigError(
         f"{what} is an adapter of peft ({ADAPTER}), and its base is in no fingerprint; merge it into its base first "
@@ -214,6 +251,13 @@ def refuse_random(report: Mapping[str, Any], unused: str | None = None) -> None:
     random = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}
     if lacking := sorted(name for name in random if name.partition(".")[0] != unused):
         raise ValueError(f"its files lack the weights {first_few(lacking)}, or hold them in another shape")
+
+
+def bitsandbytes(library: Any, bits: Literal["8bit", "4bit"], dtype: Any) -> Any:
+    """A ``quantization_config`` of transformers or diffusers, for LLM.int8 or NF4."""
+    import_extra("bitsandbytes")
+    four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": dtype} if bits == "4bit" else {}
+    return library.BitsAndBytesConfig(**{f"load_in_{bits}": True}, **four)
 
 
 @contextmanager

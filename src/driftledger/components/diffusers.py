@@ -2,31 +2,77 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from inspect import isclass, signature
+from itertools import chain, takewhile
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from PIL import Image
-from pydantic import Field
+from pydantic import Field, JsonValue, model_validator
 
-from driftledger.components.base import Generator, Operational
+from driftledger.components.base import Generator, Operational, library_versions
 from driftledger.components.checkpoints import (
     ADAPTER,
     CheckpointComponent,
     adapter_refused,
+    bitsandbytes,
     disarmed,
     memory_guard,
     quietly,
     refuse_random,
+    remembered_sha256,
 )
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.images import ENCODING
 from driftledger.core.registry import import_extra
+from driftledger.core.strict import Strict
 from driftledger.core.types import Generated, Outcome, PromptUsage
-from driftledger.data.hub import Source
+from driftledger.data.hub import Source, find_source
+
+OWN_ARGUMENTS = {"num_inference_steps": "steps"} | {
+    name: name for name in ("guidance_scale", "height", "width", "negative_prompt")
+}
+"""Arguments of a pipeline's call → the settings for them."""
+NOT_SET = {"prompt", "image", "generator", "latents", "output_type", "return_dict", "num_images_per_prompt"}
+"""Arguments that no setting may change."""
+
+
+class WeightsFile(Strict):
+    """One file with weights: in a local folder, or in a repository on the hub at a revision."""
+
+    path: str = Field(min_length=1)
+    revision: str | None = None
+    file: str = Field(pattern=r"^\w[\w./-]*\.(safetensors|gguf)$")
+
+    @cached_property
+    def source(self) -> Source:
+        return find_source(self.path, self.revision)
+
+    def local(self) -> Path:
+        """Its place, after it is fetched."""
+        file = self.source.local([self.file]) / self.file
+        if not file.is_file():
+            raise ConfigError(f"{self.path!r:.200} has no file {self.file!r:.200}; correct file")
+        return file
+
+    def identity(self) -> dict[str, Any]:
+        """The commit and the file's name, or the SHA-256 of a local file."""
+        if self.source.folder is not None:
+            return {"sha256": remembered_sha256(self.local())}
+        return {"repository": self.source.repository, "commit": self.source.commit, "file": self.file}
+
+
+class LoRA(WeightsFile):
+    """An adapter of diffusers, and how strongly it works."""
+
+    scale: float = Field(default=1.0, ge=-10, le=10)
+
+    def identity(self) -> dict[str, Any]:
+        return super().identity() | {"scale": self.scale}
 
 
 class PromptReader:
@@ -36,11 +82,21 @@ class PromptReader:
     since tokenizers take what looks like their control tokens for the tokens themselves.
     """
 
-    def __init__(self, pipeline: Any) -> None:
+    def __init__(self, pipeline: Any, limit: int | None) -> None:
+        """``limit``: the most tokens of a prompt that the pipeline keeps, where it has such a setting."""
         base = import_extra("transformers").PreTrainedTokenizerBase
-        parts = [getattr(part, "tokenizer", part) for part in pipeline.components.values()]
-        self.tokenizers = [part for part in parts if isinstance(part, base)]
-        tokens = {token.strip() for tokenizer in self.tokenizers for token in tokenizer.all_special_tokens}
+        self.limit = limit
+        self.preprocess = getattr(pipeline, "_text_preprocessing", None)
+        """How a pipeline rewrites prompts before it reads them (PixArt, Sana)."""
+        parts = {name: getattr(part, "tokenizer", part) for name, part in pipeline.components.items()}
+        tokenizers = {name: part for name, part in parts.items() if isinstance(part, base)}
+        encoders = {name: parts.get(name.replace("tokenizer", "text_encoder")) for name in tokenizers}
+        self.towers: list[tuple[Any, Any]] = [
+            (tokenizers[name], encoder)
+            for name, encoder in encoders.items()
+            if isinstance(encoder, import_extra("transformers").PreTrainedModel)
+        ]
+        tokens = {token.strip() for tokenizer in tokenizers.values() for token in tokenizer.all_special_tokens}
         # SDXL's second tokenizer pads with "!". T5's reads full-width letters as it reads plain ones.
         spelled = [
             "".join(re.escape(x) if not "!" <= x <= "~" else f"[{re.escape(x)}{chr(ord(x) + 0xFEE0)}]" for x in token)
@@ -48,39 +104,59 @@ class PromptReader:
             if token[1:]
         ]
         self.control = re.compile("|".join(spelled) or "(?!)", re.IGNORECASE)
-        self.tower = None if hasattr(pipeline, "_text_preprocessing") else self._longest(pipeline)
-        """The tokenizer of the tower that reads the most, and how many of a prompt's own tokens it is given; None where
-        a pipeline rewrites prompts before it reads them (PixArt, Sana), or reads them by other means than CLIP and
-        T5."""
 
-    @staticmethod
-    def _longest(pipeline: Any) -> tuple[Any, int] | None:
-        transformers = import_extra("transformers")
-        limit = signature(pipeline.__call__).parameters.get("max_sequence_length")
-        towers = []
-        for name, tokenizer in pipeline.components.items():
-            encoder = name.replace("tokenizer", "text_encoder")
-            if encoder == name or tokenizer is None or getattr(pipeline, encoder, None) is None:
-                continue
-            if isinstance(tokenizer, transformers.CLIPTokenizer):
-                length = tokenizer.model_max_length
-            elif isinstance(tokenizer, transformers.T5Tokenizer) and limit is not None:
-                length = limit.default
-            else:
-                return None
-            towers.append((tokenizer, length - tokenizer.num_special_tokens_to_add()))
-        return max(towers, key=lambda tower: tower[1], default=None)
+    @contextmanager
+    def listening(self) -> Iterator[list[list[list[int]]]]:
+        """Collect meanwhile, for each tower, the rows of tokens that its encoder is given, templates included."""
+        rows: list[list[list[int]]] = [[] for _ in self.towers]
+        hooks = []
+        for (_, encoder), to in zip(self.towers, rows, strict=True):
 
-    def reading(self, prompt: str) -> PromptUsage | None:
-        """Tokens of the prompt itself, without those that a tokenizer puts around it, and how many of them are read.
+            def listen(_: Any, given: Any, to: list[list[int]] = to) -> None:
+                to.extend(given[0].reshape(-1, given[0].shape[-1]).tolist())
 
-        One tower is counted for all, the same for every prompt: in FLUX and SD3, T5's, while CLIP reads the first 75.
+            size = encoder.get_input_embeddings().num_embeddings
+            for module in encoder.modules():  # T5 looks up in another module that has the same weights
+                if getattr(module, "num_embeddings", None) == size:
+                    hooks.append(module.register_forward_pre_hook(listen))
+        try:
+            yield rows
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def reading(self, prompt: str, rows: list[list[list[int]]]) -> PromptUsage | None:
+        """Tokens of the prompt itself, without those put around it, and how many of them the encoders were given.
+
+        Of several towers, the one that was given most: in FLUX and SD3, T5, while CLIP reads the first 75.
         """
-        if self.tower is None:
-            return None
-        tokenizer, limit = self.tower
-        tokens = len(tokenizer(prompt, add_special_tokens=False).input_ids)
-        return PromptUsage(tokens, min(tokens, limit))
+        if self.preprocess is not None:
+            [prompt] = self.preprocess(prompt, clean_caption=False)
+        readings = []
+        for (tokenizer, _), given in zip(self.towers, rows, strict=True):
+            tokens = tokenizer(prompt.strip(), add_special_tokens=False, verbose=False).input_ids
+            if given:
+                read = max(_begun(tokens, row) for row in given)
+                readings.append(PromptUsage(len(tokens), read if self.limit is None else min(read, self.limit)))
+        return max(readings, key=lambda reading: reading.read, default=None)
+
+
+def _begun(tokens: list[int], row: list[int]) -> int:
+    """How many of the first ``tokens`` are together in a row; the first few may have merged with what precedes them.
+
+    >>> _begun([1, 2, 3], [9, 1, 2, 8]), _begun([1, 2, 3, 4], [7, 3, 4]), _begun([1], [2])
+    (2, 4, 0)
+    """
+    best = (False, 0, 0)
+    """Whether that is all of them; how many are together, and behind how many that merged."""
+    for merged in range(min(8, len(tokens))):
+        for place in (place for place, token in enumerate(row) if token == tokens[merged]):
+            pairs = zip(tokens[merged:], row[place:], strict=False)
+            length = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            best = max(best, (merged + length == len(tokens), length, -merged))
+        if best[0]:
+            break
+    return best[1] - best[2]
 
 
 class _Ready(NamedTuple):
@@ -107,6 +183,14 @@ class Diffusers(CheckpointComponent, Generator):
     """In pixels."""
     width: int | None = Field(default=None, ge=8, le=8192, multiple_of=8)
     negative_prompt: str | None = None
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    """More arguments of the pipeline's call, e.g. ``max_sequence_length: 512`` or ``true_cfg_scale: 4``."""
+    quantization: Literal["8bit", "4bit"] | None = None
+    """The transformer or U-Net as bitsandbytes shrinks it while it is loaded: LLM.int8, or NF4."""
+    gguf: Operational[WeightsFile | None] = None
+    """A GGUF file with weights for the transformer, in place of the checkpoint's; in the identity, like ``loras``."""
+    loras: Operational[tuple[LoRA, ...]] = ()
+    """Adapters that are applied together. They need peft."""
     variant: str | None = Field(default=None, pattern=r"^\w+$")
     """Which of several files of weights, e.g. ``fp16`` for ``*.fp16.safetensors``."""
     scheduler: str | None = None
@@ -118,13 +202,25 @@ class Diffusers(CheckpointComponent, Generator):
     offload: Operational[Literal["none", "model", "sequential"]] = "none"
     """Keep weights in the host's memory, and move each model, or each layer, to the device when it is used."""
 
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if set_twice := [name for name in self.arguments if name in OWN_ARGUMENTS]:
+            raise ValueError(f"arguments has {set_twice[0]!r}; set {OWN_ARGUMENTS[set_twice[0]]} in place of it")
+        if self.gguf is not None and self.quantization is not None:
+            raise ValueError("a gguf file is quantized already; remove quantization")
+        return self
+
     def identity(self) -> dict[str, Any]:
         identity, (name, config) = super().identity(), self._scheduler_config
+        more: dict[str, Sequence[WeightsFile]] = {"gguf": [self.gguf] if self.gguf else [], "peft": self.loras}
+        applied = {library: [each.identity() for each in files] for library, files in more.items() if files}
+        identity["libraries"] |= library_versions(*applied, *(["bitsandbytes"] if self.quantization else []))
         if self.scheduler is not None:
             scheduler = self._other_scheduler()
             name, config = type(scheduler).__name__, dict(scheduler.config)
         text = json.dumps({key: value for key, value in config.items() if not key.startswith("_")}, default=list)
         return identity | {
+            **applied,
             "encoding": ENCODING,
             "scheduler": {"class": name, "config": json.loads(text, parse_constant=str)},  # some hold -Infinity
             "safety_checker": self._index.get("safety_checker", [None])[0] is not None,
@@ -141,8 +237,9 @@ class Diffusers(CheckpointComponent, Generator):
         ready = self.loaded
         with memory_guard(self.path), quietly(*self.loud):
             texts = [disarmed(prompt, ready.reader.control) for prompt in prompts]
-            readings = [ready.reader.reading(text) for text in texts]
-            drawn = self._draw(ready, texts, seeds)
+            with ready.reader.listening() as rows:
+                drawn = self._draw(ready, texts, seeds)
+            readings = [ready.reader.reading(text, rows) for text in texts]
         # DeepFloyd IF has a name of its own for it
         flags = getattr(drawn, "nsfw_content_detected", None) or getattr(drawn, "nsfw_detected", None)
         results = []
@@ -170,9 +267,17 @@ class Diffusers(CheckpointComponent, Generator):
         before = [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
         try:
             with torch.inference_mode(self.offload == "none"):  # weights that move meanwhile would stay in that mode
-                drawn = ready.pipeline(prompt=texts, generator=generators, output_type="np", **arguments)
+                # a copy: Z-Image writes its template into the list
+                drawn = ready.pipeline(prompt=[*texts], generator=generators, output_type="np", **arguments)
         except ValueError as error:  # how pipelines refuse sizes and schedulers
             raise ConfigError(f"{self.path!r:.200} cannot draw: {' '.join(str(error).split()):.400}") from error
+        unguided = getattr(ready.pipeline, "do_classifier_free_guidance", None) is False
+        if (
+            self.negative_prompt is not None
+            and unguided
+            and "true_cfg_scale" not in signature(ready.pipeline.__call__).parameters
+        ):
+            raise ConfigError(f"{self.path!r:.200}: without guidance, negative_prompt has no effect; remove it")
         if not all(map(torch.equal, before, [torch.get_rng_state(), *torch.cuda.get_rng_state_all()])):
             name = type(ready.pipeline.scheduler).__name__
             raise ConfigError(f"{self.path!r:.200}: {name} draws noise that no seed reaches; set another scheduler")
@@ -190,7 +295,12 @@ class Diffusers(CheckpointComponent, Generator):
         )
         parts = {name: self._whole(folder, name, *where) for name, where in self._index.items() if where[0]}
         given = {name: part for name, part in parts.items() if part is not None} | without
-        pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(folder, **arguments, **given)
+        try:
+            pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(folder, **arguments, **given)
+        except ValueError as error:
+            if "can't find a pipeline" not in str(error):
+                raise
+            pipeline = diffusers.DiffusionPipeline.from_pretrained(folder, **arguments, **given)
         if pipeline._load_connected_pipes:  # found by a name in its README, at no commit
             raise ConfigError(f"{self.path!r:.200} needs a second checkpoint, which nothing pins; use another")
         call_arguments = self._arguments(pipeline)
@@ -202,6 +312,14 @@ class Diffusers(CheckpointComponent, Generator):
             if not hasattr(getattr(pipeline, "vae", None), "enable_tiling"):
                 raise ConfigError(f"{self.path!r:.200} cannot decode in tiles; remove vae_tiling")
             pipeline.vae.enable_tiling()
+        for number, lora in enumerate(self.loras):
+            file = lora.local()
+            pipeline.load_lora_weights(file.parent, weight_name=file.name, adapter_name=f"lora_{number}")
+            if f"lora_{number}" not in chain(*pipeline.get_list_adapters().values()):  # diffusers only warns
+                raise ConfigError(f"{lora.file!r:.200} has no LoRA weights for a {type(pipeline).__name__}; remove it")
+        if self.loras:
+            names = [f"lora_{number}" for number in range(len(self.loras))]
+            pipeline.set_adapters(names, adapter_weights=[lora.scale for lora in self.loras])
         pipeline.set_progress_bar_config(disable=True)
         if self.offload == "model":
             pipeline.enable_model_cpu_offload(device=self.torch_device)
@@ -209,7 +327,9 @@ class Diffusers(CheckpointComponent, Generator):
             pipeline.enable_sequential_cpu_offload(device=self.torch_device)
         else:
             pipeline.to(self.torch_device)
-        return _Ready(pipeline, call_arguments, PromptReader(pipeline))
+        default = signature(pipeline.__call__).parameters.get("max_sequence_length")
+        limit = call_arguments.get("max_sequence_length", default and default.default)
+        return _Ready(pipeline, call_arguments, PromptReader(pipeline, limit))
 
     def _whole(self, folder: Path, name: str, library: str, class_name: str) -> Any:
         """A part that has weights, with all of them: pipelines only warn where some are missing."""
@@ -228,6 +348,13 @@ class Diffusers(CheckpointComponent, Generator):
         if issubclass(kind, transformers.PreTrainedModel):
             arguments["ignore_mismatched_sizes"] = True  # to read of them in the report
         loader: Any = kind
+        if name in ("transformer", "unet") and self.gguf is not None:
+            quantized = diffusers.GGUFQuantizationConfig(compute_dtype=self.torch_dtype)
+            return loader.from_single_file(
+                str(self.gguf.local()), config=str(place), quantization_config=quantized, dtype=self.torch_dtype
+            )
+        if name in ("transformer", "unet") and self.quantization is not None:
+            arguments["quantization_config"] = bitsandbytes(diffusers, self.quantization, self.torch_dtype)
         part, report = loader.from_pretrained(place, output_loading_info=True, **arguments)
         try:
             refuse_random(report)
@@ -236,19 +363,36 @@ class Diffusers(CheckpointComponent, Generator):
         return part
 
     def _arguments(self, pipeline: Any) -> dict[str, Any]:
+        """Of the pipeline's call, as the settings say.
+
+        Raises:
+            ConfigError: the pipeline has no such argument, or does not look at it.
+        """
         taken = signature(pipeline.__call__).parameters
-        arguments = {}
-        for setting in ("steps", "guidance_scale", "height", "width", "negative_prompt"):
-            value, argument = getattr(self, setting), "num_inference_steps" if setting == "steps" else setting
-            if value is None:
-                continue
-            unread = setting == "negative_prompt" and "true_cfg_scale" in taken and taken["true_cfg_scale"].default <= 1
-            if argument not in taken or unread:  # FLUX takes a negative prompt, and by default does not look at it
-                name = type(pipeline).__name__
-                raise ConfigError(f"{self.path!r:.200}: {setting} has no effect on a {name}; remove it")
-            arguments[argument] = value
+        given = {name: getattr(self, setting) for name, setting in OWN_ARGUMENTS.items()}
+        given = {name: value for name, value in given.items() if value is not None} | self.arguments
+        title, fixed = f"{self.path!r:.200}", {name for name in taken if name in NOT_SET or "embeds" in name}
+        for name in given:
+            if name in fixed or (name in self.arguments and name not in taken):
+                raise ConfigError(unknown_name(f"{title}: argument", name, set(taken) - fixed - set(OWN_ARGUMENTS)))
+            if name not in taken or self._is_ignored(name, given, pipeline):
+                setting = OWN_ARGUMENTS.get(name, name)
+                raise ConfigError(f"{title}: {setting} has no effect on a {type(pipeline).__name__}; remove it")
         # Its cleaning of prompts depends on whether ftfy and bs4 are installed.
-        return arguments | ({"clean_caption": False} if "clean_caption" in taken else {})
+        return ({"clean_caption": False} if "clean_caption" in taken else {}) | given
+
+    def _is_ignored(self, name: str, given: Mapping[str, Any], pipeline: Any) -> bool:
+        """Whether the pipeline takes an argument and, with this checkpoint or these others, does not look at it."""
+        taken = signature(pipeline.__call__).parameters
+        if name == "negative_prompt" and "true_cfg_scale" in taken:  # FLUX by default does not look at it
+            return bool(given.get("true_cfg_scale", taken["true_cfg_scale"].default) <= 1)
+        if name == "true_cfg_scale":
+            return "negative_prompt" not in given
+        if name == "guidance_scale":  # learnt by some transformers; distilled ones have none
+            config = getattr(getattr(pipeline, "transformer", None), "config", {})
+            guided = hasattr(type(pipeline), "do_classifier_free_guidance") or config.get("guidance_embeds", True)
+            return not guided or bool(pipeline.config.get("is_distilled"))
+        return False
 
     @cached_property
     def _index(self) -> dict[str, list[Any]]:

@@ -7,7 +7,7 @@ text tower's limit is not read; ``read_texts`` counts it.
 import json
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -15,10 +15,11 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from PIL import Image
 
-from driftledger.components.base import Encoder, library_versions
+from driftledger.components.base import Encoder
 from driftledger.components.checkpoints import (
     REPORTING,
     CheckpointComponent,
+    ImageCheckpoint,
     disarmed,
     memory_guard,
     quietly,
@@ -77,21 +78,13 @@ def well_formed(texts: Sequence[str]) -> list[str]:
     return [text.encode("utf-8", "replace").decode() for text in texts]
 
 
-class TransformersEncoder(TorchEncoder):
+class TransformersEncoder(TorchEncoder, ImageCheckpoint):
     """An encoder that transformers loads, with the checkpoint's own image processor."""
 
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     model_types: ClassVar[tuple[str, ...]]
     """Which ``model_type`` in ``config.json`` it understands."""
     model_arguments: ClassVar[dict[str, Any]] = {}
-
-    image_backend: Literal["pil", "torchvision"] = "pil"
-    """What resizes images; the two differ by about a grey level. Pillow's arithmetic is the same on every processor."""
-
-    def identity(self) -> dict[str, Any]:
-        identity = super().identity()
-        backend = library_versions("pillow" if self.image_backend == "pil" else "torchvision")
-        return identity | {"libraries": identity["libraries"] | backend}
 
     def load(self, source: Source) -> Tower:
         transformers = import_extra("transformers")
@@ -104,19 +97,19 @@ class TransformersEncoder(TorchEncoder):
         )
         refuse_random(report)
         process = transformers.AutoImageProcessor.from_pretrained(
-            source.location, backend=self.image_backend, **self.hub_arguments
+            source.location, backend=self.backend, **self.hub_arguments
         )
         return Tower(model.to(self.torch_device).eval(), process)
 
-    def look(self, model: Any, pixels: Any) -> Any:
-        """The n×d features of preprocessed images, n×3×H×W: the class token after the last layer norm."""
-        return model(pixel_values=pixels).last_hidden_state[:, 0]
+    def look(self, model: Any, prepared: Mapping[str, Any]) -> Any:
+        """The n×d features of what the image processor makes of n images: the class token after the last layer norm."""
+        return model(**prepared).last_hidden_state[:, 0]
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         tower = self.loaded
         with self.forward_pass(images):
-            pixels = tower.process([image.convert("RGB") for image in images], return_tensors="pt")["pixel_values"]
-            return as_features(self.look(tower.model, pixels.to(self.torch_device, self.torch_dtype)))
+            prepared = tower.process([image.convert("RGB") for image in images], return_tensors="pt")
+            return as_features(self.look(tower.model, prepared.to(self.torch_device, self.torch_dtype)))
 
 
 class ViT(TransformersEncoder):
@@ -141,6 +134,28 @@ class DINOv2(TransformersEncoder):
     model_types: ClassVar[tuple[str, ...]] = ("dinov2", "dinov2_with_registers")
 
 
+class DINOv3(TransformersEncoder):
+    """DINOv3's ViTs of transformers; what they see owes nothing to captions or labels."""
+
+    provider: ClassVar[str] = "dinov3"
+    version: ClassVar[str] = "1"
+    frechet_name: ClassVar[str] = "frechet_dinov3"
+    model_types: ClassVar[tuple[str, ...]] = ("dinov3_vit",)
+
+
+class Timm(TransformersEncoder):
+    """An image encoder of timm, loaded by transformers, e.g. Perception Encoder: its pooled features, before a head."""
+
+    provider: ClassVar[str] = "timm"
+    version: ClassVar[str] = "1"
+    frechet_name: ClassVar[str] = "frechet_timm"
+    libraries: ClassVar[tuple[str, ...]] = (*TransformersEncoder.libraries, "timm", "torchvision")
+    model_types: ClassVar[tuple[str, ...]] = ("timm_wrapper",)
+
+    def look(self, model: Any, prepared: Mapping[str, Any]) -> Any:
+        return model(**prepared).pooler_output
+
+
 class CLIP(TransformersEncoder):
     """A CLIP of transformers: the projected features of both towers, not normalised."""
 
@@ -149,31 +164,40 @@ class CLIP(TransformersEncoder):
     frechet_name: ClassVar[str] = "frechet_clip"
     libraries: ClassVar[tuple[str, ...]] = (*TransformersEncoder.libraries, "tokenizers")
     model_types: ClassVar[tuple[str, ...]] = ("clip",)
+    at_end_token: ClassVar[bool] = True
+    """Whether the model takes a text's features at its end token, and else at the last of a fixed number of tokens."""
 
     def load(self, source: Source) -> Tower:
         tower = super().load(source)
         tokenizer = import_extra("transformers").AutoTokenizer.from_pretrained(
-            source.location, split_special_tokens=True, padding_side="right", **self.hub_arguments
+            source.location,
+            split_special_tokens=True,
+            **({"padding_side": "right"} if self.at_end_token else {}),
+            **self.hub_arguments,
         )
-        # The model takes a text's features at its end token; where it finds none, all texts would be the same.
-        ids, end = tokenizer("a").input_ids, tower.model.config.text_config.eos_token_id
-        end = max(ids) if end == 2 else end  # in old configurations: transformers then takes the highest token
-        if ids[-1] != end or end in ids[:-1]:
+        # Where the model finds no end token, all texts would be the same.
+        ids, end = tokenizer("a").input_ids, getattr(tower.model.config.text_config, "eos_token_id", None)
+        if end == 2 and self.provider == "clip":  # in old configurations: transformers then takes the highest token
+            end = max(ids)
+        if self.at_end_token and (ids[-1] != end or end in ids[:-1]):
             raise ValueError(f"its tokenizer does not end a text with the model's end token ({end})")
         limit = min(tokenizer.model_max_length, tower.model.config.text_config.max_position_embeddings)
         return tower._replace(tokenizer=tokenizer, limit=int(limit))
 
-    def look(self, model: Any, pixels: Any) -> Any:
-        return model.get_image_features(pixel_values=pixels).pooler_output
+    def look(self, model: Any, prepared: Mapping[str, Any]) -> Any:
+        return model.get_image_features(**prepared).pooler_output
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         tower = self.loaded
         with self.forward_pass(texts):
             tokens = tower.tokenizer(
-                well_formed(texts), padding=True, truncation=True, max_length=tower.limit, return_tensors="pt"
+                well_formed(texts),
+                padding=True if self.at_end_token else "max_length",
+                truncation=True,
+                max_length=tower.limit,
+                return_tensors="pt",
             ).to(self.torch_device)
-            read = tower.model.get_text_features(input_ids=tokens.input_ids, attention_mask=tokens.attention_mask)
-            return as_features(read.pooler_output)
+            return as_features(tower.model.get_text_features(**tokens).pooler_output)
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         tokenizer = self.loaded.tokenizer
@@ -182,6 +206,25 @@ class CLIP(TransformersEncoder):
             len(tokenizer(text, add_special_tokens=False, verbose=False).input_ids) for text in well_formed(texts)
         ]
         return [PromptUsage(count, min(count, most)) for count in counts]
+
+
+class MetaCLIP(CLIP):
+    """MetaCLIP 2 of transformers, for texts in many languages: as :class:`CLIP`."""
+
+    provider: ClassVar[str] = "metaclip"
+    version: ClassVar[str] = "1"
+    frechet_name: ClassVar[str] = "frechet_metaclip"
+    model_types: ClassVar[tuple[str, ...]] = ("metaclip_2",)
+
+
+class SigLIP(CLIP):
+    """SigLIP and SigLIP 2 of transformers, NaFlex too: the pooled features of both towers, not normalised."""
+
+    provider: ClassVar[str] = "siglip"
+    version: ClassVar[str] = "1"
+    frechet_name: ClassVar[str] = "frechet_siglip"
+    model_types: ClassVar[tuple[str, ...]] = ("siglip", "siglip2")
+    at_end_token: ClassVar[bool] = False
 
 
 _SAFE = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")

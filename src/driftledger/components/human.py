@@ -20,6 +20,7 @@ from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import write_bytes
+from driftledger.core.images import png_bytes
 from driftledger.core.paths import leads_out
 from driftledger.core.sheets import SheetTable, cleaned, column_names, is_cut, read_table, table_text
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject
@@ -210,7 +211,8 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
         name = f"images/{subject.sample}-{subject.t}-{picture}.png"
         waiting[name] = subject
         if not (folder / name).is_file():
-            write_bytes(folder / name, each.image.path.read_bytes())
+            is_png = each.image.path.suffix == ".png"
+            write_bytes(folder / name, each.image.path.read_bytes() if is_png else png_bytes(each.image.open()))
         if not listed & either:
             missing.append(
                 {"sample": subject.sample, "t": str(subject.t), "image": name, "annotator": each.annotator or annotator}

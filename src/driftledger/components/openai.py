@@ -13,26 +13,28 @@ import re
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
+from PIL import Image
 from pydantic import Field, JsonValue, model_validator
 from pydantic_core import from_json
 
 from driftledger.components.base import Operational
-from driftledger.components.service import RemoteComponent, RemoteGenerator, RemoteModel, TransientError
+from driftledger.components.service import RefusedError, RemoteComponent, RemoteGenerator, RemoteModel, TransientError
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, DataError, ServiceError
-from driftledger.core.images import MOST_PIXELS
+from driftledger.core.images import MOST_PIXELS, data_url, png_bytes, suffix_of
 from driftledger.core.registry import import_extra
+from driftledger.core.strict import Strict
 from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Usage
 from driftledger.data.datasets.decode import decode
 
 if TYPE_CHECKING:
     import httpx2
-    import openai
 
 A = TypeVar("A")
 
@@ -41,6 +43,7 @@ OFFICIAL = "https://api.openai.com/v1"
 _LARGEST_ANSWER = 128 * 2**20
 """Bytes; an image of 4096×4096 pixels takes less, in base64."""
 _LONGEST_MESSAGE = 300
+_ASSUMED_TOKENS = 16_384
 _SHORTEST_SECRET = 16
 """A shorter key is a placeholder such as EMPTY or lm-studio, and such a word may stand in an answer."""
 _MASKED_KEY = re.compile(r"[\w-]*\*{2,}[\w*-]*")
@@ -51,11 +54,23 @@ _AFTER_THE_WORK = {502, 504, 524}
 """A gateway has lost the answer; the service behind it may have made it, and bill it."""
 _THIS_INPUT = {400, 413, 415, 422}
 _FILTER = re.compile(
-    r"\b(content_filter|content_policy_violation|ContentPolicyViolation\w*|moderation_blocked|data_inspection_failed|"
-    r"(prompt|input) was flagged)\b",
+    r"(content|safety|prompt)[ _-]*(filter|management|moderation|policy|violation|check)|responsible ?ai|guardrail"
+    r"|moderation[ _]blocked|requires moderation|data_?inspection|(prompt|input|request|output)\b.{0,20}\bflagged"
+    r"|flagged as|prohibited[ _]content|censorship|nsfw"
+    r"|sensitive ?content|new_sensitive|unsafe content|(may contain|contains) (inappropriate|sensitive)"
+    r"|high risk|violates? (our |the )?(\w+ )?(usage|content|safety) (guidelines|polic)|blockreason|敏感|不安全",
     re.IGNORECASE,
 )
-"""In an error's code, type or message: OpenAI, Azure, LiteLLM, DashScope, OpenRouter."""
+"""In an error's codes or message: OpenAI, Azure, LiteLLM, OpenRouter, Anthropic, Gemini, DashScope, Zhipu, Moonshot,
+MiniMax, Volcengine, StepFun, xAI, Together, Stability."""
+_TOO_LONG = re.compile(r"context|too (long|many)|(input|prompt)\W.{0,30}(token|length)", re.IGNORECASE)
+"""In a refusal of one input, whatever setting it names as well."""
+_CONTENT = re.compile("messages|prompt|input")
+"""Fields of a request that differ between calls."""
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+"""Fields of a message that hold what a model thought: DeepSeek and vLLM, OpenRouter, Ollama."""
+_ORDINARY = {"model", "n", "size", "quality", "style"}
+"""Fields of a request that are words of any sentence."""
 _EVERY_CALL = {
     *("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "account_deactivated"),
     *("invalid_api_key", "model_not_found", "unknown_parameter", "unsupported_parameter"),
@@ -64,20 +79,18 @@ _EVERY_CALL = {
 _ADVICE = {
     402: "check the account's credit",
     403: "check what the account may use",
-    404: "check model and base_url",
     429: "check the account's quota and credit",
 }
 
-FINISH_REASONS: dict[str, Outcome] = {
-    **dict.fromkeys(("", "stop", "end_turn", "eos", "eos_token", "stop_sequence", "complete"), Outcome.OK),
-    **dict.fromkeys(("length", "max_tokens", "model_length", "token_limit", "max_output_tokens"), Outcome.TRUNCATED),
-    **dict.fromkeys(("max_output_reached", "model_context_window_exceeded"), Outcome.TRUNCATED),
-    **dict.fromkeys(("content_filter", "safety", "recitation", "blocklist", "sensitive"), Outcome.FILTERED),
-    **dict.fromkeys(("prohibited_content", "spii"), Outcome.FILTERED),
-    "refusal": Outcome.REFUSED,
+FINISH_REASONS = {
+    Outcome.OK: r"|(finish_?reason[_.])?(stop(ped|_token|_sequence)?|end_(of_)?turn|eos(_token)?|completed?|done)",
+    Outcome.FILTERED: r".*(filter|safety|recitation|block_?list|blocked|sensitive|prohibited|spii|moderat|guardrail"
+    r"|censor|nsfw).*",
+    Outcome.REFUSED: r".*(refus|declin).*",
+    Outcome.TRUNCATED: r"(.*_)?length|.*(max_(new_|output_|completion_)?(token|reached|output|length)|token_limit"
+    r"|max_output|context_(window|length)|truncated).*|incomplete",
 }
-"""Why an answer ended, in lower case and without Gemini's ``image_``. After any other reason, the call is tried
-again."""
+"""Outcome → why an answer with it ended, in lower case. After any other reason the call is tried again."""
 
 
 async def _bound(response: "httpx2.Response") -> None:
@@ -108,6 +121,8 @@ class OpenAIComponent(RemoteComponent):
 
     reserved: ClassVar[frozenset[str]] = frozenset({"model", "n", "stream"})
     """Fields of a request that ``extra`` must not hold: they have a setting, or are the provider's own."""
+    lines: ClassVar[dict[str, str]]
+    """Field of a request → what to do in params.yaml where a service refuses it."""
     path: ClassVar[str]
     needed: ClassVar[str]
     """The list in an answer that holds what was asked for."""
@@ -207,7 +222,14 @@ class OpenAIComponent(RemoteComponent):
         async with client:
             yield partial(self._ask, client)
 
-    async def _ask(self, client: "openai.AsyncOpenAI", *given: Any) -> Any:
+    async def post(self, client: Any, body: dict[str, Any]) -> str:
+        """Send a request, and return the answer as JSON."""
+        import httpx2
+
+        response = await client.post(self.path, body=body, cast_to=httpx2.Response)
+        return str(response.text)
+
+    async def _ask(self, client: Any, *given: Any) -> Any:
         """Make one attempt at one call.
 
         Raises:
@@ -218,21 +240,27 @@ class OpenAIComponent(RemoteComponent):
         import openai
 
         try:
-            response = await client.post(self.path, body=self.body_of(*given), cast_to=httpx2.Response)
-        except openai.APIStatusError as error:
-            return self._refused(error)
+            text = await self.post(client, self.body_of(*given))
+        except openai.APIStatusError as error:  # the client has unwrapped {"error": …}; LiteLLM has only a message
+            body = error.message if error.body is None else error.body
+            return self._refused(error.status_code, body, error.response.text, error.response.headers)
         except openai.APIConnectionError as error:
-            cause = error.__cause__
+            cause = error.__cause__ or error
             reason = self.say(f"{type(cause).__name__}: {cause}".removesuffix(": "))
-            not_sent = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
-            raise TransientError(f"{self.title} at {self.host}: {reason}", billed=not not_sent) from None
-        text, answer = response.text, None
+            refused = isinstance(cause, httpx2.ConnectError)
+            not_sent = refused or isinstance(cause, httpx2.ConnectTimeout | httpx2.PoolTimeout)
+            where = f"`base_url: {self.base_url}`" if self.base_url else "the network"
+            advice = f"start the server, or correct {where} in params.yaml" if refused else ""
+            raise TransientError(f"{self.title} at {self.host}: {reason}", billed=not not_sent, advice=advice) from None
+        answer = None
         if self._key and len(self._key) >= _SHORTEST_SECRET:
             text = text.replace(self._key, "***")
         with suppress(ValueError):
             answer = from_json(text)
         if _field(answer, dict, self.needed, 0) is None:
-            raise self.useless(f"an answer that cannot be read: {text[:1000]}")
+            if _FILTER.search(text):
+                return self.answer(outcome=Outcome.FILTERED, error=self.say(text))
+            raise self.useless(f"an answer that cannot be read: {text[:1000]}", may_pass=_field(answer, dict, "error"))
         return await self.read(answer, *given)
 
     @property
@@ -253,36 +281,63 @@ class OpenAIComponent(RemoteComponent):
         line = _MASKED_KEY.sub("***", for_line(text.encode(errors="backslashreplace").decode()))
         return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
 
-    def useless(self, text: str) -> TransientError:
+    def useless(self, text: str, *, may_pass: Any = False) -> TransientError:
         """The service has done something, but nothing to go on with; ``text`` may quote it."""
-        return TransientError(self.say(text), billed=True)
+        return TransientError(self.say(text), billed=True, advice="" if may_pass else f"check {self._entry}")
 
-    def _refused(self, error: "openai.APIStatusError") -> Any:
-        """What a call becomes that is answered by an HTTP error; whatever is not this call's own is raised."""
-        status, body = error.status_code, error.body  # the client has unwrapped {"error": …}
+    def _refused(self, status: int, body: Any, whole: str, headers: Mapping[str, str]) -> Any:
+        """What a call becomes that is answered by an HTTP error; whatever is not this call's own is raised.
+
+        Args:
+            body: what the answer says about the error; ``whole`` is its text.
+        """
         if isinstance(body, list) and body and isinstance(body[0], dict):  # Gemini
             body = body[0].get("error")
         detail = {"message": body} if isinstance(body, str) else body if isinstance(body, dict) else {}
-        message = detail.get("message")
-        message = message if isinstance(message, str) and message else error.response.text
+        texts = (text for text in map(detail.get, ("message", "detail")) if isinstance(text, str) and text)
+        message = next(texts, whole)
         reason = f"HTTP {status}: {self.say(message)}"
         codes = {str(detail.get("code")), str(detail.get("type"))}
-        if status < 500 and _FILTER.search(" ".join((*codes, message))):
+        wrong_key = status == 401 or "invalid_api_key" in codes or "API_KEY_INVALID" in whole  # Gemini's, inside a 400
+        every_call = codes & _EVERY_CALL or wrong_key
+        setting, advice = self._refused_setting(str(detail.get("param") or ""), message)
+        is_ours = every_call or setting or status >= 500
+        if status == 451 or (not is_ours and _FILTER.search(f"{message} {whole}")):
             return self.answer(outcome=Outcome.FILTERED, error=reason)
-        # A value from params.yaml, such as a temperature, and not the call's own content.
-        setting = not str(detail.get("param") or "messages").startswith(("messages", "prompt"))
-        every_call = codes & _EVERY_CALL or ("unsupported_value" in codes and setting)
-        if not every_call and "API_KEY_INVALID" not in error.response.text:  # Gemini's, deep inside a 400
+        of_content = status in (413, 415) or _TOO_LONG.search(message) or _CONTENT.match(str(detail.get("param")))
+        if not every_call:
             if status in _AGAIN or status >= 500:
-                after = retry_after(error.response.headers)
+                after = retry_after(headers)
                 raise TransientError(reason, after, billed=status in _AFTER_THE_WORK) from None
             if status in _THIS_INPUT:
-                return self.answer(outcome=Outcome.FAILED, error=reason, usage=Usage(0, 0))
-        advice = _ADVICE.get(status, "check base_url" if status < 400 else "change the entry in params.yaml")
-        if status == 401:
+                raise RefusedError(reason, "" if of_content else advice, names_setting=setting)
+        if wrong_key:
             env = self.api_key_env
             advice = f"check the key in {env}" if env else "name in api_key_env the variable that holds its key"
+        elif status == 404 or status < 400:
+            address = f" and `base_url: {self.base_url}`" if self.base_url else ""
+            advice = f"check `model: {self.model}`{address} in params.yaml"
+        elif not setting:
+            advice = _ADVICE.get(status, advice)
         raise ServiceError(f"{self.title} at {self.host}: {reason}; {advice} and run again") from None
+
+    @property
+    def _entry(self) -> str:
+        return f"its entry, with `model: {self.model}`, in params.yaml"
+
+    def _refused_setting(self, param: str, message: str) -> tuple[bool, str]:
+        """Whether a refusal names a setting, and the line of params.yaml to change.
+
+        Args:
+            param: the field of the request that the service says it is about.
+        """
+        lines = {name: f"take `{name}` out of `extra:`" for name in self.extra} | self.lines
+        told = next((word for word in re.findall(r"\w+", param) if word in lines), param)
+        named = [name for name in lines if re.search(rf"[`'\"]{re.escape(name)}[`'\"]", message)]
+        words = {*re.findall(r"\w+", message)} - _ORDINARY
+        mentioned = [name for name in lines if name in words]
+        line = next((lines[name] for name in (told, *named, *mentioned) if name in lines), "")
+        return told in lines or bool(named), f"{line} in {self._entry}" if line else f"change {self._entry}"
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -316,12 +371,46 @@ def _tokens(answer: Any, name: str) -> int | None:
     return count if count is not None and 0 <= count <= 2**40 else None
 
 
-class OpenAIChat(OpenAIComponent, RemoteModel):
-    """A chat model.
+class Payload(Strict):
+    """How images are sent to a service."""
 
-    An empty answer counts as a hiccup: it is asked for again, and has failed when attempts are used up. Where nothing
-    but the length limit was reached, as by a model that thinks first, it has failed at once.
-    """
+    format: Literal["png", "jpeg", "webp"] = "png"
+    quality: int = Field(default=92, ge=1, le=100)
+    """Of a JPEG or WebP."""
+    longest_side: int | None = Field(default=None, ge=16)
+    """In pixels; a larger image is scaled down to it."""
+
+
+@lru_cache(maxsize=32)  # an image is sent for every question about it, and again after a failure
+def _as_sent(payload: Payload, image: ImageFile) -> str:
+    """An image inside an address, as a service gets it."""
+    shown, file = image.open(), BytesIO()
+    if payload.longest_side is not None:
+        shown.thumbnail((payload.longest_side, payload.longest_side), Image.Resampling.LANCZOS)
+    if payload.format == "png":
+        file.write(png_bytes(shown))
+    else:
+        shown.save(file, payload.format, quality=payload.quality)
+    return f"data:image/{payload.format};base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+def _is_thought(part: Any) -> bool:
+    """Whether a part of an answer is reasoning."""
+    kind = str(part.get("type")) if isinstance(part, dict) else ""
+    return kind.startswith(("think", "thought", "reason", "redacted")) or (bool(kind) and part.get("thought") is True)
+
+
+def _joined(value: Any) -> str:
+    """The text of an answer, of a list of parts, or of a part, which may hold a list of further ones."""
+    if isinstance(value, list):
+        return "".join(map(_joined, value))
+    if isinstance(value, dict):
+        return _joined(next(filter(None, map(value.get, ("text", "thinking", "reasoning", "summary", "content"))), ""))
+    return value if isinstance(value, str) else ""
+
+
+class OpenAIChat(OpenAIComponent, RemoteModel):
+    """A chat model. Its reasoning, where a service tells it, is no part of its answer."""
 
     provider: ClassVar[str] = "openai"
     version: ClassVar[str] = "1"
@@ -331,12 +420,21 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         *("messages", "temperature", "seed", "max_tokens", "max_completion_tokens"),
         *("use_beam_search", "add_generation_prompt", "continue_final_message"),
     }
+    lines: ClassVar[dict[str, str]] = {
+        "temperature": "set `temperature: null`",
+        "seed": "set `seed: null`",
+        "max_tokens": "set another `max_tokens:`, or `max_tokens_parameter: max_completion_tokens`,",
+        "max_completion_tokens": "set another `max_tokens:`, or `max_tokens_parameter: max_tokens`,",
+        "model": "correct `model:`",
+        **dict.fromkeys(("n", "use_beam_search"), "set `beams: null`"),
+        **dict.fromkeys(("add_generation_prompt", "continue_final_message"), "set `prefill: null`"),
+    }
 
     temperature: float | None = Field(default=0.0, ge=0.0, le=2.0)
     """``null`` is not sent, for models that refuse any."""
-    max_tokens: int = Field(default=1024, ge=1)
+    max_tokens: int | None = Field(default=1024, ge=1)
     """Most tokens of an answer; with models that think first, of their thoughts too. Where a conversation allows fewer,
-    it is that many."""
+    it is that many. ``null`` is not sent, and estimates assume 16,384."""
     max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] | None = None
     """What a request calls it. ``null``: ``max_completion_tokens`` at OpenAI, since newer models refuse the older name,
     and elsewhere ``max_tokens``, since Ollama and others ignore the newer one without a word."""
@@ -348,6 +446,8 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     prefill: Operational[Literal["vllm"] | None] = None
     """How the server takes the beginning of a reply; without it, none can be given. It shapes no other call."""
     image_detail: Literal["auto", "low", "high"] | None = None
+    image: Payload | None = Field(default=None, exclude_if=lambda image: image is None)
+    """How images are sent: ``{format: jpeg, quality: 92, longest_side: 1024}``. ``null``: as they are, without loss."""
     image_tokens: Operational[int] = Field(default=2000, ge=0)
     """What an image is assumed to take in estimates. 1024×1024 takes 765 with gpt-4o, 25,501 with gpt-4o-mini."""
 
@@ -355,7 +455,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         """As for every model; with beams, all of them have tokens, since a service may bill each that it returns."""
         parts = [part for turn in conversation.turns for part in turn.parts]
         tokens = sum(self.image_tokens if isinstance(part, ImageFile) else tokens_of(part) for part in parts)
-        return Usage(tokens, conversation.most_tokens(self.max_tokens) * (self.beams or 1))
+        return Usage(tokens, (conversation.most_tokens(self.max_tokens) or _ASSUMED_TOKENS) * (self.beams or 1))
 
     @property
     def continues(self) -> bool:
@@ -370,7 +470,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
                 if isinstance(part, str):
                     content.append({"type": "text", "text": part})
                 elif turn.role == "user":
-                    url = f"data:image/png;base64,{base64.b64encode(part.path.read_bytes()).decode()}"
+                    url = data_url(part.path) if self.image is None else _as_sent(self.image, part)
                     content.append({"type": "image_url", "image_url": {"url": url} | detail})
                 else:
                     raise ValueError(f"only the user can show images in this protocol, and here the {turn.role} does")
@@ -388,33 +488,35 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
 
     async def read(self, answer: Any, conversation: Conversation) -> Reply:
         choice = answer["choices"][0]
-        message = _field(choice, dict, "message")
-        if message is None or not isinstance(message.get("content"), str | list | None):
+        message, error = _field(choice, dict, "message") or {}, None
+        reason = (_field(choice, str, "finish_reason") or "").lower().replace("-", "_")
+        outcome = next((each for each, words in FINISH_REASONS.items() if re.fullmatch(words, reason)), None)
+        content = message.get("content")
+        if not isinstance(content, str | list | None) or not (
+            message or outcome in (Outcome.FILTERED, Outcome.REFUSED)
+        ):
             raise self.useless(f"an answer that cannot be read: {answer}")
-        text = message.get("content") or ""
-        if isinstance(text, list):  # thoughts and text, as some models that think send them
-            text = "".join(_field(part, str, "text") or "" for part in text if _field(part, str, "type") == "text")
-        error = None
-        reason = (_field(choice, str, "finish_reason") or "").lower()
-        outcome = FINISH_REASONS.get(reason.removeprefix("image_"))
-        if refusal := _field(message, str, "refusal"):
+        parts = content if isinstance(content, list) else [content]
+        text = _joined([part for part in parts if not _is_thought(part)])
+        thoughts = [part for part in parts if _is_thought(part)]
+        thoughts = thoughts or [next(filter(None, map(message.get, _THOUGHTS)), None)]
+        refusals = [part.get("refusal") for part in (message, *parts) if isinstance(part, dict)]
+        if refusal := _joined(refusals):
             text, outcome = refusal, Outcome.REFUSED
-        elif reason.startswith("content_filter") or outcome is Outcome.FILTERED:
+        elif outcome is Outcome.FILTERED or (outcome is None and _FILTER.search(str(choice.get("error")))):
             outcome, error = Outcome.FILTERED, self.say(f"finish_reason: {reason}")
         elif outcome is Outcome.TRUNCATED and not text.strip():
-            outcome = Outcome.FAILED
-            error = f"max_tokens = {conversation.most_tokens(self.max_tokens)} were used up before the answer began"
+            most = conversation.most_tokens(self.max_tokens)
+            error = f"max_tokens = {most or 'null'} were used up before the answer began"
         elif outcome is None:
             raise self.useless(f"half an answer (finish_reason: {reason})")
-        elif outcome is Outcome.OK and not text.strip():
-            raise self.useless(f"an empty answer (finish_reason: {reason or 'stop'})")
-        text = conversation.whole(text.strip()) if conversation.prefix and outcome.goes_on else text
+        if conversation.prefix and outcome.goes_on:
+            text = conversation.whole(text.strip()) if text.strip() else ""
         usage = None
         if _field(answer, dict, "usage") is not None:
             usage = Usage(_tokens(answer, "prompt_tokens"), _tokens(answer, "completion_tokens"))
-        return Reply(
-            text, outcome, _field(answer, str, "model"), error, _field(answer, str, "system_fingerprint"), usage
-        )
+        backend = _field(answer, str, "system_fingerprint")
+        return Reply(text, outcome, _field(answer, str, "model"), error, backend, usage, _joined(thoughts) or None)
 
 
 class OpenAIImages(OpenAIComponent, RemoteGenerator):
@@ -431,6 +533,12 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     needed: ClassVar[str] = "data"
     reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
         *("prompt", "size", "quality", "style", "response_format"),
+    }
+    lines: ClassVar[dict[str, str]] = {
+        "model": "correct `model:`",
+        "size": "set another `image_size:`, or null,",
+        **{name: f"set `{name}: null`" for name in ("quality", "style", "response_format")},
+        "seed": "set `seed_parameter: null`",
     }
 
     image_size: str | None = Field(default="1024x1024", pattern=r"^(auto|[1-9]\d*x[1-9]\d*)$")
@@ -474,9 +582,10 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
             raise self.useless("an answer without an image")
         try:
             data = base64.b64decode(encoded.rpartition(",")[2], validate=True)  # some send a data URL
-            image, _ = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
+            image, changes = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
         except (binascii.Error, DataError) as error:
             raise self.useless(f"an answer with no image that can be used: {error}") from None
         usage = Usage(_tokens(answer, "input_tokens"), _tokens(answer, "output_tokens"), images=1)
         revised = _field(drawn, str, "revised_prompt")
-        return Generated(image, served_model=_field(answer, str, "model"), revised_prompt=revised, usage=usage)
+        served, kept = _field(answer, str, "model"), data if suffix_of(data) and not changes else None
+        return Generated(image, served_model=served, revised_prompt=revised, usage=usage, data=kept)

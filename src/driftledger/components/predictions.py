@@ -1,7 +1,8 @@
 """A model that was asked elsewhere: its answers come from a file, and are graded here like any other's.
 
-The same answers under another's grading and under ours settle which number is right. What was not predicted is a
-failed call with its reason; a row that may be about another question, image or order of options is never taken.
+The same answers under another's grading and under ours settle which number is right. A row with nothing in it is an
+empty answer. What was not predicted is a failed call with its reason; a row that may be about another question, image
+or order of options is never taken.
 """
 
 import re
@@ -45,7 +46,7 @@ class PredictionRow(NamedTuple):
     """For people: ``line 3 of answers.csv``."""
     text: str
     trouble: str
-    """Why the text is missing; empty if it is not."""
+    """Why there is no answer to take; empty if there is one, which may be an empty text."""
     question: str
     """What was asked, where the file holds it."""
     options: list[str]
@@ -59,7 +60,7 @@ class Predictions(Model):
     """
 
     provider: ClassVar[str] = "predictions"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     code_is_identity: ClassVar[bool] = False  # what was predicted is the answer; the code looks it up
 
     path: Operational[Path]
@@ -168,9 +169,9 @@ class Predictions(Model):
             question = _cell(cells, "question") or _cell(cells, "doc.question")
             options = [str(each) for each in takewhile(_is_filled, map(cells.get, string.ascii_uppercase))]
             row = PredictionRow(place, text, trouble, question if isinstance(question, str) else "", options)
-            if name not in rows or (rows[name].trouble and not trouble):  # what failed may have been asked again
+            if name not in rows or (text and not rows[name].text):  # what failed may have been asked again
                 rows[name] = row
-            elif not trouble and row[1:] != rows[name][1:]:
+            elif text and row[1:] != rows[name][1:]:
                 raise ConfigError(
                     f"{where} and {rows[name].place} have different predictions about {name!r:.100}; keep one, or set "
                     "id to what tells them apart"
@@ -222,14 +223,14 @@ def _text(value: Any, place: str) -> tuple[str, str]:
     if isinstance(value, list):  # responses in lists of any depth, as lm-evaluation-harness and lmms-eval log them
         while any(isinstance(each, list) for each in value):
             value = [one for each in value for one in (each if isinstance(each, list) else [each])]
-        texts = {*map(str, value)}
-        if len(texts) > 1:
-            return "", f"{place} holds {len(texts)} different responses to one question"
-        value = next(iter(texts), None)
+        texts = {"" if each is None else str(each) for each in value}
+        if len(texts) != 1:
+            return "", f"{place} holds {len(texts) or 'no'} {'different ' if texts else ''}responses to one question"
+        [value] = texts
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
         value = str(value).removesuffix(".0")  # an answer that is a number, as JSON and sheets keep it
     if not _is_filled(value) or (isinstance(value, str) and not value.strip()):
-        return "", f"{place} holds no prediction"
+        return "", ""
     if not isinstance(value, str):
         return "", f"{place} holds a {type(value).__name__} where a text should be"
     if value.lstrip().startswith(_FAILED_THERE):

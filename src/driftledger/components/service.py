@@ -2,9 +2,10 @@
 
 import asyncio
 import random
+import re
 import time
 from abc import abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
@@ -26,6 +27,10 @@ NEVER_TWICE = "a service does not answer twice the same"
 
 _BACKOFF = wait_random_exponential(multiplier=0.5, min=0.1, max=60.0)
 _MINUTE = 60.0
+_FEW = 3
+"""Equal refusals, before any answer, after which no further call is tried."""
+_NAME_OF_A_REQUEST = re.compile(r"\b(?=[\w-]*\d)[\w-]{8,}\b")
+"""In the words of a refusal: differs between refusals that are otherwise equal."""
 
 
 class Limits(Strict):
@@ -68,12 +73,29 @@ class TransientError(Exception):
     """One attempt failed for a reason that may pass: 408, 409, 429, 5xx, a timeout, a lost connection, half an answer.
 
     ``retry_after`` is how many seconds the service asks to wait. ``billed`` says that it may have done the work.
+    ``advice`` is what to change where no call gets past this; empty for what has to do with one moment only.
     """
 
-    def __init__(self, message: str, retry_after: float | None = None, *, billed: bool = False) -> None:
+    def __init__(
+        self, message: str, retry_after: float | None = None, *, billed: bool = False, advice: str = ""
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         self.billed = billed
+        self.advice = advice
+
+
+class RefusedError(Exception):
+    """The service takes no such request: this call has failed, and is not tried again.
+
+    ``advice`` is what to change where every call is refused like this. ``names_setting`` says that it is about a
+    setting, so that the first refusal is enough.
+    """
+
+    def __init__(self, message: str, advice: str, *, names_setting: bool = False) -> None:
+        super().__init__(message)
+        self.advice = advice
+        self.names_setting = names_setting
 
 
 @dataclass
@@ -134,8 +156,17 @@ class Meter:
 class ServiceClient:
     """The calls to one service in one run: paced, timed, retried and paid for; used inside one event loop."""
 
-    def __init__(self, limits: Limits, prices: Prices | None, budget: Meter) -> None:
+    def __init__(self, limits: Limits, prices: Prices | None, budget: Meter, *, answered: bool = False) -> None:
+        """
+        Args:
+            answered: whether the component has answered before, so that its settings are taken.
+        """
         self._limits = limits
+        self._has_answered = answered
+        self._refusals = Counter[str]()
+        self._under_way = set[object]()
+        self._first = set[object]()
+        """Attempts that were under way when there were a few equal refusals: one may still be answered."""
         self._prices = prices or Prices()
         self._budget = budget
         self.slots = asyncio.Semaphore(limits.concurrency)
@@ -157,11 +188,13 @@ class ServiceClient:
 
         Before a :class:`TransientError` is tried again, it waits as long as the service asks for, and no other call
         starts a request meanwhile. Otherwise the first retry follows at once, and the others after exponentially longer
-        times with jitter, up to a minute. The client's own retries are off, since a budget admits each attempt.
+        times with jitter, up to a minute. The client's own retries are off, since a budget admits each attempt. A reply
+        with nothing in it is asked for once more.
 
         Raises:
             BudgetError: an attempt does not fit into the budget.
-            ServiceError: as ``attempt`` raises it, or the service asks to wait longer than a call may take at all.
+            ServiceError: as ``attempt`` raises it, no call has got past what this one met, or the service asks to wait
+                longer than a call may take at all.
         """
         answered: Answered[R] = Answered()
 
@@ -177,9 +210,29 @@ class ServiceClient:
         )
         try:
             answered.answer = await retrying(once)
+            if _says_nothing(answered.answer) and answered.attempts < self._limits.attempts:
+                answered.answer = await retrying(once)
+        except RefusedError as error:
+            answered.error = str(error)
         except TransientError as error:
             answered.error = f"{error} ({answered.attempts} attempts)"
+            if error.advice and not error.billed:  # no server is there, or none any more
+                gone = ServiceError(f"{self._budget.title}: {answered.error}; {error.advice} and run again")
+                self.refuse(gone)
+                raise gone from error
         return answered
+
+    def _stop_if_always(self, error: TransientError | RefusedError) -> None:
+        """Raise a :class:`ServiceError` where no call gets past ``error``."""
+        if self._has_answered or not error.advice:
+            return
+        words = _NAME_OF_A_REQUEST.sub("", str(error))
+        self._refusals[words] += 1
+        if self._refusals[words] == _FEW:
+            self._first = {*self._under_way}
+        at_once = isinstance(error, RefusedError) and error.names_setting
+        if at_once or (self._refusals[words] >= _FEW and not self._first & self._under_way):
+            raise ServiceError(f"{self._budget.title}: {error}; {error.advice} and run again") from error
 
     def _pause(self, state: RetryCallState) -> float:
         """Seconds until the next attempt."""
@@ -217,17 +270,24 @@ class ServiceClient:
                 raise self._refused
             cost = 0.0
             answered.attempts += 1
-            before = time.perf_counter()
+            before, this = time.perf_counter(), object()
+            self._under_way.add(this)
             try:
                 async with asyncio.timeout(self._limits.timeout):
                     answer = await attempt()
             except TimeoutError:
                 raise TransientError(f"no answer within {self._limits.timeout:g} s", billed=True) from None
+            except (TransientError, RefusedError) as error:
+                self._under_way.discard(this)
+                self._stop_if_always(error)
+                raise
             except asyncio.CancelledError:
                 cost = most  # the service may go on with the work
                 raise
             finally:
+                self._under_way.discard(this)
                 answered.seconds = time.perf_counter() - before
+            self._has_answered = True
             used = answer.usage or expected
             tokens_in = expected.input_tokens if used.input_tokens is None else used.input_tokens
             tokens_out = expected.output_tokens if used.output_tokens is None else used.output_tokens
@@ -239,7 +299,8 @@ class ServiceClient:
             cost = most if error.billed else 0.0
             raise
         except ServiceError as error:
-            cost = None  # a request that every call would get refused has consumed nothing
+            # A request that is refused whatever it asks has consumed nothing.
+            cost = most if isinstance(error.__cause__, TransientError) and error.__cause__.billed else None
             self.refuse(error)
             raise
         finally:
@@ -260,6 +321,10 @@ class ServiceClient:
             requests, used = requests - 1, used - taken
             seconds = max(seconds, when + _MINUTE - now)
         return seconds
+
+
+def _says_nothing(answer: Any) -> bool:
+    return isinstance(answer, Reply) and answer.outcome is Outcome.OK and not (answer.text.strip() or answer.reasoning)
 
 
 class RemoteComponent(Component):
@@ -287,8 +352,8 @@ class RemoteComponent(Component):
         """A client, open for as long as the context lasts; what it yields makes one attempt at one call.
 
         That function takes a conversation, or a prompt and a seed. It raises :class:`TransientError` for what may pass,
-        :class:`ServiceError` for what would meet every call, and answers with an outcome for everything else. It does
-        not retry and does not sleep.
+        :class:`RefusedError` for what will not, :class:`ServiceError` for what would meet every call, and answers with
+        an outcome for everything else. It does not retry and does not sleep.
         """
 
     @abstractmethod

@@ -8,21 +8,44 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from PIL import Image
 from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.base import Model, Operational, library_versions
-from driftledger.components.checkpoints import REPORTING, CheckpointComponent, disarmed, memory_guard, refuse_random
+from driftledger.components.checkpoints import (
+    REPORTING,
+    CheckpointComponent,
+    ImageCheckpoint,
+    bitsandbytes,
+    disarmed,
+    memory_guard,
+    refuse_random,
+)
+from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
+from driftledger.core.thinking import decoded
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
 from driftledger.data.hub import Source
+
+FLASH = {"flash_attention_2": "flash-attn", "flash_attention_3": "flash-attn-3"}
+"""Flash attention of transformers → the distribution that computes it."""
+
+MODEL_CLASSES = {
+    "AutoModelForImageTextToText": "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES",
+    "AutoModelForMultimodalLM": "MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES",
+    "AutoModelForCausalLM": "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES",
+    "AutoModel": "",
+}
+"""Classes that load models which look and speak → transformers' mapping of the types that each knows. A repository with
+code of its own may have its model under any of them."""
 
 
 class UnfitError(Exception):
@@ -50,6 +73,10 @@ class Chat:
     image_settings: Mapping[str, Any]
     variables: Mapping[str, Any]
     today: date
+    own: str | None = None
+    """A template to take in place of the checkpoint's."""
+    padding: str = "left"
+    """On which side shorter prompts are filled up: where new text goes on, or what an encoder reads ends."""
 
     def __post_init__(self) -> None:
         if self.image_settings:  # so that the setting is blamed, and not the checkpoint
@@ -67,11 +94,13 @@ class Chat:
     @cached_property
     def template(self) -> str:
         """In Jinja. One that asks for the date gets :attr:`today`: the real one would change prompts every day."""
-        template = self.processor.chat_template or self.processor.tokenizer.chat_template
+        template = self.own or self.processor.chat_template or self.processor.tokenizer.chat_template
         if isinstance(template, dict):
             template = template.get("default")
         if not template:
-            raise ConfigError(f"{self.title} has no chat template: it cannot be asked; take a checkpoint tuned to chat")
+            raise ConfigError(
+                f"{self.title} has no chat template: take a checkpoint tuned to chat, or set chat_template to a file"
+            )
         if "strftime_now" not in template:
             return str(template)
         codes = "".join(
@@ -133,13 +162,13 @@ class Chat:
         return tokens
 
     def encode(self, prompts: Sequence[Prompt]) -> Any:
-        """Tensors for ``generate``: ``input_ids`` and ``attention_mask``, n×l, padded on the left, and images.
+        """Tensors for ``generate``: ``input_ids`` and ``attention_mask``, n×l, padded, and images.
 
         Raises:
             ValueError: the processor refuses a prompt.
         """
         images = [[image.open() for image in prompt.images] for prompt in prompts]
-        text: dict[str, Any] = {"padding": True, "padding_side": "left", "truncation": False, "verbose": False}
+        text: dict[str, Any] = {"padding": True, "padding_side": self.padding, "truncation": False, "verbose": False}
         if self._begins(prompts[0]):
             text["add_special_tokens"] = False
         return self.processor(
@@ -192,15 +221,27 @@ class Chat:
         return rendered
 
 
+def model_class(config: Any, trusted: bool) -> Any:
+    """The first of :data:`MODEL_CLASSES` that knows a checkpoint, by its own code if ``trusted`` or by transformers'.
+
+    Raises:
+        ValueError: none does.
+    """
+    mappings = import_extra("transformers.models.auto.modeling_auto")
+    own = getattr(config, "auto_map", None) or {} if trusted else {}
+    for name, mapping in MODEL_CLASSES.items():
+        if name in own or config.model_type in getattr(mappings, mapping, ()):
+            return getattr(import_extra("transformers"), name)
+    raise ValueError(f"transformers has no model that looks and speaks for its model_type {config.model_type!r:.100}")
+
+
 def reply_of(conversation: Conversation, text: str, usage: Usage, *, ended: bool) -> Reply:
     """What a checkpoint's text becomes, whichever engine made it: ``truncated`` unless it has ``ended``.
 
-    An empty answer has failed: it says nothing that could be scored or gone on with, and it does not refuse.
+    An empty one stays empty, also where it goes on from a beginning.
     """
-    if not (text := text.strip()):
-        why = f"the answer is empty: its {usage.output_tokens} tokens say nothing"
-        return Reply(outcome=Outcome.FAILED, error=why, usage=usage)
-    return Reply(conversation.whole(text), Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
+    text = conversation.whole(text) if (text := text.strip()) else ""
+    return Reply(text, Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
 
 
 def _template_errors() -> tuple[type[Exception], ...]:
@@ -220,8 +261,24 @@ class ChatCheckpoint(CheckpointComponent, Model):
     ``size: {shortest_edge: 3136, longest_edge: 1003520}`` (pixels) for Qwen-VL."""
     template_variables: dict[str, JsonValue] = Field(default_factory=dict)
     """Variables of the checkpoint's chat template to set, e.g. ``enable_thinking: false``."""
+    chat_template: Operational[str | None] = None
+    """A file with a Jinja template to take in place of the checkpoint's; its SHA-256 is in the identity."""
     today: date = date(2025, 1, 1)
     """What a chat template that writes the date is given."""
+
+    def identity(self) -> dict[str, Any]:
+        return super().identity() | ({} if self._template is None else {"chat_template": sha256_of(self._template)})
+
+    @cached_property
+    def _template(self) -> str | None:
+        if self.chat_template is None:
+            return None
+        try:
+            return Path(self.chat_template).expanduser().read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"chat_template {self.chat_template!r:.200} cannot be read: {for_line(str(error)):.200}"
+            ) from None
 
     @property
     def continues(self) -> bool:
@@ -230,7 +287,8 @@ class ChatCheckpoint(CheckpointComponent, Model):
     def chat(self, processor: Any, image_settings: Mapping[str, Any]) -> Chat:
         if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
             raise ValueError("it has no processor for both images and text")
-        return Chat(f"{self.path!r:.200}", processor, image_settings, self.template_variables, self.today)
+        title = f"{self.path!r:.200}"
+        return Chat(title, processor, image_settings, self.template_variables, self.today, self._template)
 
 
 class _Ready(NamedTuple):
@@ -242,7 +300,7 @@ class _Ready(NamedTuple):
     """How many tokens the model can hold at once, where its configuration says."""
 
 
-class Transformers(ChatCheckpoint):
+class Transformers(ImageCheckpoint, ChatCheckpoint):
     """Answers with the most likely text: greedily, or by beam search.
 
     It does not sample: a conversation carries no seed, and equal calls must have equal replies. Of a checkpoint's own
@@ -262,10 +320,9 @@ class Transformers(ChatCheckpoint):
     it says where a layer lies, and the kind of device is in the identity."""
     quantization: Literal["8bit", "4bit"] | None = None
     """Weights as bitsandbytes shrinks them while they are loaded: LLM.int8, which computes in float16, or NF4."""
-    attention: Literal["sdpa", "eager"] = "sdpa"
-    """PyTorch's fused kernels, or matrix products one by one for checkpoints that support nothing else."""
-    image_backend: Literal["pil", "torchvision"] = "pil"
-    """What resizes images; the two differ by about a grey level. Pillow's arithmetic is the same on every processor."""
+    attention: Literal["sdpa", "eager", "flash_attention_2", "flash_attention_3"] = "sdpa"
+    """PyTorch's fused kernels; matrix products one by one, for checkpoints that support nothing else; or flash
+    attention, which needs a GPU and reduced precision."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -273,15 +330,18 @@ class Transformers(ChatCheckpoint):
             raise ValueError("length_penalty works on beams; set beams above 1, or remove it")
         if self.device_map is not None and self.device != "auto":
             raise ValueError("device_map chooses the devices itself; remove it, or leave device at auto")
+        if self.attention.startswith("flash") and self.dtype == "float32":
+            raise ValueError("flash attention has no float32; set dtype to bfloat16 or float16, or attention to sdpa")
         return self
 
     def identity(self) -> dict[str, Any]:
         identity = super().identity()
-        more = ["pillow" if self.image_backend == "pil" else "torchvision"]
         if self.quantization is not None:
             import_extra("bitsandbytes")
-            more.append("bitsandbytes")
-        return identity | {"libraries": identity["libraries"] | library_versions(*more, extra=self.extra)}
+            identity["libraries"] |= library_versions("bitsandbytes", extra=self.extra)
+        if self.attention in FLASH:
+            identity["libraries"] |= library_versions(FLASH[self.attention])
+        return identity
 
     @property
     def unrepeatable(self) -> str | None:
@@ -294,43 +354,58 @@ class Transformers(ChatCheckpoint):
         import_extra("torchvision")  # for processors with a video part, whatever handles the images
         location, arguments = source.location, self.hub_arguments
         processor = transformers.AutoProcessor.from_pretrained(location, backend="torchvision", **arguments)
-        if self.image_backend != "torchvision":  # AutoProcessor would ask the video part for the same backend
+        if self.backend != "torchvision":  # AutoProcessor would ask the video part for the same backend
             load = transformers.AutoImageProcessor.from_pretrained
-            processor.image_processor = load(location, backend=self.image_backend, **arguments)
-        chat = self.chat(processor, self.image_processor)
-        backend = getattr(processor.image_processor, "backend", self.image_backend)  # code of others may not say
-        if backend != self.image_backend:
+            processor.image_processor = load(location, backend=self.backend, **arguments)
+        config = transformers.AutoConfig.from_pretrained(location, **arguments)
+        padding = "right" if config.is_encoder_decoder else "left"
+        chat = replace(self.chat(processor, self.image_processor), padding=padding)
+        backend = getattr(processor.image_processor, "backend", self.backend)  # code of others may not say
+        if backend != self.backend:
             raise ValueError(f"it handles images with {backend} only; set image_backend: {backend}")
-        processor.tokenizer.padding_side = "left"
+        processor.tokenizer.padding_side = padding
         if processor.tokenizer.pad_token is None:
             processor.tokenizer.pad_token = processor.tokenizer.eos_token
         import_extra("accelerate")  # which puts weights on devices
         quantization = None
         if self.quantization is not None:
-            import_extra("bitsandbytes")
-            four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": self.torch_dtype}
-            more = four if self.quantization == "4bit" else {}
-            quantization = transformers.BitsAndBytesConfig(**{f"load_in_{self.quantization}": True}, **more)
-        model, report = transformers.AutoModelForImageTextToText.from_pretrained(
-            source.location,
-            attn_implementation=self.attention,
-            device_map=self.device_map or {"": self.torch_device},
-            quantization_config=quantization,
-            **REPORTING,
-            **self.weight_arguments,
-        )
+            quantization = bitsandbytes(transformers, self.quantization, self.torch_dtype)
+        try:
+            model, report = model_class(config, self.trust_remote_code).from_pretrained(
+                source.location,
+                attn_implementation=self.attention,
+                device_map=self.device_map or {"": self.torch_device},
+                quantization_config=quantization,
+                **REPORTING,
+                **self.weight_arguments,
+            )
+        except (ValueError, ImportError) as error:
+            if self.attention == "eager" or not re.search("attention|attn", str(error), re.IGNORECASE):
+                raise
+            raise ConfigError(
+                f"{self.path!r:.200} does not run with attention: {self.attention}; set attention: eager "
+                f"({for_line(str(error)):.200})"
+            ) from None
         refuse_random(report)
+        if not hasattr(model, "generate"):
+            raise ValueError(f"its class {type(model).__name__} generates no text")
         named = model.generation_config.eos_token_id
         named = processor.tokenizer.eos_token_id if named is None else named
         ends = frozenset([] if named is None else named if isinstance(named, list) else [named])
         if not all(type(end) is int and abs(end) < 2**63 for end in ends):
             raise ValueError(f"eos_token_id is not a token or a list of tokens ({named!r:.100}); fetch it again")
-        model.generation_config = transformers.GenerationConfig()  # what a call leaves open is taken from here
+        begins = model.generation_config.decoder_start_token_id  # of models that decode apart from what they are given
+        if begins is None:
+            begins = getattr(model.config.get_text_config(), "decoder_start_token_id", None)
+        # What a call leaves open is taken from here.
+        model.generation_config = transformers.GenerationConfig(decoder_start_token_id=begins)
         context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         return _Ready(model, chat, ends, context)
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer the last turn of each conversation, in order; those with one limit together.
+
+        Conversations without images are a batch of their own: beside images, Llama 3.2 Vision answers them otherwise.
 
         A conversation that the checkpoint cannot take has failed, with the reason as its error; it is left out of the
         batch.
@@ -341,14 +416,15 @@ class Transformers(ChatCheckpoint):
         """
         ready = self.loaded
         replies: dict[int, Reply] = {}
-        askable: dict[int, dict[int, Prompt]] = defaultdict(dict)
+        askable: dict[tuple[int, bool], dict[int, Prompt]] = defaultdict(dict)
         for index, conversation in enumerate(conversations):
             try:
-                askable[conversation.most_tokens(self.max_new_tokens)][index] = ready.chat.prompt(conversation)
+                prompt = ready.chat.prompt(conversation)
+                askable[conversation.most_tokens(self.max_new_tokens), bool(prompt.images)][index] = prompt
             except UnfitError as error:
                 replies[index] = Reply(outcome=Outcome.FAILED, error=str(error))
         with memory_guard(self.path):
-            for most, prompts in askable.items():
+            for (most, _), prompts in askable.items():
                 inputs, unfit = self._encoded(ready, prompts, most)
                 replies |= {index: Reply(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()}
                 if fit := [index for index in prompts if index not in unfit]:
@@ -403,14 +479,15 @@ class Transformers(ChatCheckpoint):
             generated = ready.model.generate(**inputs, generation_config=settings, logits_processor=[watch])
         steps = torch.stack(broken).view(len(broken), len(conversations), -1).any(dim=-1).T.tolist() if broken else []
         given = inputs["attention_mask"].sum(dim=1).tolist()
+        start = 1 if ready.model.config.is_encoder_decoder else inputs["input_ids"].shape[1]  # of what is new
         replies = []
-        for number, tokens in enumerate(generated[:, inputs["input_ids"].shape[1] :].tolist()):
+        for number, tokens in enumerate(generated[:, start:].tolist()):
             length = next((place for place, token in enumerate(tokens, 1) if token in ready.ends), len(tokens))
             tokens, usage = tokens[:length], Usage(given[number], length)  # what follows the first end is padding
             if steps and any(steps[number][:length]):
                 why = f"the model's scores are no numbers: {self.dtype} overflowed, or weights are broken"
                 replies.append(Reply(outcome=Outcome.FAILED, error=f"{why}; set another dtype", usage=usage))
                 continue
-            text = tokenizer.decode(tokens, skip_special_tokens=True)
+            text = decoded(tokenizer, tokens, inputs["input_ids"][number].tolist())
             replies.append(reply_of(conversations[number], text, usage, ended=tokens[-1] in ready.ends))
         return replies

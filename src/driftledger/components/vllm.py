@@ -10,14 +10,15 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.base import Operational
 from driftledger.components.checkpoints import FULL, DType, memory_guard
 from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, reply_of
-from driftledger.core.errors import ConfigError
+from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
+from driftledger.core.thinking import decoded
 from driftledger.core.types import Conversation, Outcome, Reply, Usage
 from driftledger.data.hub import Source
 
@@ -29,6 +30,12 @@ _ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "WARNING",
 }
 """Unless the environment says otherwise."""
+OWN_ARGUMENTS = {
+    *("model", "trust_remote_code", "load_format", "dtype", "seed", "tensor_parallel_size", "gpu_memory_utilization"),
+    *("enforce_eager", "max_num_seqs", "enable_prefix_caching", "max_model_len", "limit_mm_per_prompt"),
+    *("mm_processor_kwargs", "revision", "tokenizer_revision", "code_revision"),
+}
+"""What the other settings give the engine."""
 
 
 class _Ready(NamedTuple):
@@ -54,8 +61,10 @@ class VLLM(ChatCheckpoint):
     libraries: ClassVar[tuple[str, ...]] = ("vllm", "torch", "torchvision", "transformers", "tokenizers", "pillow")
     extra: ClassVar[str] = "vllm"
 
-    batch_size: int = Field(default=256, ge=1, le=4096)
-    """How many conversations are handed over at once, and computed at once as far as memory allows."""
+    batch_size: int = Field(default=1024, ge=1, le=4096)
+    """How many conversations are handed over at once: the engine begins one as soon as another has ended."""
+    max_num_seqs: int = Field(default=256, ge=1, le=4096)
+    """How many of them are computed at once, as far as memory allows."""
     dtype: DType = "bfloat16"
     batch_invariant: bool = False
     """Whether vLLM computes every answer as if it were alone, which costs about a third of its speed. It needs a GPU of
@@ -70,9 +79,13 @@ class VLLM(ChatCheckpoint):
     """The share of a GPU's memory that the engine takes for itself."""
     limit_mm_per_prompt: Operational[dict[str, int]] = Field(default_factory=dict)
     """The most images of a conversation, e.g. ``image: 1``, for which memory is kept free; more are refused."""
+    engine: dict[str, JsonValue] = Field(default_factory=dict)
+    """More arguments of ``vllm.LLM``, e.g. ``kv_cache_dtype: fp8`` or ``quantization: fp8``."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if twice := sorted(OWN_ARGUMENTS & set(self.engine)):
+            raise ValueError(f"engine has {twice[0]!r}, which another setting gives vLLM; remove it")
         if self.device == "mps":
             raise ValueError("vLLM does not run on mps; remove device, or take the provider transformers")
         if self.device.startswith("cuda:"):
@@ -108,19 +121,34 @@ class VLLM(ChatCheckpoint):
             "mm_processor_kwargs": self.image_processor,
             **dict.fromkeys(("revision", "tokenizer_revision", "code_revision"), source.commit),
         }
-        engine = vllm.LLM(
-            model=source.location,
-            trust_remote_code=self.trust_remote_code,
-            load_format="auto" if self.allow_pickle else "safetensors",
-            dtype=self.dtype,
-            seed=0,
-            tensor_parallel_size=self.tensor_parallel_size,
-            gpu_memory_utilization=self.gpu_memory_utilization,
-            enforce_eager=self.enforce_eager,
-            max_num_seqs=self.batch_size,
-            enable_prefix_caching=False,
-            **{name: value for name, value in chosen.items() if value},  # None and empty are vLLM's own defaults
-        )
+        try:
+            engine = vllm.LLM(
+                model=source.location,
+                trust_remote_code=self.trust_remote_code,
+                load_format="auto" if self.allow_pickle else "safetensors",
+                dtype=self.dtype,
+                seed=0,
+                tensor_parallel_size=self.tensor_parallel_size,
+                gpu_memory_utilization=self.gpu_memory_utilization,
+                enforce_eager=self.enforce_eager,
+                max_num_seqs=self.max_num_seqs,
+                enable_prefix_caching=False,
+                **{name: value for name, value in chosen.items() if value},  # None and empty are vLLM's own defaults
+                **self.engine,
+            )
+        except (RuntimeError, ValueError) as error:
+            cuda, problem = import_extra("torch").cuda, for_line(str(error))
+            if not any(words in problem for words in ("KV cache", "Engine core initialization failed")):
+                raise
+            free, total = cuda.mem_get_info() if cuda.is_available() else (1, 1)
+            if free < self.gpu_memory_utilization * total:  # something else is there; the engine's process said so
+                raise OutOfMemoryError(
+                    f"{self.path}: out of memory ({free / 1e9:.0f} GB free; {problem:.200})"
+                ) from None
+            raise ConfigError(
+                f"{self.path!r:.200}: vLLM's engine does not start ({problem:.200}); it says above why: lower "
+                "max_model_len if the KV cache does not fit"
+            ) from None
         dead = import_module("vllm.v1.engine.exceptions").EngineDeadError
         # A prompt that the engine refuses: a ValueError up to 0.31.
         client_error = getattr(sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError)
@@ -153,7 +181,7 @@ class VLLM(ChatCheckpoint):
         return [replies[index] for index in range(len(conversations))]
 
     def _answers(self, ready: _Ready, prompts: Sequence[tuple[Conversation, dict[str, Any]]]) -> list[Reply]:
-        """One reply per prompt; where the engine refuses one, each is asked for alone."""
+        """One reply per prompt; where the engine refuses one, each half is asked for alone."""
         if not prompts:
             return []
         sampling = [
@@ -169,14 +197,16 @@ class VLLM(ChatCheckpoint):
                 return [Reply(outcome=Outcome.FAILED, error=why)]
             while ready.engine.llm_engine.has_unfinished_requests():  # some versions keep those before the refused one
                 ready.engine.llm_engine.step()
-            return [reply for each in prompts for reply in self._answers(ready, [each])]
+            half = len(prompts) // 2
+            return [*self._answers(ready, prompts[:half]), *self._answers(ready, prompts[half:])]
         replies = []
         for (conversation, _), output in zip(prompts, outputs, strict=True):
             answer = output.outputs[0]
             usage = Usage(len(output.prompt_token_ids), len(answer.token_ids))
             if answer.finish_reason in ("stop", "length"):
                 ended = answer.finish_reason == "stop"
-                replies.append(reply_of(conversation, answer.text, usage, ended=ended))
+                text = decoded(ready.chat.processor.tokenizer, answer.token_ids, output.prompt_token_ids, answer.text)
+                replies.append(reply_of(conversation, text, usage, ended=ended))
             else:
                 why = f"the engine has given up (finish_reason: {answer.finish_reason})"
                 replies.append(Reply(outcome=Outcome.FAILED, error=why, usage=usage))

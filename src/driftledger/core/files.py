@@ -239,6 +239,11 @@ class Made(Record):
     """SHA-256 of everything that shaped the folder."""
     files: str
     """SHA-256 of the names and hashes of its other files."""
+    failed: int = Field(default=0, ge=0)
+    """How much in it was ended by a failed call, which the next run tries again."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"schema": self.schema_, **self.model_dump(mode="json", exclude_defaults=True)}
 
 
 def files_digest(folder: Path) -> str:
@@ -255,12 +260,16 @@ def made_from(folder: Path) -> Made | None:
         return None
 
 
-def make(folder: Path, inputs: str, write: Callable[[], object]) -> None:
-    """Call ``write`` to make ``folder``, unless it was made from these inputs and its files are unchanged."""
+def make(folder: Path, inputs: str, write: Callable[[], int | None]) -> None:
+    """Call ``write`` to make ``folder``, unless it was made from these inputs and its files are unchanged.
+
+    Args:
+        write: returns how much was ended by a failed call; such a folder is made again each time.
+    """
     mark = made_from(folder)
-    if mark is None or mark.inputs != inputs or mark.files != files_digest(folder):
-        write()
-        write_json(folder / INPUTS, Made(inputs=inputs, files=files_digest(folder)))
+    if mark is None or mark.failed or mark.inputs != inputs or mark.files != files_digest(folder):
+        failed = write() or 0
+        write_json(folder / INPUTS, Made(inputs=inputs, files=files_digest(folder), failed=failed))
 
 
 def keep_only(top: Path, folders: Collection[Path]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,9 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # declined in free text
     FILTERED = "filtered"  # stopped by a safety filter
     TRUNCATED = "truncated"  # stopped at the length limit; kept and flagged
+    EMPTY = "empty"  # nothing, or reasoning alone, which may have used up the budget
     UNPARSED = "unparsed"  # no option or grade could be read
-    FAILED = "failed"  # gave up after retries; never cached
+    FAILED = "failed"  # never got an answer; not stored, so that the next run tries again
 
     @property
     def goes_on(self) -> bool:
@@ -35,7 +36,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ImageFile:
-    """An RGB PNG on disk, known by the SHA-256 of its bytes; opened only when looked at."""
+    """An RGB image on disk, known by the SHA-256 of its bytes: a PNG, or the JPEG or WebP that a service drew."""
 
     path: Path
     sha256: str
@@ -113,9 +114,13 @@ class Conversation:
         blank = " " if self.prefix and text[:1] not in ".,;:!?)" else ""
         return self.prefix + blank + text
 
-    def most_tokens(self, own: int) -> int:
-        """The most tokens of a reply by a model with its ``own`` limit."""
-        return own if self.max_tokens is None else min(own, self.max_tokens)
+    @overload
+    def most_tokens(self, own: int) -> int: ...
+    @overload
+    def most_tokens(self, own: int | None) -> int | None: ...
+    def most_tokens(self, own: int | None) -> int | None:
+        """The most tokens of a reply by a model with its ``own`` limit, if it has one."""
+        return min((limit for limit in (own, self.max_tokens) if limit is not None), default=None)
 
     @property
     def last_image(self) -> ImageFile | None:
@@ -147,7 +152,7 @@ class PromptUsage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered."""
+    """What a model answered. One that ended by itself and has no text is stored as ``empty``."""
 
     text: str = ""
     outcome: Outcome = Outcome.OK
@@ -156,6 +161,8 @@ class Reply:
     system_fingerprint: str | None = None
     """What a service says about the backend that answered, beside the model's name."""
     usage: Usage | None = None
+    reasoning: str | None = None
+    """What it thought before it answered; no part of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,3 +178,5 @@ class Generated:
     reading: PromptUsage | None = None
     """How much of the prompt the text encoder read, where that is known."""
     usage: Usage | None = None
+    data: bytes | None = None
+    """The PNG, JPEG or WebP that a service gave, where it holds ``image`` as it is; it is kept."""

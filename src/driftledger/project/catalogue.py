@@ -6,6 +6,7 @@ any stage runs.
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -41,12 +42,26 @@ BASES: Mapping[str, type[Provided]] = {
 """The base classes of a section's classes."""
 
 
+class About(Strict):
+    """What is known of an entry that no setting says. It changes nothing."""
+
+    checked: date
+    """When somebody last looked."""
+    source: str = Field(max_length=300)
+    """Of its price, or of its size."""
+    memory: float | None = Field(default=None, gt=0)
+    """What the weights take as the entry loads them, in GB of 10⁹ bytes."""
+    replaces: tuple[Name, ...] = ()
+    """Older entries for the same purpose."""
+
+
 class CatalogueEntry(BaseModel):
     """A catalogue entry: a provider and whatever settings that provider knows."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     provider: str = Field(max_length=LONGEST)
+    about: About | None = None
 
 
 class CalledEntry(CatalogueEntry):

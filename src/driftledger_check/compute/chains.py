@@ -55,7 +55,7 @@ class Chains:
     def words(self) -> dict[str, float]:
         """The mean length of the descriptions."""
         said = [each["text"] for each in self.records]
-        words = [float(len(each.split())) for each in said if each is not None]
+        words = [float(len(each.split())) for each in said if each]
         return {"words": mean(words)} if words else {}
 
 

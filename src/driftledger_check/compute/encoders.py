@@ -54,12 +54,13 @@ class Encoder:
         self.provider, self.name, self.fingerprint = (card[key] for key in ("provider", "name", "fingerprint"))
         self._settings, self._features, self._found = card["settings"], files.features, found
         self._portable, metrics = card["version"] == "1", files.score["metrics"]
-        shipped = ("frechet_layout", "frechet_clip", "frechet_open_clip", "frechet_vit", "frechet_dinov2")
+        both = ("clip", "open_clip", "metaclip", "siglip")
+        shipped = [f"frechet_{each}" for each in (*both, "layout", "vit", "dinov2", "dinov3", "timm")]
         own = re.search(r"\b(?:whole_)?(frechet_\w+?)(?:_at_\d+)?\b", " ".join(sorted(metrics)))
         name = f"frechet_{self.provider}"
         self.frechet_name = "fid" if self.provider == "inception" else own[1] if own and name not in shipped else name
         """Only of Inception's features is it the FID; an encoder of somebody's own names it as the score has it."""
-        self.reads = self.provider in ("clip", "open_clip") or (name not in shipped and "clip_s" in metrics)
+        self.reads = self.provider in both or (name not in shipped and "clip_s" in metrics)
         """Whether it sees images and reads texts."""
 
     def images(self, pictures: Sequence[Picture]) -> Vector:

@@ -54,6 +54,10 @@ class Graded:
         self.grades = [each for row in self.by_question for each in row]
         if len({len(row) for row in self.by_question}) != 1 or len(self.grades) != len(answers):
             raise ValueError("not every question has been answered equally often")
+        failed = Counter(each["unit"] for each in answers if each["outcome"] == "failed")
+        for name in (question["id"] for question in self.questions):
+            if sum(each["outcome"] == "failed" for each in read[name]) != failed[name]:
+                raise ValueError(f"the row and the records of {name!r:.60} differ in what failed")
         self.images = [question["image_sha256"] for question in self.questions]
         self._called = np.array([[each["outcome"] != "failed" for each in row] for row in self.by_question])
         found.outcomes(self.grades)

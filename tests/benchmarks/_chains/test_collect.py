@@ -1,5 +1,7 @@
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 
@@ -8,13 +10,14 @@ import pytest
 from driftledger.benchmarks._chains.spec import chain
 from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.genception.spec import GenCeption
-from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, RecordedResult, read_records
+from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, RecordedResult, read_records, reasoned
 from driftledger.benchmarks.scoring import noted
 from driftledger.collect.call import Result
+from driftledger.collect.store import CallStore
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json
-from driftledger.core.types import ImageFile, Outcome, PromptUsage, Sample
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, PromptUsage, Reply, Sample
 from driftledger.project.asking import refuse_failures
 from tests.conftest import draw
 from tests.support.chains import CARD as CHAIN_CARD
@@ -77,15 +80,66 @@ def test_chains_of_a_group_stop_where_it_says(samples: list[Sample], tmp_path: P
     assert read_json(tmp_path / "chain" / CARD, CollectedCard).protocol["iterations_by_group"] == {"textual": 1}
 
 
-def test_a_refusal_ends_its_chain_and_no_other(samples: list[Sample], tmp_path: Path) -> None:
-    records = run(samples, tmp_path, EchoModel(refuses=31), SizeGenerator())
+def test_what_a_model_thinks_is_not_drawn(samples: list[Sample], tmp_path: Path) -> None:
+    class Thinks(EchoModel):
+        def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+            thoughts = ("<think>\nIs it blue?\n</think>\n\n", "<think>\n\n</think>\n\n", "<think>")
+            replies = zip(thoughts, super().respond(conversations), strict=False)
+            return [replace(reply, text=thought + reply.text) for thought, reply in replies]
+
+    plain = run(samples, tmp_path / "plain", EchoModel(), SizeGenerator())
+    thinks = run(samples, tmp_path / "thinks", Thinks(), SizeGenerator())
+    drawn = [(each.text, each.image and each.image.image_sha256) for each in plain]
+    assert [(each.text, each.image and each.image.image_sha256) for each in thinks[:6]] == drawn[:6]
+    assert [each.results[0].reasoning for each in thinks] == ["Is it blue?"] * 3 + [None] * 3 + [plain[6].text]
+    assert (thinks[6].outcome, thinks[6].text, len(thinks[6].results)) == ("empty", "", 1)
+    assert reasoned(plain) == []
+    assert reasoned(thinks) == ["4 of 7 replies held reasoning, which is no part of the answer"]
+
+
+def test_what_a_service_draws_is_kept_in_its_own_bytes(samples: list[Sample], tmp_path: Path) -> None:
+    class Drawer(SizeGenerator):
+        def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+            given = []
+            for each in super().generate(prompts, seeds):
+                assert each.image is not None
+                each.image.save(file := BytesIO(), "JPEG")
+                given.append(replace(each, data=file.getvalue()))
+            return given
+
+    for record in run(samples, tmp_path, EchoModel(), Drawer()):
+        assert record.image is not None
+        assert record.image.image == f"images/{record.unit}/{record.step}.jpg"
+        file = record.image.image_file(tmp_path / "chain")
+        assert file is not None
+        assert sha256_file(file.path) == file.sha256
+        assert file.path.read_bytes().startswith(b"\xff\xd8\xff")
+    with CallStore(tmp_path / "store", writes=False) as store:
+        assert store.count() == 18
+
+
+@pytest.mark.parametrize(
+    ("model", "outcome", "text"),
+    [
+        (EchoModel(refuses=31), Outcome.REFUSED, "I cannot help with that."),
+        (EchoModel(stares=31), Outcome.EMPTY, ""),
+    ],
+)
+def test_what_leaves_no_description_ends_its_chain_and_no_other_and_stays(
+    samples: list[Sample], tmp_path: Path, model: EchoModel, outcome: Outcome, text: str
+) -> None:
+    records = run(samples, tmp_path, model, SizeGenerator())
     ends = [record for record in records if record.unit == "s1"]
     assert [(record.step, record.outcome, record.image is None) for record in ends] == [
         (1, Outcome.OK, False),
-        (2, Outcome.REFUSED, True),
+        (2, outcome, True),
     ]
-    assert ends[1].text == "I cannot help with that."
+    assert ends[1].text == text
     assert len(records) == 3 + 2 + 3
+    assert GenCeption().failures(records).failed == []
+    SEEN.clear()
+    assert run(samples, tmp_path, model, SizeGenerator()) == records
+    assert SEEN == []
 
 
 def test_a_filtered_image_ends_its_chain_with_the_description_kept(samples: list[Sample], tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_a_question_has_the_outcome_of_its_first_answer_unless_one_is_ok() -> No
 
 SAP_READ = [  # two questions of each subset; the right options are 0 to 3
     ended(Outcome.OK, 0),
-    ended(Outcome.UNPARSED),
+    ended(Outcome.EMPTY),
     ended(Outcome.OK, REFUSAL),
     ended(Outcome.FAILED),
     ended(Outcome.OK, REFUSAL),
@@ -69,7 +69,7 @@ def test_mm_sap(
 VET_READ = [  # two gradings of each of three answers
     *(ended(Outcome.OK, 1.0), ended(Outcome.UNPARSED)),
     *(ended(Outcome.OK, 0.5), ended(Outcome.FAILED)),
-    *(ended(Outcome.FILTERED), ended(Outcome.UNPARSED)),
+    *(ended(Outcome.EMPTY), ended(Outcome.UNPARSED)),
 ]
 POEM: dict[str, object] = {"answer": "a poem", "capabilities": ["gen"]}
 
@@ -102,7 +102,7 @@ def test_mm_vet(
 
 
 MME_READ = [  # yes and no are right about each of three images
-    *(ended(Outcome.OK, True), ended(Outcome.UNPARSED)),
+    *(ended(Outcome.OK, True), ended(Outcome.EMPTY)),
     *(ended(Outcome.OK, True), ended(Outcome.OK, False)),
     *(ended(Outcome.FAILED), ended(Outcome.OK, False)),
 ]

@@ -188,7 +188,7 @@ def test_too_little_coverage_names_samples_and_reasons(
 
 TEXTS = {
     ("a1", 1): "ab", ("a1", 2): "ab", ("a1", 3): "cd", ("a2", 1): "ab ab ab", ("a2", 2): "a b",
-    ("b1", 1): "...", ("b1", 2): "ab",
+    ("b1", 1): "...", ("b1", 2): "ab", ("b2", 1): "",
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from driftledger.collect.store import CallStore
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import read_questions
@@ -71,6 +72,18 @@ def test_who_always_refuses_knows_its_unknowns_and_nothing_else(tmp_path: Path) 
     assert score.metrics["score"] == pytest.approx(100 * 4 / 6)
     absent = ("answer_accuracy", "answer_accuracy_by_equation")
     assert score.absent == dict.fromkeys(absent, "no question of its kind")
+
+
+@pytest.mark.parametrize(("unread", "score"), [("wrong", 500 / 6), ("left_out", 100)])
+def test_an_empty_answer_is_stored_and_is_one_that_is_not_right(tmp_path: Path, unread: str, score: float) -> None:
+    """Equation 2 is over all six questions, also where a model says nothing to one of them."""
+    silent = Says(chosen=("red", "blue", "green", "yellow", REFUSES, ""), text=" \n")
+    exam = taken(tmp_path, silent, unread=unread)
+    scored = exam.score().score
+    assert scored.metrics["score"] == pytest.approx(score)
+    assert (scored.outcomes, scored.coverage) == ({"empty": 5, "ok": 25}, 5 / 6)
+    with CallStore(tmp_path / "store", writes=False) as store:
+        assert store.count() == len({record.results[0].key for record in exam.records()})
 
 
 def test_the_right_option_is_followed_through_every_permutation(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -14,14 +15,27 @@ from safetensors.torch import load_file, save_file
 from transformers import CLIPConfig, CLIPImageProcessor
 
 from driftledger.components.diffusers import Diffusers
-from driftledger.core.errors import ConfigError
+from driftledger.core.errors import ConfigError, MissingExtraError
 from driftledger.core.types import Generated, Outcome, PromptUsage
-from tests.support.checkpoints.diffusion import SIDE, build_flux, build_stable_diffusion, build_stable_diffusion_xl
+from tests.extras.layouts import PIPELINES
+from tests.support.checkpoints import diffusion
+from tests.support.checkpoints.diffusion import SIDE
 from tests.support.checkpoints.weights import change_one_weight, seeded
 
-BUILD = {"sd": build_stable_diffusion, "sdxl": build_stable_diffusion_xl, "flux": build_flux}
-READ = {"sd": 75, "sdxl": 75, "flux": 511}
-"""How many of a prompt's own tokens are read."""
+READ = {
+    "sd": 75,
+    "sdxl": 75,
+    "flux": 511,
+    "pixart": 299,
+    "sana": 300,
+    "z_image": 506,
+    "flux_2": 506,
+    "qwen_image": 512,
+}
+"""Layout → how many of a prompt's own tokens are read."""
+LONG = {"sd": "stable_diffusion", "sdxl": "stable_diffusion_xl"}
+MORE = dict(PIPELINES.values())
+TALE = ("the cat " * 400).strip()
 PROMPTS = ["a red cat on the house", "a dog", "the blue sky with a boat", "a small green tree"]
 SEEDS = [3, 1, 4, 1]
 INDEX, UNET = "model_index.json", "unet/diffusion_pytorch_model.safetensors"
@@ -30,7 +44,7 @@ INDEX, UNET = "model_index.json", "unet/diffusion_pytorch_model.safetensors"
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("checkpoints")
-    return {kind: build(root / kind) for kind, build in BUILD.items()}
+    return {kind: getattr(diffusion, f"build_{LONG.get(kind, kind)}")(root / kind) for kind in READ}
 
 
 @pytest.fixture
@@ -45,7 +59,7 @@ def generator(folder: Path, **settings: Any) -> Diffusers:
 
 @pytest.fixture(scope="module")
 def loaded(folders: dict[str, Path]) -> dict[str, Diffusers]:
-    return {kind: generator(folder) for kind, folder in folders.items()}
+    return {kind: generator(folder, **MORE.get(kind, {})) for kind, folder in folders.items()}
 
 
 def pixels(made: Generated) -> NDArray[np.int64]:
@@ -90,14 +104,14 @@ def add_safety_checker(folder: Path, threshold: float) -> Path:
 # Seeds and batches
 
 
-@pytest.mark.parametrize("kind", BUILD)
+@pytest.mark.parametrize("kind", READ)
 def test_company_changes_an_image_by_one_grey_level_at_most(loaded, kind):
     together = [pixels(made) for made in loaded[kind].generate(PROMPTS, SEEDS)]
     alone = [drawn(loaded[kind], prompt, seed) for prompt, seed in zip(PROMPTS, SEEDS, strict=True)]
     assert np.abs(np.array(together) - np.array(alone)).max() <= 1
 
 
-@pytest.mark.parametrize("kind", BUILD)
+@pytest.mark.parametrize("kind", READ)
 def test_prompt_and_seed_make_the_image_and_nothing_else(loaded, kind):
     first = drawn(loaded[kind], "a red cat", 7)
     torch.manual_seed(99)
@@ -110,20 +124,21 @@ def test_prompt_and_seed_make_the_image_and_nothing_else(loaded, kind):
 # How much of a prompt is read
 
 
-@pytest.mark.parametrize("kind", BUILD)
+@pytest.mark.parametrize("kind", READ)
 def test_readings_say_what_the_text_encoder_is_given(loaded, kind):
     pipeline = loaded[kind].loaded.pipeline
-    encoder = pipeline.text_encoder_2 if kind == "flux" else pipeline.text_encoder
     tokenizer = pipeline.tokenizer_2 if kind == "flux" else pipeline.tokenizer
-    given: list[Any] = []
-    listening = encoder.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0]))
-    prompts = ["a red cat", "", "the cat " * 400]
-    readings = [made.reading for made in loaded[kind].generate(prompts, [1, 2, 3])]
-    listening.remove()
-    assert readings == [PromptUsage(3, 3), PromptUsage(0, 0), PromptUsage(800, READ[kind])]
-    words = [sum(number not in tokenizer.all_special_ids for number in row) for row in given[0].tolist()]
-    assert words == [reading.read for reading in readings]
+    seen = "red cat" if kind in ("pixart", "sana") else "red Cat"  # as it is tokenized
+    short, long = (len(tokenizer(text, add_special_tokens=False).input_ids) for text in (seen, TALE))
+    readings = [made.reading for made in loaded[kind].generate(["red Cat", "", TALE], [1, 2, 3])]
+    assert readings == [PromptUsage(short, short), PromptUsage(0, 0), PromptUsage(long, READ[kind])]
     assert [reading.cut for reading in readings] == [False, False, True]
+
+
+def test_more_is_read_where_the_settings_say_so(folders):
+    [made] = generator(folders["qwen_image"], arguments={"max_sequence_length": 700}).generate(["red " * 800], [1])
+    assert made.reading is not None
+    assert made.reading.read == 700
 
 
 # Prompts that command the tokenizer
@@ -150,10 +165,28 @@ def test_a_prompt_cannot_end_itself(loaded, kind, end):
 @pytest.mark.parametrize(
     ("kind", "settings", "said"),
     [
-        ("sd", {"scheduler": "DDIMSheduler"}, "scheduler 'DDIMSheduler' is unknown; did you mean 'DDIMScheduler'"),
+        (
+            "sd",
+            {"scheduler": "DDIMSheduler"},
+            "scheduler 'DDIMSheduler' is unknown; did you mean 'DDIMScheduler'",
+        ),
         ("sd", {"scheduler": "FlowMatchEulerDiscreteScheduler"}, "is unknown.*valid: .*PNDMScheduler"),
         ("sd", {"scheduler": "StableDiffusionPipeline"}, "is unknown"),
         ("flux", {"negative_prompt": "a cat"}, "negative_prompt has no effect on a FluxPipeline"),
+        ("flux", {"arguments": {"true_cfg_scale": 4}}, "true_cfg_scale has no effect on a FluxPipeline"),
+        ("qwen_image", {"guidance_scale": 4}, "guidance_scale has no effect on a QwenImagePipeline"),
+        ("flux_2", {"guidance_scale": 4}, "guidance_scale has no effect on a Flux2KleinPipeline"),
+        (
+            "sd",
+            {"negative_prompt": "a cat", "guidance_scale": 1},
+            "without guidance, negative_prompt has no effect",
+        ),
+        (
+            "sd",
+            {"arguments": {"guidance_rescal": 1}},
+            "'guidance_rescal' is unknown; did you mean 'guidance_rescale'",
+        ),
+        ("sd", {"arguments": {"output_type": "latent"}}, "argument 'output_type' is unknown"),
         ("sd", {"offload": "model"}, "offload is for a device beside the CPU"),
         ("sd", {"variant": "fp16"}, "variant=fp16"),
     ],
@@ -161,6 +194,36 @@ def test_a_prompt_cannot_end_itself(loaded, kind, end):
 def test_settings_that_do_not_fit_are_one_sentence(folders, kind, settings, said):
     with pytest.raises(ConfigError, match=said):
         generator(folders[kind], **settings).generate(["a cat"], [1])
+
+
+def test_a_pipeline_that_no_auto_class_knows_is_loaded_by_the_name_in_its_index(copy, folders, monkeypatch):
+    unknown = ValueError("AutoPipeline can't find a pipeline linked to OtherPipeline for None")
+    monkeypatch.setattr("diffusers.AutoPipelineForText2Image.from_pretrained", Mock(side_effect=unknown))
+    assert (drawn(generator(copy)) == drawn(generator(folders["sd"]))).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "library"),
+    [
+        ({"gguf": {"path": ".", "file": "a.gguf"}}, "gguf"),
+        ({"loras": [{"path": ".", "file": "a.safetensors", "scale": 0.5}]}, "peft"),
+        ({"quantization": "4bit"}, "bitsandbytes"),
+    ],
+)
+def test_other_weights_are_in_the_identity_with_what_applies_them(copy, tmp_path, settings, library, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.gguf", "a.safetensors"):
+        (tmp_path / name).write_bytes(b"weights")
+    with pytest.raises(MissingExtraError, match=f"'{library}' is not installed"):
+        generator(copy, **settings).identity()
+    monkeypatch.setattr("driftledger.components.diffusers.library_versions", lambda *names: dict.fromkeys(names, "1"))
+    one = generator(copy, **settings)
+    assert one.identity()["libraries"][library] == "1"
+    before = one.fingerprint
+    assert before != generator(copy).fingerprint
+    (tmp_path / "a.gguf").write_bytes(b"others")
+    (tmp_path / "a.safetensors").write_bytes(b"others")
+    assert (generator(copy, **settings).fingerprint != before) == (library != "bitsandbytes")
 
 
 # Identity

@@ -88,7 +88,7 @@ def test_finish_reasons_are_outcomes(
     ended, cut, empty, aborted = vllm(built["llava"]).respond(asked)
     assert (ended.text, ended.outcome, ended.usage and ended.usage.input_tokens) == ("A cat.", Outcome.OK, 3)
     assert (cut.text, cut.outcome, cut.usage and cut.usage.output_tokens) == ("A cat", Outcome.TRUNCATED, 2)
-    assert "empty" in failure(empty)
+    assert (empty.text, empty.outcome) == ("", Outcome.OK)
     assert "finish_reason: abort" in failure(aborted)
 
 
@@ -102,6 +102,7 @@ def test_what_the_engine_refuses_has_failed_and_the_others_have_their_answers(
     assert "longer than the maximum model length of 150" in failure(too_long)
     assert "At most 1 image" in failure(too_many)
     assert [first, last] == vllm(built["llava"]).respond(asked[:2])
+    assert [len(batch) for batch in engine.ENGINES[0].batches] == [4, 2, 1, 1, 2, 1, 1]  # halves, not one by one
 
 
 # how it is loaded
@@ -111,6 +112,7 @@ def test_the_engine_gets_the_settings(engine: ModuleType, built: dict[str, Path]
     settings = {
         "batch_size": 8, "tensor_parallel_size": 2, "gpu_memory_utilization": 0.5, "enforce_eager": True,
         "max_model_len": 900, "limit_mm_per_prompt": {"image": 1}, "image_processor": {"do_resize": True},
+        "max_num_seqs": 4, "engine": {"kv_cache_dtype": "fp8"},
     }  # fmt: skip
     vllm(built["llava"], **settings).respond(asked[:1])
     vllm(built["llava"]).respond(asked[:1])
@@ -119,9 +121,12 @@ def test_the_engine_gets_the_settings(engine: ModuleType, built: dict[str, Path]
         "model": str(built["llava"]), "trust_remote_code": False, "tensor_parallel_size": 2, "dtype": "float32",
         "revision": None, "tokenizer_revision": None, "code_revision": None, "seed": 0, "gpu_memory_utilization": 0.5,
         "enforce_eager": True, "mm_processor_kwargs": {"do_resize": True}, "load_format": "safetensors",
-        "max_model_len": 900, "max_num_seqs": 8, "enable_prefix_caching": False, "limit_mm_per_prompt": {"image": 1},
+        "max_model_len": 900, "max_num_seqs": 4, "enable_prefix_caching": False, "limit_mm_per_prompt": {"image": 1},
+        "kv_cache_dtype": "fp8",
     }  # fmt: skip
     assert (plain["max_num_seqs"], plain["max_model_len"], plain["limit_mm_per_prompt"]) == (256, None, None)
+    with pytest.raises(ValueError, match="engine has 'seed', which another setting gives vLLM"):
+        vllm(built["llava"], engine={"seed": 1})
 
 
 def test_batch_invariance_is_switched_on_before_the_engine_starts(
@@ -151,7 +156,7 @@ def test_the_fingerprint_follows_what_shapes_the_answer(
     for settings in ({"gpu_memory_utilization": 0.5}, {"limit_mm_per_prompt": {"image": 1}}):
         assert vllm(folder, **settings).fingerprint == before
     identity = vllm(folder).identity()
-    assert identity["libraries"]["vllm"] == "0.28.0"
+    assert identity["libraries"]["vllm"] == "0.32.0"
     assert identity["device"] == "cuda"
     assert not engine.ENGINES
 
@@ -186,6 +191,24 @@ def test_running_out_of_memory_is_said_so(
     monkeypatch.setattr(engine.LLM, where, fail)
     with pytest.raises(OutOfMemoryError, match="llava: "):
         vllm(built["llava"]).respond(asked)
+
+
+@pytest.mark.parametrize(("free", "kind"), [(10, OutOfMemoryError), (79, ConfigError)])
+def test_an_engine_that_does_not_start_lacks_memory_where_something_else_is_in_it(
+    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch,
+    free: int, kind: type[Exception],
+) -> None:  # fmt: skip
+    """The process that runs out of it says so in its log alone."""
+
+    def fail(self: Any, *_: Any, **__: Any) -> None:
+        raise RuntimeError("Engine core initialization failed. See root cause above.")
+
+    monkeypatch.setattr(engine.LLM, "__init__", fail)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda: (free * 10**9, 80 * 10**9))
+    monkeypatch.setattr("torch.cuda.empty_cache", lambda: None)
+    with pytest.raises(kind, match="Engine core initialization failed"):
+        vllm(built["llava"]).respond(asked[:1])
 
 
 def test_a_dead_engine_ends_the_run_and_starts_again_in_the_next(

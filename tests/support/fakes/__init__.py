@@ -14,11 +14,13 @@ SEEN: list[list[str]] = []
 
 
 class EchoModel(Model):
-    """Says the size of the image; refuses images of width ``refuses``, fails on width ``fails``."""
+    """Says the size of the image; refuses images of width ``refuses``, fails on width ``fails``, says nothing to width
+    ``stares``."""
 
     provider: ClassVar[str] = "echo"
     version: ClassVar[str] = "1"
     refuses: int = 0
+    stares: int = 0
     fails: int = 0
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
@@ -30,6 +32,8 @@ class EchoModel(Model):
     def _reply(self, width: int, height: int) -> Reply:
         if width == self.refuses:
             return Reply("I cannot help with that.", Outcome.REFUSED)
+        if width == self.stares:
+            return Reply("", Outcome.TRUNCATED, error="the budget went into thoughts")
         if width == self.fails:
             return Reply("", Outcome.FAILED, error="TimeoutError: no answer")
         return Reply(f"{width}x{height} \ud800 \x1b[31m \u2028 <b>", served_model="echo-2026")

@@ -55,13 +55,13 @@ def of_repeat(repeat: int) -> str:
     return f", repeat {repeat}" if repeat else ""
 
 
-def image_path(sample: str, t: int, repeat: int = 0) -> str:
+def image_path(sample: str, t: int, repeat: int = 0, suffix: str = ".png") -> str:
     """Where the image of an iteration lies in the folder of its chains.
 
     >>> image_path("disc", 3), image_path("disc", 3, 1)
     ('images/disc/3.png', 'repeats/1/disc/3.png')
     """
-    return f"{f'repeats/{repeat}' if repeat else 'images'}/{sample}/{t}.png"
+    return f"{f'repeats/{repeat}' if repeat else 'images'}/{sample}/{t}{suffix}"
 
 
 def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftledger.benchmarks.records import CollectedCard, CollectedRecord, changed_versions, served_versions
+from driftledger.benchmarks.records import CollectedCard, CollectedRecord, changed_versions, reasoned, served_versions
 from driftledger.benchmarks.score import REPEAT, STD, RepeatRow, Row
 from driftledger.benchmarks.scoring import FromDataset, interval_ends, interval_of_known, noted
 from driftledger.core.types import Float64, Outcome
@@ -135,6 +135,7 @@ def common_fields(
         "flags": [
             *unified(data.card),
             *changed_versions(served),
+            *reasoned(data.records),
             *_cut(data.records),
             *noted(data.records),
         ],

@@ -132,9 +132,10 @@ class ChainBenchmark(Benchmark):
         def steps(row: Row, record: CollectedRecord) -> Iterator[Step]:
             t, repeat = record.step, record.repeat
             similarity = row.alone(repeat).values.get("similarity", [])
-            shown = files[row.unit] if t == 1 else folder / image_path(record.unit, t - 1, repeat)
+            before = [drawn(each) for each in records[row.unit] if (each.step, each.repeat) == (t - 1, repeat)]
+            shown = before[0] if before else {"image": Shot(files[row.unit])}
             for each in record.results:
-                inputs: Mapping[str, Shown] = {"prompt": prompt, "image": Shot(shown)}
+                inputs: Mapping[str, Shown] = {"prompt": prompt, **shown}
                 outputs: Mapping[str, Shown] = {"description": each.text}
                 if each.role == "generator":
                     inputs = {"description": record.text, "seed": record.extra["seed"]}
@@ -183,7 +184,8 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
             prompt = request.generate_prompt.replace("{description}", described.text or "")
             draw = Draw(collecting.generator(), prompt, seed, context)
             drawn = yield draw
-            results.append(RecordedResult.of("generator", draw, drawn, image_path(sample.id, t, repeat)))
+            suffix = drawn.image.path.suffix if drawn.image is not None else ""
+            results.append(RecordedResult.of("generator", draw, drawn, image_path(sample.id, t, repeat, suffix)))
         extra = {"parent_sha256": parent.sha256, "seed": seed}
         records.append(CollectedRecord(unit=sample.id, step=t, repeat=repeat, results=results, extra=extra))
         if drawn is None or drawn.image is None:

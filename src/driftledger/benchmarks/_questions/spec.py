@@ -18,6 +18,7 @@ from driftledger.benchmarks.records import (
     RecordedResult,
     changed_versions,
     read_records,
+    reasoned,
     served_versions,
 )
 from driftledger.benchmarks.score import Row, Score
@@ -216,7 +217,7 @@ class GradedAnswers(FromRecords):
             coverage=int(read.sum()) / read.size,
             absent=absent,
             served=versions,
-            flags=[*changed_versions(versions), *flags],
+            flags=[*changed_versions(versions), *reasoned(self.records), *flags],
             details=dict(details or {}),
         )
 

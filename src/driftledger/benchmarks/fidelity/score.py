@@ -122,7 +122,7 @@ def _measured(
         read = encode_texts(encoder, [*described.values()], features)
         values["clip_s"] = column([*described], cosine_similarity(seen, read))
     cut = [each.cut for each in read_texts(encoder, [*described.values()], features)] if described else []
-    words = [len(text.split()) for text in texts if text is not None]
+    words = [len(text.split()) for text in texts if text]
     return Measured(values, {ALL: distances}, len(pairs), words, cut)
 
 

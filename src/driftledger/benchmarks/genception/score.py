@@ -133,7 +133,7 @@ def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, 
             means[TEXT_MEAN] = _mean_until(tables["text_similarity"][:, 1:], ends - 1)
         cut = [each.cut for each in read_texts(fitted, [*texts.values()])]
     columns = {f"{key}_at_{t}": column for key, table in tables.items() for t, column in enumerate(table.T, 1)}
-    words = [len(each.text.split()) for each in records if each.text is not None]
+    words = [len(text.split()) for each in records if (text := each.text)]
     return Measured(columns | means, distances, images, words, cut)
 
 

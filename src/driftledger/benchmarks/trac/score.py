@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.records import CollectedRecord, changed_versions, served_versions
+from driftledger.benchmarks.records import CollectedRecord, changed_versions, reasoned, served_versions
 from driftledger.benchmarks.score import Point, Row, Score
 from driftledger.benchmarks.scoring import (
     PERCENT,
@@ -127,6 +127,7 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         served=served,
         flags=[
             *changed_versions(served),
+            *reasoned(data.records),
             *_flags(card, records, retrieved),
             *noted(record for record in data.records if record.step),
         ],

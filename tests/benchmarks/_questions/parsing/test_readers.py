@@ -13,7 +13,7 @@ from driftledger.benchmarks._questions.parsing.choice import parse_choice
 from driftledger.benchmarks._questions.parsing.grade import parse_grade
 from driftledger.benchmarks._questions.parsing.refusal import is_refusal
 from driftledger.benchmarks._questions.parsing.reply import Parsed
-from driftledger.benchmarks._questions.parsing.text import folded, is_error, plain, table, without_thinking
+from driftledger.benchmarks._questions.parsing.text import folded, is_error, plain, table
 from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
 from driftledger.core.types import Outcome
 from lab.reading import LETTERS, counted, kinds, ours, yes_or_no
@@ -34,7 +34,6 @@ READERS = {
     "grades": (lambda case: parse_grade(case["reply"], cut=case.get("cut", False)), float),
     "refusals_or_not": (lambda case: Parsed(Outcome.OK, is_refusal(case["reply"]), ""), bool),
     "spelling": (lambda case: Parsed(Outcome.OK, plain(case["reply"]), ""), str),
-    "thinking": (lambda case: Parsed(Outcome.OK, list(without_thinking(case["reply"])), ""), list),
 }
 CASES = [
     pytest.param(name, json.loads(line), id=f"{name}: {line[:90]}")

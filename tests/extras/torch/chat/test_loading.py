@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
+from transformers import LlavaForConditionalGeneration
 
 from driftledger.core.errors import MissingExtraError
 from driftledger.core.types import Conversation
-from tests.extras.chatting import model, refused
+from tests.extras.chatting import change_json, model, refused
 from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
 
 
@@ -43,7 +44,7 @@ def test_both_image_backends_and_reduced_precision_answer(checkpoint: Path, aske
         assert all(reply.outcome.goes_on for reply in one.respond(asked))
         assert one.loaded.model.dtype == getattr(torch, one.dtype)
         assert one.loaded.model.config._attn_implementation == one.attention
-        assert one.loaded.chat.processor.image_processor.backend == one.image_backend
+        assert one.loaded.chat.processor.image_processor.backend == one.backend
 
 
 def test_after_release_it_loads_again_and_says_the_same(checkpoint: Path, asked: list[Conversation]):
@@ -91,3 +92,56 @@ def test_quantization_without_its_library_is_one_sentence(llava: Path, monkeypat
     for use in (lambda: one.identity(), lambda: one.loaded):
         with pytest.raises(MissingExtraError, match=r"driftledger\[quantization\]"):
             use()
+
+
+@pytest.mark.parametrize("name", ["AutoModelForCausalLM", "AutoModel"])
+def test_code_of_a_repository_is_found_by_the_class_that_its_map_names(
+    name: str, llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+):
+    """As MiniCPM-V, Ovis, Kimi-VL and Molmo name theirs."""
+    before = model(llava).respond(asked)
+    lines = ["from transformers import LlavaConfig, LlavaForConditionalGeneration"]
+    lines += ["class Config(LlavaConfig): model_type = 'own'"]
+    lines += ["class Model(LlavaForConditionalGeneration): config_class = Config"]
+    (llava / "own.py").write_text("\n".join(lines), encoding="utf-8")
+    weights = LlavaForConditionalGeneration.from_pretrained(llava).state_dict()  # as the class calls them
+    save_file(weights, llava / "model.safetensors", {"format": "pt"})
+    own = {"AutoConfig": "own.Config", name: "own.Model"}
+    change_json(llava / "config.json", lambda config: config.update(model_type="own", auto_map=own))
+    assert "cannot be loaded" in refused(llava, asked[0])
+    monkeypatch.setenv("DRIFTLEDGER_TRUST_REMOTE_CODE", "1")
+    assert model(llava, trust_remote_code=True).respond(asked) == before
+
+
+def test_a_template_of_the_users_is_taken_and_its_text_is_in_the_fingerprint(
+    llava: Path, asked: list[Conversation], tmp_path: Path
+):
+    before = model(llava).respond(asked)
+    template = (llava / "chat_template.jinja").rename(tmp_path / "template.jinja")
+    assert "has no chat template: take a checkpoint tuned to chat, or set chat_template" in refused(llava, asked[0])
+    one = model(llava, chat_template=str(template))
+    assert one.respond(asked) == before
+    template.write_text(template.read_text(encoding="utf-8") + "{# other #}", encoding="utf-8")
+    assert model(llava, chat_template=str(template)).fingerprint != one.fingerprint
+    assert "'nowhere' cannot be read" in refused(llava, asked[0], chat_template="nowhere")
+
+
+def test_torchvision_handles_images_only_where_pillow_cannot_and_the_fingerprint_says_so(llava: Path):
+    assert model(llava).fingerprint == model(llava, image_backend="pil").fingerprint
+    change_json(llava / "processor_config.json", lambda held: held["image_processor"].update(
+        image_processor_type="Llama4ImageProcessorFast"
+    ))  # fmt: skip
+    one = model(llava)
+    assert (one.backend, one.spec["settings"]["image_backend"]) == ("torchvision", "torchvision")
+    assert {"torchvision"} == {"torchvision", "pillow"} & set(one.identity()["libraries"])
+
+
+def test_attention_that_a_checkpoint_does_not_support_is_one_sentence(
+    llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("transformers.LlavaForConditionalGeneration._supports_sdpa", False)
+    assert "attention: sdpa; set attention: eager" in refused(llava, asked[0])
+    with pytest.raises(MissingExtraError, match="'flash-attn' is not installed; run: pip install 'flash-attn'"):
+        _ = model(llava, attention="flash_attention_2", dtype="bfloat16").fingerprint
+    with pytest.raises(ValueError, match="flash attention has no float32"):
+        model(llava, attention="flash_attention_2")

@@ -10,7 +10,7 @@ import transformers
 
 from driftledger.core.errors import OutOfMemoryError
 from driftledger.core.types import Conversation, ImageFile, Outcome
-from tests.extras.chatting import change_json, failure, model, texts
+from tests.extras.chatting import change_json, failure, model, says, texts
 
 LEAKING: dict[str, Any] = {
     "do_sample": True,
@@ -92,11 +92,11 @@ def test_an_answer_without_an_end_is_truncated(llava: Path, asked: list[Conversa
         assert (reply.outcome, reply.usage and reply.usage.output_tokens) == (outcome, min(most, last + 1))
 
 
-def test_an_empty_answer_has_failed(llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch):
+def test_an_empty_answer_has_no_text(llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch):
     one = model(llava)
     ends = torch.full((len(asked), 1), 354)
     monkeypatch.setattr(one.loaded.model, "generate", lambda **inputs: torch.cat([inputs["input_ids"], ends], dim=1))
-    assert ["empty" in failure(reply) for reply in one.respond(asked)] == [True] * len(asked)
+    assert [(reply.text, reply.outcome) for reply in one.respond(asked)] == [("", Outcome.OK)] * len(asked)
 
 
 @pytest.mark.parametrize("beams", [1, 3])
@@ -150,3 +150,16 @@ def test_a_conversation_may_allow_fewer_tokens(checkpoint: Path, asked: list[Con
         assert reply.usage is not None
         assert reply.usage.output_tokens <= most
     assert together[0].outcome is Outcome.TRUNCATED
+
+
+def test_a_row_without_images_is_not_batched_with_rows_that_have_some(
+    llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+):
+    """Llama 3.2 Vision would answer it otherwise than alone."""
+    one, batches = model(llava), []
+    generate: Callable[..., Any] = one.loaded.model.generate
+    monkeypatch.setattr(
+        one.loaded.model, "generate", lambda **given: batches.append(sorted(given)) or generate(**given)
+    )
+    assert all(reply.outcome.goes_on for reply in one.respond([asked[0], says(("user", "Describe it.")), asked[1]]))
+    assert ["pixel_values" in given for given in batches] == [True, False]

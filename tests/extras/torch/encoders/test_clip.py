@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from PIL import Image
 
-from driftledger.components.encoders import CLIP
+from driftledger.components.encoders import CLIP, MetaCLIP, SigLIP
 from tests.extras.encoding import TEXTS, change_json, refused, relative, tiny
 
 encoder = partial(tiny, CLIP)
@@ -21,13 +20,22 @@ def folder(copied: Callable[[str], Path]) -> Path:
     return copied("clip")
 
 
-def test_both_towers_are_those_of_the_whole_model(folder: Path, images: list[Image.Image]):
+@pytest.mark.parametrize(
+    ("name", "kind", "library", "padding"),
+    [
+        ("clip", CLIP, "CLIPModel", True),
+        ("metaclip", MetaCLIP, "MetaClip2Model", True),
+        ("siglip", SigLIP, "SiglipModel", "max_length"),
+    ],
+)
+def test_both_towers_are_those_of_the_whole_model(copied, images, name, kind, library, padding):
     """Which normalises; the encoder leaves that to the metric."""
+    folder = copied(name)
     processor = transformers.CLIPProcessor.from_pretrained(folder, backend="pil")
-    model = transformers.CLIPModel.from_pretrained(folder).eval()
+    model = getattr(transformers, library).from_pretrained(folder).eval()
     with torch.inference_mode():
-        whole = model(**processor(text=TEXTS, images=images, padding=True, return_tensors="pt"))
-    seen, read = encoder(folder).encode_images(images), encoder(folder).encode_texts(TEXTS)
+        whole = model(**processor(text=TEXTS, images=images, padding=padding, max_length=77, return_tensors="pt"))
+    seen, read = (tiny(kind, folder).encode_images(images), tiny(kind, folder).encode_texts(TEXTS))
     for found, expected in ((seen, whole.image_embeds), (read, whole.text_embeds)):
         assert relative(found / np.linalg.norm(found, axis=1, keepdims=True), expected.numpy()) < 1e-5
     assert np.abs(np.linalg.norm(seen, axis=1) - 1).min() > 0.1

@@ -21,7 +21,8 @@ from driftledger.benchmarks._questions.parsing.reply import (
     meant,
     unparsed,
 )
-from driftledger.benchmarks._questions.parsing.text import find, folded, is_error, plain, without_thinking
+from driftledger.benchmarks._questions.parsing.text import find, folded, is_error, plain
+from driftledger.core.thinking import without_thinking
 from driftledger.core.types import Outcome
 
 VERSION = "5"
@@ -52,7 +53,8 @@ def parse_choice(text: str, options: Sequence[str], refusal: int, *, cut: bool =
     Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='several')
     """
     shown = Options(options)
-    spoken, finished = without_thinking(text)
+    spoken, thoughts, finished = without_thinking(text)
+    spoken = spoken if finished else thoughts
     exact, answer = shown.exact(spoken), plain(spoken)
     if exact is None and is_error(text):
         return unparsed("error")

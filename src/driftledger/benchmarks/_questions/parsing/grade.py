@@ -6,7 +6,8 @@ read behind a label or alone on a line; and what cannot be read is left without 
 """
 
 from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, unparsed
-from driftledger.benchmarks._questions.parsing.text import find, is_error, plain, without_thinking
+from driftledger.benchmarks._questions.parsing.text import find, is_error, plain
+from driftledger.core.thinking import without_thinking
 
 VERSION = "4"
 
@@ -25,7 +26,7 @@ def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
     >>> parse_grade("1.5")
     Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='out_of_range')
     """
-    spoken, finished = without_thinking(text)
+    spoken, _, finished = without_thinking(text)
     if is_error(text) or not finished or (cut and find("cut_number").search(text)):
         return unparsed("error" if is_error(text) else "unfinished")
     reply = _GradeReply(plain(spoken))

@@ -1,8 +1,6 @@
 """What of a reply may be an answer, in one spelling, and the patterns of ``patterns.yaml``.
 
-A wrapper may return an exception's message in the place of a reply, which may name any letter or number. A model that
-thinks aloud weighs options that it does not choose: some templates put the opening mark into the prompt, so that the
-reply holds only the closing one, and reasoning that met the length limit never ends.
+A wrapper may return an exception's message in the place of a reply, which may name any letter or number.
 """
 
 import re
@@ -78,25 +76,3 @@ def is_error(text: str) -> bool:
     """
     begins = find("error_begins", re.IGNORECASE).match(text.lstrip())
     return bool(begins or find("error_holds", re.IGNORECASE).search(text))
-
-
-def without_thinking(text: str) -> tuple[str, bool]:
-    """What stands outside of reasoning, and whether all reasoning ended; if not, what follows its beginning.
-
-    >>> without_thinking("<think>A seems right</think>C"), without_thinking("A seems right</think>C")
-    (('C', True), ('C', True))
-    >>> without_thinking("<think>A seems right")
-    ('A seems right', False)
-    """
-    outside: list[str] = []
-    position, thinking = 0, False
-    lists = ("thinking_ends", "thinking_begins")
-    marks = [(*mark.span(), begins) for begins, name in enumerate(lists) for mark in find(name, re.I).finditer(text)]
-    for start, end, begins in sorted(marks):
-        if not begins:
-            outside = outside if thinking else []
-            thinking, position = False, end
-        elif not thinking:
-            outside.append(text[position:start])
-            thinking, position = True, end
-    return (text[position:], False) if thinking else ("\n".join([*outside, text[position:]]).strip("\n"), True)

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from driftledger.benchmarks._questions.parsing.refusal import refused_at
 from driftledger.benchmarks._questions.parsing.reply import Parsed, Reading, Reply, agreed, meant, unparsed
-from driftledger.benchmarks._questions.parsing.text import find, is_error, plain, without_thinking
+from driftledger.benchmarks._questions.parsing.text import find, is_error, plain
+from driftledger.core.thinking import without_thinking
 from driftledger.core.types import Outcome
 
 VERSION = "5"
@@ -35,7 +36,8 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
     """
     if is_error(text):
         return unparsed("error")
-    spoken, finished = without_thinking(text)
+    spoken, thoughts, finished = without_thinking(text)
+    spoken = spoken if finished else thoughts
     reply = _YesNoReply(meant(plain(spoken)))
     if cut or not finished:
         return reply.unfinished(not finished)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .exceptions import VLLMValidationError
+
 ENGINES: list["LLM"] = []
 """All that were made, in order."""
 
@@ -67,6 +69,7 @@ class LLM:
         max_num_seqs: int | None = None,
         enable_prefix_caching: bool | None = None,
         limit_mm_per_prompt: dict[str, int] | None = None,
+        kv_cache_dtype: str = "auto",
     ) -> None:
         self.arguments = {name: value for name, value in locals().items() if name != "self"}
         self.environment = {name: os.environ.get(name) for name in ("VLLM_BATCH_INVARIANT", "CUDA_VISIBLE_DEVICES")}
@@ -93,11 +96,11 @@ class LLM:
             most = self.arguments["max_model_len"]
             length = len(self._inputs(prompt)["input_ids"][0])
             if most is not None and length > most:
-                raise ValueError(
+                raise VLLMValidationError(
                     f"The decoder prompt (length {length}) is longer than the maximum model length of {most}."
                 )
             if len(prompt.get("multi_modal_data", {}).get("image", ())) > self._images:
-                raise ValueError(f"At most {self._images} image(s) may be provided in one prompt.")
+                raise VLLMValidationError(f"At most {self._images} image(s) may be provided in one prompt.")
             self.llm_engine.waiting.append((str(self.requests), prompt, params))
             self.requests += 1
         outputs = []

@@ -1,0 +1,119 @@
+"""Services with interfaces of their own, by libraries that know them: LiteLLM for models, Hugging Face for images."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from io import BytesIO
+from json import JSONDecodeError
+from typing import Any, ClassVar, Literal
+
+from PIL import UnidentifiedImageError
+from pydantic import Field
+
+from driftledger.components.base import Operational
+from driftledger.components.openai import OpenAIChat, OpenAIComponent, tokens_of
+from driftledger.components.service import RefusedError, RemoteGenerator, TransientError
+from driftledger.core.errors import DataError
+from driftledger.core.images import MOST_PIXELS
+from driftledger.core.registry import import_extra
+from driftledger.core.types import Generated, Usage
+from driftledger.data.datasets.decode import decode
+
+
+class LiteLLM(OpenAIChat):
+    """Claude, Gemini, Bedrock, Vertex, Azure and others by LiteLLM, which translates each request.
+
+    ``model`` begins with the service: ``anthropic/claude-…``, ``bedrock/…``. What a service does not take is an error,
+    and nothing is left out without a word.
+    """
+
+    provider: ClassVar[str] = "litellm"
+    version: ClassVar[str] = "1"
+
+    api_key_env: Operational[str | None] = None
+    """``null``: the variables that LiteLLM's documentation names for the service, such as ANTHROPIC_API_KEY."""
+    max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] | None = "max_tokens"
+
+    @property
+    def title(self) -> str:
+        return f"litellm {self.model}"
+
+    @property
+    def host(self) -> str:
+        return super().host if self.base_url else self.model.partition("/")[0]
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+        litellm = import_extra("litellm")
+        litellm.suppress_debug_info = True
+        yield partial(self._ask, litellm)
+
+    async def post(self, client: Any, body: dict[str, Any]) -> str:
+        once = {"timeout": self.limits.timeout, "num_retries": 0, "max_retries": 0, "drop_params": False}
+        where = {"api_key": self._key, "api_base": self.base_url}
+        given = {name: value for name, value in where.items() if value is not None}
+        answer = await client.acompletion(**body, **given, **once)
+        return str(answer.model_dump_json())
+
+
+class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
+    """Generators of fal, Replicate, Together and others by ``huggingface_hub``, with one token of Hugging Face."""
+
+    provider: ClassVar[str] = "huggingface_images"
+    version: ClassVar[str] = "1"
+    reserved: ClassVar[frozenset[str]] = frozenset({"model", "seed", "prompt", "inputs"})
+    lines: ClassVar[dict[str, str]] = {"model": "correct `model:`", "seed": "set `seeded: false`"}
+
+    service: str = Field(min_length=1)
+    """As ``huggingface_hub`` calls it: ``fal-ai``, ``replicate``, ``together``, ``hf-inference``."""
+    base_url: None = None
+    api_key_env: Operational[str | None] = "HF_TOKEN"
+    seeded: bool = True
+    """Whether the seed is sent. Size, steps and the like go into ``extra``: ``{width: 1024, height: 1024}``."""
+
+    @property
+    def title(self) -> str:
+        return f"huggingface_images {self.model}"
+
+    @property
+    def host(self) -> str:
+        return self.service
+
+    def expected(self, prompt: str) -> Usage:
+        return Usage(tokens_of(prompt), 0, images=1)
+
+    def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
+        return {"prompt": prompt, "seed": seed if self.seeded else None, "extra_body": self.extra}
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+        hub = import_extra("huggingface_hub")
+        settings = {"provider": self.service, "api_key": self._key, "timeout": self.limits.timeout}
+        async with hub.AsyncInferenceClient(self.model, **settings) as client:
+            yield partial(self._draw, client)
+
+    async def _draw(self, client: Any, prompt: str, seed: int) -> Any:
+        import httpx2
+        from huggingface_hub.errors import HfHubHTTPError
+
+        try:
+            image = await client.text_to_image(**self.body_of(prompt, seed))
+        except HfHubHTTPError as error:
+            given = error.response
+            return self._refused(given.status_code, {"message": str(error)}, given.text, given.headers)
+        except (httpx2.HTTPError, TimeoutError) as error:
+            raise TransientError(f"{self.title} at {self.host}: {self.say(str(error))}", billed=True) from None
+        except (KeyError, TypeError, JSONDecodeError, UnidentifiedImageError) as error:
+            raise self.useless(f"an answer that cannot be read: {error!r}") from None
+        except ValueError as error:  # it knows no such service, or the service no such model
+            advice = "correct `service:` or `model:` in params.yaml"
+            raise RefusedError(self.say(str(error)), advice, names_setting=True) from None
+        return await self.read(image, prompt, seed)
+
+    async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
+        answer.save(file := BytesIO(), "PNG")
+        try:
+            image, _ = decode(file.getvalue(), "its image", MOST_PIXELS)
+        except DataError as error:
+            raise self.useless(f"an answer with no image that can be used: {error}") from None
+        return Generated(image, usage=Usage(images=1))

@@ -1,0 +1,114 @@
+"""What a model thinks aloud before it answers, and how it is told from the answer.
+
+Reasoning is no description and no answer: :func:`separated` takes it out of every reply before anything reads it. Some
+chat templates put the opening mark into the prompt, so that a reply holds only the closing one, and reasoning that met
+the length limit never ends.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from driftledger.core.types import Conversation, Outcome, Reply
+
+_WORDS = r"((mm|seed|antml):)?(think(:opensource)?|thinking|thoughts?|reasoning|reason|reflection|analysis|scratchpad)"
+_BEGINS = re.compile(
+    # Qwen, GLM, MiniMax; Kimi; Magistral; Solar, Cohere
+    rf"<{_WORDS}>|◁think▷|\[think\]|<\|(think|thinking|begin_of_thought|start_thinking)\|>"
+    r"|<\|channel\|>\s*(analysis|commentary|thought)[^<]{0,80}(<\|message\|>)?"  # gpt-oss
+    r"|<\|channel>(?!\s*final)(\s*(thought|thinking|analysis)\b)?|<unused94>(\s*thought\b)?"  # Gemma 4; MedGemma
+    r"|\A\s*here are my reasoning steps:",  # Apriel
+    re.IGNORECASE,
+)
+_ENDS = re.compile(
+    rf"</{_WORDS}>|◁/think▷|\[/think\]|<\|/(think|thinking)\|>|</\|think(ing)?\|>"
+    r"|<\|(end_of_thought|end_thinking|think_end|answer|content)\|>|<\|channel\|>\s*final[^<]{0,80}<\|message\|>"
+    r"|<channel\|>|<unused95>|\[begin final response\]",
+    re.IGNORECASE,
+)
+_AROUND_THE_ANSWER = re.compile(
+    r"<\|(end|return|im_end)\|>|</?(answer|response)>|<\|(start|end)_(response|text|of_solution)\|>"
+    r"|<\|begin_of_solution\|>|\[end final response\]",
+    re.IGNORECASE,
+)
+"""What the formats above write around what they say after their reasoning."""
+_PIECE = re.compile(r"<\|(channel|message|start|end)\|>", re.IGNORECASE)
+"""Tokens of gpt-oss that are a mark together."""
+
+
+def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]:
+    """Return what stands outside of reasoning, the reasoning, and whether all of it ended.
+
+    Args:
+        ended: whether the reply ended by itself. Then a mark that nothing closes, behind other words, is one of them.
+
+    >>> without_thinking("<think>A seems right</think>C"), without_thinking("A seems right</think>C")
+    (('C', 'A seems right', True), ('C', 'A seems right', True))
+    >>> without_thinking("<think>A seems right")
+    ('', 'A seems right', False)
+    >>> without_thinking("The sign says <think> in red.", ended=True)
+    ('The sign says <think> in red.', '', True)
+    """
+    outside, inside = list[str](), list[str]()
+    position, opened, thinking = 0, 0, False
+    marks = [(*mark.span(), begins) for begins, marks in ((0, _ENDS), (1, _BEGINS)) for mark in marks.finditer(text)]
+    if not marks:
+        return text, "", True
+    for start, end, begins in sorted(marks):
+        if not begins:
+            inside += [text[position:start]] if thinking else [*outside, text[position:start]]
+            outside = outside if thinking else []
+            thinking, position = False, end
+        elif not thinking:
+            outside.append(text[position:start])
+            thinking, opened, position = True, start, end
+    if thinking and ended and any(map(str.strip, outside)):
+        outside[-1] += text[opened:]
+        position, thinking = len(text), False
+    (inside if thinking else outside).append(text[position:])
+    answer, thoughts = ("\n".join(part.strip() for part in parts if part.strip()) for parts in (outside, inside))
+    return _AROUND_THE_ANSWER.sub("", answer).strip(), thoughts, not thinking
+
+
+def separated(reply: Reply, conversation: Conversation) -> Reply:
+    """Return ``reply`` with its reasoning beside its text, and with the outcome that it then has.
+
+    A reply that holds nothing else is ``empty``, whether it ended by itself or was cut: what is ``ok`` or ``truncated``
+    has a text. A text without marks stays as it is, to the byte.
+    """
+    prefix, text, outcome, error = conversation.prefix, reply.text, reply.outcome, reply.error
+    answer, thoughts, finished = without_thinking(text.removeprefix(prefix), ended=outcome is Outcome.OK)
+    if thoughts or answer != text.removeprefix(prefix):
+        text = conversation.whole(answer) if answer and finished else ""
+    reasoning = "\n".join(part for part in (reply.reasoning, thoughts) if part) or None
+    if outcome.goes_on and not text.removeprefix(prefix).strip():
+        why = "holds reasoning and no answer" if reasoning else "is empty"
+        if outcome is Outcome.TRUNCATED or not finished:
+            why = f"was cut {'inside its reasoning' if reasoning else 'before it began'}"
+        text, outcome, error = "", Outcome.EMPTY, error or f"the reply {why}"
+    return replace(reply, text=text, outcome=outcome, error=error, reasoning=reasoning)
+
+
+def decoded(tokenizer: Any, tokens: Sequence[int], prompt: Sequence[int], plain: str | None = None) -> str:
+    """Decode a checkpoint's reply; of its special tokens, only the marks of reasoning stay.
+
+    Args:
+        tokenizer: a tokenizer of transformers.
+        prompt: the tokens that the reply goes on from. A mark that they end with is put before the reply.
+        plain: the reply without special tokens, where an engine has decoded it already.
+    """
+    special = {
+        number: any(marks.fullmatch(token.content) for marks in (_BEGINS, _ENDS, _PIECE))
+        for number, token in tokenizer.added_tokens_decoder.items()
+        if token.special
+    }
+
+    def with_marks(part: Sequence[int]) -> str:
+        return str(tokenizer.decode([token for token in part if special.get(token, True)], skip_special_tokens=False))
+
+    if any(special.get(token) for token in tokens):
+        plain = with_marks(tokens)
+    end = with_marks([*prompt][-16:]).rstrip()
+    begun = next((mark[0] for mark in _BEGINS.finditer(end) if mark.end() == len(end)), "")
+    return begun + (str(tokenizer.decode(tokens, skip_special_tokens=True)) if plain is None else plain)

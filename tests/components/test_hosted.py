@@ -1,0 +1,90 @@
+"""Services that are asked through a library of their own."""
+
+import json
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import huggingface_hub
+import openai
+import pytest
+from PIL import Image
+
+from driftledger.components.hosted import HuggingFaceImages, LiteLLM
+from driftledger.core.errors import MissingExtraError, ServiceError
+from driftledger.core.types import Conversation, Turn, Usage
+
+HELLO = Conversation((Turn("user", ("Hello",)),))
+
+
+def refusal(status: int, message: str) -> openai.APIStatusError:
+    """As LiteLLM raises it: an answer without a body, and what the service said in the message."""
+    import httpx2
+
+    response = httpx2.Response(status, request=httpx2.Request("POST", "https://litellm.ai"))
+    return openai.APIStatusError(message, response=response, body=None)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What LiteLLM was asked last; ``answer`` is what it gives or raises."""
+    last: dict[str, Any] = {}
+
+    async def acompletion(**request: Any) -> Any:
+        last["request"] = request
+        if isinstance(last["answer"], Exception):
+            raise last["answer"]
+        return SimpleNamespace(model_dump_json=lambda: json.dumps(last["answer"]))
+
+    monkeypatch.setitem(sys.modules, "litellm", SimpleNamespace(acompletion=acompletion))
+    return last
+
+
+def test_a_model_by_litellm(asked: dict[str, Any]) -> None:
+    model = LiteLLM(model="anthropic/claude-opus-5-5", temperature=None)
+    message = {"content": "A boat.", "reasoning_content": "Is it?"}
+    usage = {"prompt_tokens": 9, "completion_tokens": 3}
+    asked["answer"] = {"choices": [{"message": message, "finish_reason": "stop"}], "model": "m-1", "usage": usage}
+    [reply] = model.respond([HELLO])
+    assert (reply.text, reply.reasoning, reply.served_model, reply.usage) == ("A boat.", "Is it?", "m-1", Usage(9, 3))
+    sent = asked["request"]
+    assert (sent["model"], sent["max_tokens"], sent["num_retries"]) == ("anthropic/claude-opus-5-5", 1024, 0)
+    assert not sent.keys() & {"temperature", "api_key", "api_base"}
+    asked["answer"] = refusal(400, "litellm.ContentPolicyViolationError: no")
+    assert model.respond([HELLO])[0].outcome == "filtered"
+    asked["answer"] = refusal(400, "litellm.BadRequestError: `temperature` is deprecated for this model.")
+    with pytest.raises(ServiceError, match=r"litellm anthropic/\S+: .*set `temperature: null` in its entry"):
+        model.respond([HELLO])
+
+
+def test_litellm_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "litellm", None)
+    with pytest.raises(MissingExtraError, match=r"driftledger\[litellm\]"):
+        LiteLLM(model="anthropic/claude-opus-5-5").respond([HELLO])
+
+
+def test_a_generator_by_hugging_face(monkeypatch: pytest.MonkeyPatch) -> None:
+    import httpx2
+    from huggingface_hub.errors import HfHubHTTPError
+
+    asked = list[tuple[str, dict[str, Any]]]()
+
+    async def text_to_image(client: Any, prompt: str, **request: Any) -> Image.Image:
+        asked.append((prompt, request))
+        if prompt == "refused":
+            response = httpx2.Response(400, text="Input may contain NSFW content", request=httpx2.Request("POST", "x:"))
+            raise HfHubHTTPError("400 Client Error", response=response)
+        return Image.new("RGBA", (16, 8), (255, 0, 0, 0))
+
+    monkeypatch.setattr(huggingface_hub.AsyncInferenceClient, "text_to_image", text_to_image)
+    monkeypatch.setenv("HF_TOKEN", "hf_secret_0123456789")
+    one = HuggingFaceImages(model="black-forest-labs/FLUX.2-dev", service="fal-ai", extra={"num_inference_steps": 4})
+    drawn, refused = one.generate(["a boat", "refused"], [7, 8])
+    assert drawn.image is not None
+    assert (drawn.image.size, drawn.image.getpixel((0, 0)), refused.outcome) == ((16, 8), (255, 255, 255), "filtered")
+    assert sorted(asked)[0] == ("a boat", {"seed": 7, "extra_body": {"num_inference_steps": 4}})
+    assert one.fingerprint != one.model_copy(update={"service": "replicate"}).fingerprint
+    monkeypatch.undo()
+    monkeypatch.setenv("HF_TOKEN", "hf_secret_0123456789")
+    with pytest.raises(ServiceError, match=r"'nobody' not supported.*correct `service:` or `model:` in params.yaml"):
+        one.model_copy(update={"service": "nobody"}).generate(["a boat"], [7])

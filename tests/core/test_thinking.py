@@ -1,0 +1,49 @@
+"""What a model thinks before it answers is no part of the answer."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from driftledger.core.thinking import decoded, separated
+from driftledger.core.types import Conversation, Outcome, Reply, Turn
+from tests.support.cases import cases
+
+
+@pytest.mark.parametrize("case", cases(__file__, "thinking"), ids=lambda case: f"{case['reply'][:60]} {case['reads']}")
+def test_thoughts_are_told_from_the_answer(case: dict[str, Any]) -> None:
+    begun = (Turn("assistant", (case["prefix"],)),) if "prefix" in case else ()
+    reply = Reply(case["reply"], Outcome(case.get("outcome", "ok")), reasoning=case.get("reasoning"))
+    read = separated(reply, Conversation((Turn("user", ("Describe it.",)), *begun)))
+    assert [read.outcome, read.text, read.reasoning or ""] == case["reads"]
+    assert (read.error is not None) == (read.outcome is Outcome.EMPTY)
+
+
+class Tokenizer:
+    """Words as tokens; those in angle or square brackets are special."""
+
+    words = ("</s>", "<think>", "</think>", "[THINK]", "<|channel>", "<channel|>", "<|image|>", "A", "car", "thought")
+
+    @property
+    def added_tokens_decoder(self) -> dict[int, Any]:
+        return {n: SimpleNamespace(content=word, special=not word.isalpha()) for n, word in enumerate(self.words)}
+
+    def decode(self, tokens: list[int], skip_special_tokens: bool) -> str:
+        shown = (self.words[token] for token in tokens)
+        return " ".join(word for word in shown if word.isalpha() or not skip_special_tokens)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "tokens", "text"),
+    [
+        ("", "A car </s>", "A car"),
+        ("", "<think> A </think> car <|image|> </s>", "<think> A </think> car"),
+        ("", "<|channel> thought A <channel|> car </s>", "<|channel> thought A <channel|> car"),
+        ("A <|image|> <think>", "A </think> car </s>", "<think>A </think> car"),
+        ("A <|image|> [THINK]", "A car", "[THINK]A car"),
+        ("<think> A </think>", "car </s>", "car"),
+    ],
+)
+def test_marks_that_are_special_tokens_stay(prompt: str, tokens: str, text: str) -> None:
+    numbers = [[Tokenizer.words.index(word) for word in each.split()] for each in (tokens, prompt)]
+    assert decoded(Tokenizer(), *numbers) == text

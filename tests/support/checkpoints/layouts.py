@@ -1,0 +1,78 @@
+"""Tiny checkpoints of many vision-language layouts, each from its own configuration and processor in transformers."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import CONFIG_MAPPING, GenerationConfig
+
+from driftledger.components.transformers import model_class
+from tests.extras.chatting import change_json
+from tests.support.cases import cases
+from tests.support.checkpoints.text import chat_tokenizer, spoken
+from tests.support.checkpoints.vision_language import PARTS
+from tests.support.checkpoints.weights import randomise, seeded
+
+LAYOUTS: dict[str, dict[str, Any]] = {each["family"]: each for each in cases(__file__, "layouts")}
+"""Family → what builds it: ``tokens`` are the tokenizer's, ``image`` is what a chat template writes for an image, and
+empty where such checkpoints are published without a template."""
+SMALL = {
+    "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2, "depth": 2,
+    "num_key_value_heads": 2, "num_heads": 2, "head_dim": 16, "max_position_embeddings": 4096, "out_hidden_size": 32,
+    "pad_token_id": 0, "sliding_window": 512, "projection_dim": 32, "vision_output_dim": 32, "attention_heads": 2,
+}  # fmt: skip
+"""Settings of configurations, and what they are unless a layout says otherwise."""
+
+
+def build(folder: Path, layout: dict[str, Any], seed: int = 0) -> Path:
+    """Save a checkpoint with random weights, which says whole words without an end."""
+    tokenizer = chat_tokenizer("</s>", dict.fromkeys(["<s>", *layout["tokens"].values()]))
+    tokenizer.bos_token = "<s>"
+    ids = {"bos_token": tokenizer.bos_token_id, "eos_token": tokenizer.eos_token_id}
+    for name, token in layout["tokens"].items():
+        ids[name] = tokenizer.convert_tokens_to_ids(token)
+        setattr(tokenizer, name, token)
+        setattr(tokenizer, f"{name}_id", ids[name])
+    processor = _made(layout["processor"], tokenizer=tokenizer)
+    config = CONFIG_MAPPING[layout["model_type"]]().to_dict()
+    for held in (config, config.get("vision_config") or {}, config.get("text_config") or {}):
+        held.update({name: value for name, value in SMALL.items() if name in held})
+        held.update({name: len(tokenizer) for name in ("vocab_size", "vocab_size_per_layer_input") if name in held})
+        for name, number in ids.items():
+            held.update({each: number for each in (f"{name}_id", f"{name}_index") if each in held})
+        for name in ("layer_types", "per_layer_config"):  # made anew for fewer layers
+            held.pop(name, None)
+    for name, value in layout["config"].items():
+        config[name] = (config.get(name) or {}) | value if isinstance(value, dict) else value
+    made = CONFIG_MAPPING[layout["model_type"]].from_dict(config)
+    with seeded(seed), torch.no_grad():
+        model = randomise(model_class(made, trusted=False).from_config(made))
+        for name, gate in model.named_parameters():
+            if "attn_gate" in name:  # of Llama 3.2 Vision: closed until it is trained
+                gate.fill_(1)
+        head = model.get_output_embeddings().weight
+        silent = torch.ones(len(head), dtype=torch.bool)
+        silent[spoken(tokenizer)] = False
+        head[silent] = 0
+        head[tokenizer.eos_token_id] = 0
+    model.generation_config = GenerationConfig(eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id)
+    if layout["image"]:
+        turn = "{% for message in messages %}{{ message['role'] }}: " + PARTS.replace("IMAGE", layout["image"])
+        processor.chat_template = turn + "\n{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    change_json(folder / "tokenizer_config.json", lambda it: it.update(model_specific_special_tokens=layout["tokens"]))
+    return folder
+
+
+def _made(held: dict[str, Any], **more: Any) -> Any:
+    """An object of a class in ``transformers.models``, whose arguments may be such objects too."""
+    module, _, name = held["class"].rpartition(".")
+    module = module if "." in module else f"{module}.processing_{module}"
+    arguments = {
+        key: _made(value) if isinstance(value, dict) and "class" in value else value
+        for key, value in held.items()
+        if key != "class"
+    }
+    return getattr(import_module(f"transformers.models.{module}"), name)(**arguments, **more)
