@@ -36,23 +36,16 @@ def run(*lineages: Lineage, **changes: Any) -> Evidence:
     return Evidence(**plain | changes)
 
 
+def row(unit: str, values: dict[str, list[float | None]], group: str = "all", cluster: str | None = None) -> Row:
+    return Row(unit=unit, group=group, cluster=cluster or unit, outcome=Outcome.OK, values=values)
+
+
 def chains(
     root: Path, name: str, values: Mapping[str, Sequence[float | None]], score: Score | None = None, **changes: Any
 ) -> Lineage:
     """GenCeption: sample → its similarities; samples whose name ends alike share a category."""
     rows = [
-        Row(
-            unit=sample,
-            group=sample[-1],
-            cluster=sample,
-            outcome=Outcome.OK if None not in some else Outcome.REFUSED,
-            values={
-                "similarity": list(some),
-                "gc": list(some),
-                "text_similarity": list(some),
-                "cross_check": [some[0]],
-            },
-        )
+        row(sample, {key: list(some) for key in ("similarity", "gc", "text_similarity")}, sample[-1])
         for sample, some in values.items()
     ]
     return lineage(root, name, score or genception_score(**changes), rows)
@@ -72,13 +65,7 @@ def redrawn(
 ) -> Lineage:
     """Fidelity: sample → metric → value."""
     rows = [
-        Row(
-            unit=sample,
-            group="all",
-            cluster=sample,
-            outcome=Outcome.OK,
-            values=values_of("fidelity", {key: [value] for key, value in metrics.items()}),
-        )
+        row(sample, values_of("fidelity", {key: [value] for key, value in metrics.items()}))
         for sample, metrics in values.items()
     ]
     return lineage(root, name, score or fidelity_score(**changes), rows)
@@ -101,13 +88,7 @@ def answered(
     """
     metric = "total" if benchmark == "mm_vet" else "score"
     rows = [
-        Row(
-            unit=unit,
-            group=(groups or {}).get(unit, "all"),
-            cluster=unit.partition("-")[0],
-            outcome=Outcome.OK,
-            values=values_of(benchmark, {metric: list(some)}),
-        )
+        row(unit, values_of(benchmark, {metric: list(some)}), (groups or {}).get(unit, "all"), unit.partition("-")[0])
         for unit, some in values.items()
     ]
     return lineage(root, name, score or question_score(benchmark, **{"metrics": {metric: 50.0}} | changes), rows)
