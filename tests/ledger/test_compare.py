@@ -10,7 +10,6 @@ from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_jsonl
-from driftledger.core.types import Outcome
 from driftledger.ledger.compare import Comparison, MetricComparison, as_table, compare
 from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage
 from driftledger.ledger.objects.contents import Contents
@@ -19,6 +18,7 @@ from driftledger.metrics.paired import minimum_detectable_difference
 from tests.support.description_ledgers import fidelity_score, trac_row, trac_score, values_of
 from tests.support.ledgers import COMBINATION, component, genception_score, marked, varied
 from tests.support.question_ledgers import question_score
+from tests.support.records import row
 from tests.support.terminal import printed
 
 OTHER = component("oracle")
@@ -34,10 +34,6 @@ def run(*lineages: Lineage, **changes: Any) -> Evidence:
         "code": CodeVersion(commit="c" * 40, dirty=False),
     }
     return Evidence(**plain | changes)
-
-
-def row(unit: str, values: dict[str, list[float | None]], group: str = "all", cluster: str | None = None) -> Row:
-    return Row(unit=unit, group=group, cluster=cluster or unit, outcome=Outcome.OK, values=values)
 
 
 def chains(

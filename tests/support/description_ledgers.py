@@ -13,6 +13,7 @@ from tests.support.ledgers import (
     component,
     score_of,
 )
+from tests.support.records import row
 
 _SHORT = {"max_tokens": [32, 64], "choose": None, "shots": []}
 _SHOWN = {"max_tokens": [None], "choose": "similar_image", "shots": [1, 2]}
@@ -76,15 +77,10 @@ def curve(values: Mapping[int, float]) -> list[dict[str, float]]:
 def trac_row(sample: str, label: str, found: str | None) -> Row:
     """A test sample, and the class that both ways to retrieve took it for; None where there was no description."""
     right: list[float | None] = [100.0 * (found == label)]
-    told = {"nearest": "d0", "top1": found, "class_mean": found}
-    return Row(
-        unit=sample,
-        group="all",
-        cluster=sample,
-        outcome=Outcome.REFUSED if found is None else Outcome.OK,
-        values=values_of("trac", {"top1": right, "class_mean": right}) if found is not None else {},
-        extra={"label": label, "scored": found is not None, **(told if found is not None else {})},
-    )
+    if found is None:
+        return row(sample, {}, outcome=Outcome.REFUSED, label=label, scored=False)
+    values, told = values_of("trac", {"top1": right, "class_mean": right}), {"top1": found, "class_mean": found}
+    return row(sample, values, label=label, scored=True, nearest="d0", **told)
 
 
 def values_of(name: str, values: dict[str, list[float | None]]) -> dict[str, list[float | None]]:

@@ -13,12 +13,11 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
-from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
 from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage
 from driftledger.project.settings import Tracking
 from tests.support.ledgers import component, genception_score, varied
-from tests.support.records import iteration
+from tests.support.records import iteration, row
 
 REPOSITORY = Path(__file__).parents[2]
 SAMPLES = {"disc": 0.9, "ring": 0.5}
@@ -89,14 +88,7 @@ def write_project(root: Path, *runs: Evidence) -> Sequence[Evidence]:
 
 def rows() -> list[Row]:
     return [
-        Row(
-            unit=name,
-            group="round",
-            cluster=name,
-            outcome=Outcome.OK,
-            values={"similarity": [value, value - 0.1], "gc": [value, value]},
-            extra={"category": "round"},
-        )
+        row(name, {"similarity": [value, value - 0.1], "gc": [value, value]}, "round", category="round")
         for name, value in SAMPLES.items()
     ]
 
