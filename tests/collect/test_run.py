@@ -1,6 +1,7 @@
 """The loop: calls to services in the company of calls to components on this machine."""
 
 import asyncio
+import json
 import os
 import signal
 import threading
@@ -19,12 +20,14 @@ from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components import service as patience
 from driftledger.components.base import Generator, Model
+from driftledger.components.openai import OpenAIChat
 from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
 from driftledger.core.terminal import Progress
-from driftledger.core.types import Conversation, ImageFile
+from driftledger.core.types import Conversation, ImageFile, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images, run, run_protocols
 from tests.support import virtual_time
+from tests.support.canned_server import Canned
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 from tests.support.fakes.services import ASKED, AT_ONCE, FarGenerator, FarModel
 
@@ -341,3 +344,21 @@ def test_an_interrupt_lets_calls_under_way_arrive(
     assert stored_calls(tmp_path / "store", images, model, SizeGenerator()) == 3
     names = ("local-calls", "collector", "asyncio")
     assert not [thread for thread in threading.enumerate() if thread.name.startswith(names)]
+
+
+def test_a_refused_setting_ends_the_run_unless_the_component_has_answered_before(tmp_path: Path) -> None:
+    def answer(status: int, body: dict[str, Any], asked: str) -> Any:
+        with Canned(status, json.dumps(body)) as server:
+            model = OpenAIChat(model="m", base_url=server.base_url, api_key_env=None, service_name="ours")
+
+            def once() -> Steps[Any]:
+                return (yield Ask(model, "describe", Conversation((Turn("user", (asked,)),)), CONTEXT))
+
+            with CallStore(tmp_path / "store") as store, Collector(store) as collector:
+                return collector.run([once()], Progress("test", 0))[0].outcome
+
+    refused = {"error": {"message": "`temperature` is deprecated for this model."}}
+    with pytest.raises(ServiceError, match="set `temperature: null`"):
+        answer(400, refused, "What is this?")
+    assert answer(200, {"choices": [{"message": {"content": "A boat."}}]}, "What is this?") == "ok"
+    assert answer(400, refused, "And this?") == "failed"

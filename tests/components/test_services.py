@@ -191,6 +191,16 @@ def test_a_server_that_refuses_connections_ends_the_run() -> None:
         run(later())
 
 
+def test_an_answer_without_use_is_asked_for_once_more() -> None:
+    unread, other = (TransientError(text, billed=True, once_more=True) for text in ("unread", "other"))
+    assert (call(Limits(), unread, unread).error, call(Limits(), unread, other, FINE).answer) == (
+        "unread (2 attempts)",
+        FINE,
+    )
+    passes = [TransientError("half an answer", billed=True)] * 7
+    assert call(Limits(), *passes, FINE).attempts == 8
+
+
 def test_an_empty_answer_is_asked_for_once_more() -> None:
     empty, cut, thought = Reply(" "), Reply("", Outcome.TRUNCATED), Reply("", reasoning="Is it blue?")
     assert call(Limits(), empty, FINE).answer == FINE

@@ -46,7 +46,7 @@ class RecordedResult(BaseModel):
     """What was unusual about how it was made, e.g. in a smaller batch than the fingerprint says."""
     error: str | None = None
     reasoning: str | None = None
-    """What the model thought before it answered; no part of ``text``."""
+    """What the model thought before it answered; not in ``text``."""
     _file: ImageFile | None = PrivateAttr(None)
 
     @classmethod
@@ -163,7 +163,7 @@ class CollectedRecord(Record):
     @property
     def is_there(self) -> bool:
         """Whether there is a text that can be compared."""
-        return self.outcome.goes_on and self.text is not None
+        return self.outcome.goes_on and bool(self.text)
 
 
 def read_records(folder: Path, holds: Collection[str] = ()) -> list[CollectedRecord]:
@@ -207,7 +207,7 @@ def reasoned(records: Iterable[CollectedRecord]) -> list[str]:
     """A sentence where replies of the model held reasoning."""
     replies = {each.key: each for record in records for each in record.results if each.role == "model"}
     count = sum(each.reasoning is not None for each in replies.values())
-    return [f"{count:,} of {len(replies):,} replies held reasoning, which is no part of the answer"] if count else []
+    return [f"{count:,} of {len(replies):,} replies held reasoning, which is left out of the answers"] if count else []
 
 
 class CollectedCard(Record):

@@ -91,6 +91,8 @@ FINISH_REASONS = {
     r"|max_output|context_(window|length)|truncated).*|incomplete",
 }
 """Outcome → why an answer with it ended, in lower case. After any other reason the call is tried again."""
+_MAY_PASS = re.compile("network|resource|load|time|rate|error|fail|abort|cancel|interrupt")
+"""In the reason of an end that has to do with one moment; after others, the call is tried only once more."""
 
 
 async def _bound(response: "httpx2.Response") -> None:
@@ -260,7 +262,8 @@ class OpenAIComponent(RemoteComponent):
         if _field(answer, dict, self.needed, 0) is None:
             if _FILTER.search(text):
                 return self.answer(outcome=Outcome.FILTERED, error=self.say(text))
-            raise self.useless(f"an answer that cannot be read: {text[:1000]}", may_pass=_field(answer, dict, "error"))
+            advice = "" if _field(answer, dict, "error") else f"check {self._entry}"
+            raise TransientError(self.say(f"an answer that cannot be read: {text[:1000]}"), billed=True, advice=advice)
         return await self.read(answer, *given)
 
     @property
@@ -283,7 +286,8 @@ class OpenAIComponent(RemoteComponent):
 
     def useless(self, text: str, *, may_pass: Any = False) -> TransientError:
         """The service has done something, but nothing to go on with; ``text`` may quote it."""
-        return TransientError(self.say(text), billed=True, advice="" if may_pass else f"check {self._entry}")
+        advice = "" if may_pass else f"check {self._entry}"
+        return TransientError(self.say(text), billed=True, advice=advice, once_more=not may_pass)
 
     def _refused(self, status: int, body: Any, whole: str, headers: Mapping[str, str]) -> Any:
         """What a call becomes that is answered by an HTTP error; whatever is not this call's own is raised.
@@ -332,12 +336,12 @@ class OpenAIComponent(RemoteComponent):
             param: the field of the request that the service says it is about.
         """
         lines = {name: f"take `{name}` out of `extra:`" for name in self.extra} | self.lines
-        told = next((word for word in re.findall(r"\w+", param) if word in lines), param)
+        field = next((word for word in re.findall(r"\w+", param) if word in lines), param)
         named = [name for name in lines if re.search(rf"[`'\"]{re.escape(name)}[`'\"]", message)]
         words = {*re.findall(r"\w+", message)} - _ORDINARY
         mentioned = [name for name in lines if name in words]
-        line = next((lines[name] for name in (told, *named, *mentioned) if name in lines), "")
-        return told in lines or bool(named), f"{line} in {self._entry}" if line else f"change {self._entry}"
+        line = next((lines[name] for name in (field, *named, *mentioned) if name in lines), "")
+        return field in lines or bool(named), f"{line} in {self._entry}" if line else f"change {self._entry}"
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -375,10 +379,16 @@ class Payload(Strict):
     """How images are sent to a service."""
 
     format: Literal["png", "jpeg", "webp"] = "png"
-    quality: int = Field(default=92, ge=1, le=100)
-    """Of a JPEG or WebP."""
+    quality: int | None = Field(default=None, ge=1, le=100)
+    """Of a JPEG or WebP; 92 where none is given."""
     longest_side: int | None = Field(default=None, ge=16)
     """In pixels; a larger image is scaled down to it."""
+
+    @model_validator(mode="after")
+    def _quality_has_an_effect(self) -> Self:
+        if self.format == "png" and self.quality is not None:
+            raise ValueError("quality is of jpeg and webp; a png has none")
+        return self
 
 
 @lru_cache(maxsize=32)  # an image is sent for every question about it, and again after a failure
@@ -390,7 +400,7 @@ def _as_sent(payload: Payload, image: ImageFile) -> str:
     if payload.format == "png":
         file.write(png_bytes(shown))
     else:
-        shown.save(file, payload.format, quality=payload.quality)
+        shown.save(file, payload.format, quality=payload.quality or 92)
     return f"data:image/{payload.format};base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
@@ -410,7 +420,7 @@ def _joined(value: Any) -> str:
 
 
 class OpenAIChat(OpenAIComponent, RemoteModel):
-    """A chat model. Its reasoning, where a service tells it, is no part of its answer."""
+    """A chat model. Its reasoning, where a service returns it, is kept apart from its answer."""
 
     provider: ClassVar[str] = "openai"
     version: ClassVar[str] = "1"
@@ -509,7 +519,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             most = conversation.most_tokens(self.max_tokens)
             error = f"max_tokens = {most or 'null'} were used up before the answer began"
         elif outcome is None:
-            raise self.useless(f"half an answer (finish_reason: {reason})")
+            raise self.useless(f"half an answer (finish_reason: {reason})", may_pass=_MAY_PASS.search(reason))
         if conversation.prefix and outcome.goes_on:
             text = conversation.whole(text.strip()) if text.strip() else ""
         usage = None

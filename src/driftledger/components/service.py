@@ -13,7 +13,13 @@ from functools import partial
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_before_delay,
+)
 from tenacity.wait import wait_random_exponential
 
 from driftledger.components.base import Component, Generator, Model, Operational
@@ -74,15 +80,23 @@ class TransientError(Exception):
 
     ``retry_after`` is how many seconds the service asks to wait. ``billed`` says that it may have done the work.
     ``advice`` is what to change where no call gets past this; empty for what has to do with one moment only.
+    ``once_more`` says that a second attempt with the same end is the last.
     """
 
     def __init__(
-        self, message: str, retry_after: float | None = None, *, billed: bool = False, advice: str = ""
+        self,
+        message: str,
+        retry_after: float | None = None,
+        *,
+        billed: bool = False,
+        advice: str = "",
+        once_more: bool = False,
     ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         self.billed = billed
         self.advice = advice
+        self.once_more = once_more
 
 
 class RefusedError(Exception):
@@ -201,15 +215,24 @@ class ServiceClient:
         async def once() -> R:  # tenacity awaits what it can see to be a coroutine function
             return await self._attempt(attempt, expected, answered)
 
+        most = stop_after_attempt(self._limits.attempts) | stop_before_delay(self._limits.deadline)
+
+        def is_over(state: RetryCallState) -> bool:
+            error, before = state.outcome and state.outcome.exception(), answered.error
+            answered.error = str(error)
+            is_again = isinstance(error, TransientError) and error.once_more and answered.error == before
+            return is_again or most(state)
+
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(TransientError),
-            stop=stop_after_attempt(self._limits.attempts) | stop_before_delay(self._limits.deadline),
+            stop=is_over,
             wait=self._pause,
             sleep=self._sleep,
             reraise=True,
         )
         try:
             answered.answer = await retrying(once)
+            answered.error = None
             if _says_nothing(answered.answer) and answered.attempts < self._limits.attempts:
                 answered.answer = await retrying(once)
         except RefusedError as error:

@@ -1,8 +1,8 @@
-"""What a model thinks aloud before it answers, and how it is told from the answer.
+"""What a model thinks aloud before it answers, apart from the answer.
 
-Reasoning is no description and no answer: :func:`separated` takes it out of every reply before anything reads it. Some
-chat templates put the opening mark into the prompt, so that a reply holds only the closing one, and reasoning that met
-the length limit never ends.
+Reasoning is neither a description nor an answer: :func:`separated` takes it out of every reply before anything reads
+it. Some chat templates put the opening mark into the prompt, so that a reply holds only the closing one, and reasoning
+that met the length limit never ends.
 """
 
 import re
@@ -74,7 +74,7 @@ def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]
 def separated(reply: Reply, conversation: Conversation) -> Reply:
     """Return ``reply`` with its reasoning beside its text, and with the outcome that it then has.
 
-    A reply that holds nothing else is ``empty``, whether it ended by itself or was cut: what is ``ok`` or ``truncated``
+    A reply that was cut inside its reasoning is ``truncated``, and one that holds nothing else is ``empty``; neither
     has a text. A text without marks stays as it is, to the byte.
     """
     prefix, text, outcome, error = conversation.prefix, reply.text, reply.outcome, reply.error
@@ -83,10 +83,11 @@ def separated(reply: Reply, conversation: Conversation) -> Reply:
         text = conversation.whole(answer) if answer and finished else ""
     reasoning = "\n".join(part for part in (reply.reasoning, thoughts) if part) or None
     if outcome.goes_on and not text.removeprefix(prefix).strip():
-        why = "holds reasoning and no answer" if reasoning else "is empty"
-        if outcome is Outcome.TRUNCATED or not finished:
-            why = f"was cut {'inside its reasoning' if reasoning else 'before it began'}"
-        text, outcome, error = "", Outcome.EMPTY, error or f"the reply {why}"
+        if outcome is Outcome.OK and finished:
+            outcome, why = Outcome.EMPTY, "holds reasoning and no answer" if reasoning else "is empty"
+        else:
+            outcome, why = Outcome.TRUNCATED, f"was cut {'inside its reasoning' if reasoning else 'before it began'}"
+        text, error = "", error or f"the reply {why}"
     return replace(reply, text=text, outcome=outcome, error=error, reasoning=reasoning)
 
 

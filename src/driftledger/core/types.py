@@ -24,7 +24,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # declined in free text
     FILTERED = "filtered"  # stopped by a safety filter
     TRUNCATED = "truncated"  # stopped at the length limit; kept and flagged
-    EMPTY = "empty"  # nothing, or reasoning alone, which may have used up the budget
+    EMPTY = "empty"  # nothing, or reasoning alone
     UNPARSED = "unparsed"  # no option or grade could be read
     FAILED = "failed"  # never got an answer; not stored, so that the next run tries again
 
@@ -162,7 +162,7 @@ class Reply:
     """What a service says about the backend that answered, beside the model's name."""
     usage: Usage | None = None
     reasoning: str | None = None
-    """What it thought before it answered; no part of the answer."""
+    """What it thought before it answered; not in ``text``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def _flat(line: Row) -> Row:
 
 def description(record: Row) -> str | None:
     """The description of a call that left one."""
-    return record["text"] if record["outcome"] in ("ok", "truncated") else None
+    return (record["text"] or None) if record["outcome"] in ("ok", "truncated") else None
 
 
 def whole(value: Any, least: int, most: int) -> int:

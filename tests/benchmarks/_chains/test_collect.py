@@ -92,9 +92,9 @@ def test_what_a_model_thinks_is_not_drawn(samples: list[Sample], tmp_path: Path)
     drawn = [(each.text, each.image and each.image.image_sha256) for each in plain]
     assert [(each.text, each.image and each.image.image_sha256) for each in thinks[:6]] == drawn[:6]
     assert [each.results[0].reasoning for each in thinks] == ["Is it blue?"] * 3 + [None] * 3 + [plain[6].text]
-    assert (thinks[6].outcome, thinks[6].text, len(thinks[6].results)) == ("empty", "", 1)
+    assert (thinks[6].outcome, thinks[6].text, len(thinks[6].results)) == ("truncated", "", 1)
     assert reasoned(plain) == []
-    assert reasoned(thinks) == ["4 of 7 replies held reasoning, which is no part of the answer"]
+    assert reasoned(thinks) == ["4 of 7 replies held reasoning, which is left out of the answers"]
 
 
 def test_what_a_service_draws_is_kept_in_its_own_bytes(samples: list[Sample], tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_what_a_service_draws_is_kept_in_its_own_bytes(samples: list[Sample], tm
     ("model", "outcome", "text"),
     [
         (EchoModel(refuses=31), Outcome.REFUSED, "I cannot help with that."),
-        (EchoModel(stares=31), Outcome.EMPTY, ""),
+        (EchoModel(stares=31), Outcome.TRUNCATED, ""),
     ],
 )
 def test_what_leaves_no_description_ends_its_chain_and_no_other_and_stays(

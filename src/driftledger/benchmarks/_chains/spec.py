@@ -180,8 +180,8 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
         ask = describe(collecting.model(), request, parent, context, repeat)
         described = yield ask
         results, drawn = [RecordedResult.of("model", ask, described)], None
-        if described.outcome.goes_on:
-            prompt = request.generate_prompt.replace("{description}", described.text or "")
+        if described.outcome.goes_on and described.text:
+            prompt = request.generate_prompt.replace("{description}", described.text)
             draw = Draw(collecting.generator(), prompt, seed, context)
             drawn = yield draw
             suffix = drawn.image.path.suffix if drawn.image is not None else ""

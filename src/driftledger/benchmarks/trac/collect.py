@@ -43,7 +43,7 @@ def collect_descriptions(collecting: Collecting, run: RunSteps) -> list[Collecte
     if not protocol.shots:
         return records
     replies = {record.unit: record.results[0] for record in records if record.step == 0}
-    by_others = {name: reply.text or "" for name, reply in replies.items() if reply.outcome.goes_on}
+    by_others = {name: reply.text for name, reply in replies.items() if reply.outcome.goes_on and reply.text}
     planned = []
     for length in protocol.max_tokens:
         of_length = (each for each in records if each.step and condition_of(each)[0] == length and each.is_there)
