@@ -389,7 +389,7 @@ def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port on 127.0.0.1.")] = 5000,
 ) -> None:
     """Serve MLflow on this machine, and say where the scores are."""
-    from driftledger.tracking.ui import serve
+    from driftledger.tracking.store import serve
 
     for line in serve(context.obj.settings.tracking, port):
         typer.echo(line)

@@ -194,7 +194,7 @@ def show_scores(project: Project) -> None:
     from driftledger.reports.leaderboard import overview
     from driftledger.reports.report import SITE
     from driftledger.reports.scores import by_benchmark, rows_beside, selected_scores
-    from driftledger.tracking.ui import where_to_look
+    from driftledger.tracking.store import where_to_look
 
     try:
         scores = selected_scores(project)
