@@ -16,9 +16,9 @@ import yaml
 from _pytest.doctest import DoctestModule
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
-from PIL import Image, ImageDraw
 
 from driftledger.benchmarks.registry import benchmark_names
+from tests.acceptance.checkout import draw
 from tests.extras import MISSING
 from tests.support.params import DEFAULT
 
@@ -93,18 +93,6 @@ def _what_other_files_left_is_no_garbage() -> None:
     """Nor in what earlier files imported and made: components that are released have Python look for garbage, too."""
     gc.collect()
     gc.freeze()
-
-
-def draw(path: Path, number: int, size: tuple[int, int] = (96, 72)) -> Path:
-    """An image with a few plain shapes, different for every number."""
-    image = Image.new("RGB", size, (40 * number % 256, 90, 200 - 30 * number % 200))
-    pen = ImageDraw.Draw(image)
-    left = 5 + 7 * number % 40
-    pen.ellipse((left, 10, left + 30, 40), fill=(230, 60 * number % 256, 30))
-    pen.rectangle((10 + 5 * number % 50, 45, 60 + 3 * number % 30, 65), fill=(20, 160, 50 * number % 256))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    image.save(path)
-    return path
 
 
 @pytest.fixture(scope="session", autouse=True)

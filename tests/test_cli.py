@@ -281,8 +281,13 @@ def test_plan_counts_and_asks_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(collecting, "plan", lambda project: {})
+    monkeypatch.setattr(
+        collecting, "readiness", lambda project, planned: (["models.x: no key"], ["models.x: no price"])
+    )
     assert run(monkeypatch, "plan", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {}
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {}
+    assert printed.err == "models.x: no price\nmissing: models.x: no key\n"
 
 
 def test_every_stage_of_the_pipeline_is_a_command() -> None:

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import webbrowser
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +20,7 @@ import typer
 
 from driftledger import __version__
 from driftledger.commands import people
-from driftledger.core.errors import ConfigError, DriftledgerError, MissingSourceError
+from driftledger.core.errors import ConfigError, DriftledgerError, MissingSourceError, StoreError, unknown_name
 from driftledger.core.text import for_line, for_terminal
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ DISK_ERRORS = (
     *(errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG),
 )
 """The disk cannot be used, or something else lies where a file or a folder should."""
-READ_OTHERS = frozenset({"audit", "compare", "verify", "plan", "models", "report", "bundle", "export", "check"})
+READ_OTHERS = frozenset({"audit", "compare", "verify", "models", "report", "bundle", "export", "check"})
 """The commands that may read a checkout of others: each passes :func:`reading`. All others are for one's own checkout,
 and may run its code."""
 PANELS = EVALUATE, ASK, SHOW = "Evaluate", "Ask", "Show and publish"
@@ -59,6 +60,15 @@ TrustOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 NoWaitOption = Annotated[
     bool, typer.Option("--no-wait", help="End at once, with exit code 2, if another process uses the call store.")
+]
+
+
+_GIVEN = "A name that 'driftledger models' lists, PROVIDER/MODEL such as openai/gpt-5.4-mini, or a folder."
+BaseUrlOption = Annotated[
+    str | None, typer.Option(metavar="URL", help="Where the services named here are: up to and with /v1.")
+]
+KeyOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="With --base-url: the environment variable that holds its key.")
 ]
 
 
@@ -93,14 +103,44 @@ def reading(context: typer.Context, trust: bool) -> "Project":
 def init(
     folder: Annotated[Path, typer.Argument(help="Created if it is missing.")] = Path(),
     images: Annotated[Path | None, typer.Option(metavar="DIR", help="Images, which become a dataset.")] = None,
+    model: Annotated[list[str] | None, typer.Option(metavar="M", help=f"{_GIVEN} May be repeated.")] = None,
+    generator: Annotated[list[str] | None, typer.Option(metavar="G", help="Likewise: what draws.")] = None,
+    encoder: Annotated[list[str] | None, typer.Option(metavar="E", help="Likewise: what compares images.")] = None,
+    base_url: BaseUrlOption = None,
+    key_env: KeyOption = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="What 'driftledger preset' lists.")] = None,
     minimal: Annotated[bool, typer.Option("--minimal", help="The same as --preset minimal.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Make a folder a project, in your Git repository or a new one."""
     from driftledger.commands import start
+    from driftledger.project.catalogue import selectable
 
-    lines = start.init(folder, images=images, preset=preset or ("minimal" if minimal else None), force=force)
+    given = {"models": model, "generators": generator, "encoders": encoder}
+    chosen = {
+        section: dict(selectable(section, each, base_url, key_env) for each in some)
+        for section, some in given.items()
+        if some
+    }
+    name = preset or ("minimal" if minimal else None)
+    typer.echo(for_terminal("\n".join(start.init(folder, images=images, preset=name, chosen=chosen, force=force))))
+
+
+@app.command(rich_help_panel=EVALUATE)
+def add(
+    context: typer.Context,
+    kind: Annotated[str, typer.Argument(help="model, generator or encoder.")],
+    given: Annotated[str, typer.Argument(metavar="NAME", help=_GIVEN)],
+    only: Annotated[bool, typer.Option("--only", help="Select it in place of the others.")] = False,
+    base_url: BaseUrlOption = None,
+    key_env: KeyOption = None,
+) -> None:
+    """Select one more model, generator or encoder in params.yaml."""
+    from driftledger.commands import start
+
+    if kind not in (kinds := ("model", "generator", "encoder")):
+        raise ConfigError(unknown_name("kind", kind, kinds))
+    lines = start.add(context.obj, f"{kind}s", given, only=only, base_url=base_url, key=key_env)
     typer.echo(for_terminal("\n".join(lines)))
 
 
@@ -124,35 +164,46 @@ def run(
 
 
 @app.command(rich_help_panel=EVALUATE)
-def plan(context: typer.Context, trust: TrustOption = False, as_json: JsonOption = False) -> None:
+def plan(context: typer.Context, as_json: JsonOption = False) -> None:
     """Count the calls that are still needed, and what they may cost."""
     from driftledger.commands import collect as collecting
+    from driftledger.commands.stages import data
     from driftledger.core.terminal import show
+    from driftledger.project.resolve import resolve
 
-    project = reading(context, trust)
     try:
-        planned = {name: calls.to_dict() for name, calls in collecting.plan(project).items()}
-    except MissingSourceError as error:
-        raise error if trust else ConfigError(f"{error}; --trust lets the hub be asked") from None
+        calls = collecting.plan(context.obj)
+    except StoreError:  # the data are not built yet, or what is selected has changed: neither asks a component
+        with redirect_stdout(sys.stderr):
+            resolve(context.obj)
+            data(context.obj)
+        calls = collecting.plan(context.obj)
+    planned = {name: each.to_dict() for name, each in calls.items()}
     show(json.dumps(planned, indent=2) if as_json else collecting.plan_table(planned))
+    missing, notes = collecting.readiness(context.obj, calls)
+    for sentence in (*notes, *(f"missing: {each}" for each in missing)):
+        typer.echo(for_line(sentence), err=True)
 
 
 @app.command(rich_help_panel=EVALUATE)
 def models(
     context: typer.Context,
-    section: Annotated[
+    words: Annotated[
         str,
-        typer.Argument(help="models, generators, encoders, datasets, question_sets or descriptions."),
-    ] = "models",
+        typer.Argument(
+            metavar="[FILTER]",
+            help="A part of a name; or models, generators, encoders, datasets, question_sets or descriptions.",
+        ),
+    ] = "",
 ) -> None:
-    """List the models, or another part of the catalogue.
+    """List the catalogue: what each needs, what it costs, checked when.
 
     The entries of params.yaml are among them; 'selected' marks those that take part.
     """
     from driftledger.commands import start
     from driftledger.core.terminal import show
 
-    show(start.models_table(reading(context, False), section))
+    show(start.models_table(reading(context, False), words))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -362,7 +413,7 @@ def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port on 127.0.0.1.")] = 5000,
 ) -> None:
     """Serve MLflow on this machine, and say where the scores are."""
-    from driftledger.tracking.ui import serve
+    from driftledger.tracking.store import serve
 
     for line in serve(context.obj.settings.tracking, port):
         typer.echo(line)

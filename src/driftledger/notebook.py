@@ -1,40 +1,25 @@
-"""For notebooks: a first look at a model without a project, and the scores, rows, chains and answers of a project.
+"""For notebooks: the scores, rows, chains and answers of a project.
 
 Opening a project only reads stored files: it calls no component and no MLflow.
 """
 
 import base64
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
-
-from PIL import Image
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any, cast
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.collecting import StageInputs, write_collected
-from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.registry import benchmark as benchmark_of
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
-from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.traces import Shot, Trace
-from driftledger.collect.store import CallStore
-from driftledger.components.base import Component, Encoder, Generator, Model
-from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError, unknown_name
-from driftledger.core.files import load_yaml, read_bytes, read_jsonl
+from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError
+from driftledger.core.files import read_jsonl
 from driftledger.core.paths import Combination
-from driftledger.core.registry import provider_class
-from driftledger.core.strict import explain
-from driftledger.core.text import figure, for_html, for_line, for_terminal, shortened
+from driftledger.core.text import for_html, for_line, for_terminal, shortened
 from driftledger.core.types import Outcome
-from driftledger.data.build import build
-from driftledger.data.datasets.base import PILLOW_LIMIT, DatasetProvider, reached
-from driftledger.data.datasets.decode import decode
-from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.ledger.answers import data_of
 from driftledger.ledger.audit import Sources, find_run, resolve_target
 from driftledger.ledger.compare import compare
@@ -42,8 +27,6 @@ from driftledger.ledger.lineage import read_all_evidence, read_lineage
 from driftledger.ledger.lock import read_lock
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import read_published
-from driftledger.project.catalogue import CatalogueEntry, catalogue
-from driftledger.project.presets import name_of, section_text
 from driftledger.project.project import Project
 from driftledger.project.settings import PARAMS
 from driftledger.reports.scores import selected_score
@@ -51,9 +34,6 @@ from driftledger.reports.site.thumbnails import thumbnail
 
 if TYPE_CHECKING:
     import pandas as pd
-
-GivenImages: TypeAlias = "str | Path | DatasetProvider | Iterable[str | Path | Image.Image]"
-"""A folder, any other source of a dataset, or a list of files and Pillow images."""
 
 _LONGEST = 1_000
 """Characters of a description in a page, at most."""
@@ -203,14 +183,14 @@ class OpenedProject:
         """
         import pandas as pd
 
-        lock, units, steps = read_lock(self.path), dict[str, None](), list[dict[str, Any]]()
+        units, steps = dict[str, None](), list[dict[str, Any]]()
         for spec, keys in self._stored("genception"):
             rows = self._rows(spec, keys)
             units |= dict.fromkeys(row.unit for row in rows)
             if mine := [row for row in rows if row.unit == sample]:
-                lineage = read_lineage(Workspace(self.path), lock, spec, keys)
-                for trace in spec.traces(lineage.places(self.path), lineage.score, mine):
-                    steps += chain_steps(lineage.score, trace)
+                score, folders = self._origin(spec, keys)
+                for trace in spec.traces(folders, score, mine):
+                    steps += chain_steps(score, trace)
         if not steps:
             nearest = ", ".join(get_close_matches(sample, units, cutoff=0))
             raise LedgerError(f"no chain of sample {for_line(sample)!r:.200}; nearest: {for_line(nearest)}")
@@ -252,6 +232,11 @@ class OpenedProject:
             raise StoreError(f"{self.path} has no score{of} that params.yaml selects; run 'dvc repro' or 'dvc pull'")
         return scores
 
+    def _origin(self, spec: Benchmark, keys: Mapping[str, str]) -> tuple[Score, Mapping[str, Path]]:
+        """A score and the folders that it was computed from, as ``dvc.lock`` has them."""
+        lineage = read_lineage(Workspace(self.path), read_lock(self.path), spec, keys)
+        return lineage.score, lineage.places(self.path)
+
     def _is_stored(self, score: tuple[Benchmark, Mapping[str, str]]) -> bool:
         return (self.path / score[0].scores.at(score[1]) / SCORE).is_file()
 
@@ -265,196 +250,3 @@ def _names(score: Score) -> dict[str, str | None]:
     names: dict[str, str | None] = {"benchmark": score.benchmark, "on": score.on, "model": score.model}
     generator, description = score.keys.get("generator"), score.keys.get("description")
     return {**names, "generator": generator, "encoder": encoder, "description": description}
-
-
-class Estimate(NamedTuple):
-    """A mean over images, and the ends of its interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return figure(self.value, 3, (self.low, self.high))
-
-
-@dataclass(frozen=True, repr=False)
-class FirstLook:
-    """What came of a few images; its pictures lie in a temporary folder, which is removed with it."""
-
-    score: Score
-    rows: list[Row]
-    iterations: int
-    """T."""
-    _folders: Mapping[str, Path]
-    _kept: "TemporaryDirectory[str]" = field(compare=False)
-
-    @property
-    def gc(self) -> Estimate:
-        """GC@T: the mean over the images of a category, then over categories, with its interval over images."""
-        key = f"gc_at_{self.iterations}"
-        return Estimate(self.score.metrics[key], *(self.score.interval(key) or ()))
-
-    @property
-    def table(self) -> "pd.DataFrame":
-        """A row per image: ``sample``, ``s(1)`` … ``s(T)``, the cosine between the encoder's views of the original and
-        of iteration t, ``GC@T``, and the ``outcome`` that its chain ended with; NaN where a chain did not get there."""
-        import pandas as pd
-
-        titles = [*(f"s({t})" for t in range(1, self.iterations + 1)), f"GC@{self.iterations}"]
-        numbers = [(*row.values["similarity"], row.values["gc"][-1]) for row in self.rows]
-        table = pd.DataFrame(numbers, columns=titles, dtype=float)
-        table.insert(0, "sample", [row.unit for row in self.rows])
-        return table.assign(outcome=[str(row.outcome) for row in self.rows])
-
-    def chains(self, sample: str | None = None) -> Chains:
-        """An image, its redrawings, descriptions and similarities side by side.
-
-        Args:
-            sample: as ``table`` has it; without it the one with the lowest GC@T.
-
-        Raises:
-            LedgerError: the sample does not exist.
-        """
-        import pandas as pd
-
-        by_name, table = {row.unit: row for row in self.rows}, self.table
-        name = table.sort_values(f"GC@{self.iterations}")["sample"].iloc[0] if sample is None else sample
-        if name not in by_name:
-            raise LedgerError(unknown_name("sample", name, by_name))
-        traces = benchmark_of("genception").traces(self._folders, self.score, [by_name[name]])
-        return Chains(name, pd.DataFrame([step for trace in traces for step in chain_steps(self.score, trace)]))
-
-    def __repr__(self) -> str:
-        names, score = " · ".join(self.score.keys[key] for key in ("model", "generator", "encoder")), self.score
-        head = f"{names}: GC@{self.iterations} {self.gc} over {score.scored} of {score.total} images"
-        return "\n".join([head, *(f"to know: {for_line(flag)}" for flag in score.flags), repr(self.table)])
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{for_html(repr(self))}</pre>{self.chains()._repr_html_()}"
-
-
-def evaluate(
-    *,
-    model: "str | Model | type[Model]",
-    generator: "str | Generator | type[Generator]",
-    encoder: "str | Encoder | type[Encoder]",
-    images: GivenImages,
-    iterations: int = 5,
-    seed: int = 1,
-    name: str | None = None,
-) -> FirstLook:
-    """Describe and redraw each image ``iterations`` times, and say how much of it is left: a first look.
-
-    Model, generator and encoder are names of the catalogue, components, or what ``driftledger.model(function)`` and its
-    like give. The same images, name, seed and components give the same numbers as in a project. Nothing is kept but
-    what is returned; a project keeps calls, versions and where each number comes from.
-
-    >>> from PIL import Image
-    >>> images = [Image.new("RGB", (64, 48), colour) for colour in ("red", "navy")]
-    >>> look = evaluate(model="blind", generator="painter", encoder="layout", images=images, iterations=2)
-    >>> list(look.table.columns)
-    ['sample', 's(1)', 's(2)', 'GC@2', 'outcome']
-
-    Args:
-        images: a folder, in which a subfolder is a category; a list of files and Pillow images; or a dataset provider.
-        iterations: T, at most 100.
-        seed: what the generator's seeds are derived from, with the name, the sample and t.
-        name: what the images are called; without it as their folder, or ``images``.
-
-    Raises:
-        ConfigError: a name is unknown, a component is of another kind, or an image is missing.
-        DataError: an image cannot be read.
-        CoverageError: no chain reached T.
-        ServiceError: a service refuses.
-    """
-    from driftledger.project.asking import ask  # which loads components
-
-    spec = benchmark_of("genception")
-    try:
-        settings = load_yaml(section_text(spec.name))[spec.name] | {"iterations": iterations, "text_encoder": None}
-        section = spec.settings.model_validate(settings)
-    except ValidationError as error:
-        raise ConfigError(explain(error, "evaluate")) from None
-    components, keys = dict[str, Component](), dict[str, str]()
-    for role, given in (("model", model), ("generator", generator), ("encoder", encoder)):
-        components[role] = _component(role, given)
-        keys[role] = given if isinstance(given, str) else name_of(components[role].provider.rpartition(":")[2])
-    looker = cast(Encoder, components["encoder"])
-    if not looker.sees:
-        raise ConfigError(f"the encoder {keys['encoder']} has no image tower; name one that sees images")
-    if name is None:
-        name = name_of(Path(images).absolute().name) if isinstance(images, str | Path) else "images"
-    elif name_of(name) != name:
-        raise ConfigError(f"name is {name!r:.100}; use a-z 0-9 _ and begin with a letter")
-    kept = TemporaryDirectory(prefix="driftledger-")
-    folders = {"dataset": Path(kept.name) / name, "chain": Path(kept.name) / "chains"}
-    inputs = StageInputs(
-        keys={"dataset": name, "model": keys["model"], "generator": keys["generator"]},
-        section=section,
-        seed=seed,
-        folders=folders,
-        model=lambda _: cast(Model, components["model"]),
-        generator=lambda _: cast(Generator, components["generator"]),
-        encoder=lambda _: looker,
-        description=dict[str, Description]().__getitem__,
-    )
-    try:
-        build(name, _source(images, Path(kept.name) / "given"), folders["dataset"])
-        collecting = spec.collecting(inputs)
-        with CallStore(Path(kept.name) / "calls") as store:
-            collected = ask(collecting, store)
-        write_collected(folders["chain"], collecting, collected)
-        scoring = spec.scoring_of(section, seed)
-        score, rows = spec.score(ToScore({"dataset": name, **keys}, folders, scoring, 0.0, {"encoder": looker}))
-    except BaseException:
-        kept.cleanup()
-        raise
-    finally:
-        for component in components.values():
-            component.release()
-    return FirstLook(score, rows, iterations, folders, kept)
-
-
-def _source(images: GivenImages, folder: Path) -> DatasetProvider:
-    """Return the source of these images as a dataset; single ones are put into ``folder``.
-
-    Raises:
-        ConfigError: a file is missing, or nothing is given.
-        DataError: a file is not an image of a format that is read.
-    """
-    if isinstance(images, DatasetProvider):
-        return images
-    if isinstance(images, str | Path):
-        return ImageFolder(path=Path(images))
-    folder.mkdir()
-    for number, image in enumerate(images, 1):
-        name = f"image_{number:03}"
-        if not isinstance(image, Image.Image):
-            file = reached(Path(image), "file", "images to files that are here", "the image ")
-            name, (image, _) = file.stem, decode(read_bytes(file), str(file), PILLOW_LIMIT)
-        while (folder / f"{name}.png").exists():
-            name += f"_{number:03}"
-        image.save(folder / f"{name}.png")
-    if not any(folder.iterdir()):
-        raise ConfigError("images is an empty list; give a folder, files or Pillow images")
-    return ImageFolder(path=folder)
-
-
-def _component(role: str, given: "str | Component | type[Component]") -> Component:
-    """Return the component that a name, a class or the component itself means.
-
-    Raises:
-        ConfigError: it is unknown or of another kind.
-    """
-    component: object = given() if isinstance(given, type) else given
-    if isinstance(given, str):
-        entries = catalogue(f"{role}s")
-        if given not in entries:
-            raise ConfigError(unknown_name(role, given, entries))
-        entry = cast(CatalogueEntry, entries[given])
-        component = provider_class(f"{role}s", entry.provider).model_validate(entry.model_extra)
-    if not isinstance(component, Component) or component.kind != role:
-        what = component.provider if isinstance(component, Component) else type(component).__name__
-        raise ConfigError(f"{what} is not a {role}; give a {role}'s name in the catalogue, a component or a function")
-    return component

@@ -100,14 +100,15 @@ def init(folder: Path, *arguments: str) -> Checkout:
     return project
 
 
-def draw(path: Path, number: int) -> None:
+def draw(path: Path, number: int, size: tuple[int, int] = (96, 72)) -> Path:
     """Draw an image with a few shapes, different for every number."""
-    image = Image.new("RGB", (96, 72), (40 * number % 256, 90, 200 - 30 * number % 200))
+    image = Image.new("RGB", size, (40 * number % 256, 90, 200 - 30 * number % 200))
     pen, left = ImageDraw.Draw(image), 5 + 7 * number % 40
     pen.ellipse((left, 10, left + 30, 40), fill=(230, 60 * number % 256, 30))
     pen.rectangle((10 + 5 * number % 50, 45, 60 + 3 * number % 30, 65), fill=(20, 160, 50 * number % 256))
     path.parent.mkdir(parents=True, exist_ok=True)
     image.save(path)
+    return path
 
 
 def with_images(folder: Path, count: int, categories: tuple[str, ...] = ("square", "round")) -> Checkout:

@@ -91,4 +91,4 @@ def test_a_benchmark_of_somebody_else(tmp_path: Path) -> None:
     compared = json.loads(checkout.driftledger("compare", *RUNS, "--json").stdout)
     assert [metric["metric"] for pair in compared["pairs"] for metric in pair["metrics"]] == ["words"]
     assert "holds" in checkout.driftledger("verify", RUNS[0], "--regenerate", "2").stdout
-    assert "models.blind" in checkout.driftledger("plan", "--trust").stdout
+    assert "models.blind" in checkout.driftledger("plan").stdout

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.commands.collect import collect, plan
+from driftledger.commands.collect import collect, plan, readiness
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json
 from driftledger.core.types import Conversation, Outcome, Reply
@@ -112,3 +112,19 @@ def test_what_has_changed_since_it_was_resolved_is_not_asked(project: Project) -
     project = changed(project.root, lambda params: params["models"]["blind"].update(batch_size=3))
     with pytest.raises(StoreError, match=r"models\.blind has changed since it was resolved; run 'dvc repro' again"):
         collect(project, ["blind"])
+
+
+def test_what_is_missing_is_said_before_the_first_call_and_only_if_it_is_needed(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert readiness(project) == ([], [])
+    monkeypatch.setattr(Blind, "readiness", lambda self: (["no key"], ["no price"]))
+    assert readiness(project) == (["models.blind: no key"], ["models.blind: no price"])
+    assert len(readiness(project, plan(project))[1]) == 1
+    monkeypatch.setattr(Painter, "understands", None)  # like a generator that draws at full size
+    assert readiness(project, plan(project))[1][1:] == ["12 images to draw, about 0.02 GB at 1024 pixels a side"]
+    collect(project, ["blind"])
+    assert readiness(project) == ([], [])
+    for mark in (project.root / "data/records").rglob("inputs.json"):  # made again from stored calls
+        mark.unlink()
+    assert readiness(project) == ([], ["models.blind: no price"])

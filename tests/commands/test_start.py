@@ -4,15 +4,18 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+from dvc.utils.serialize import parse_yaml
 
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.commands import start as beginning
 from driftledger.commands.start import RULES, generated, init, is_ours, models_table, upgrade, with_rules
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.files import write_bytes
-from driftledger.project.catalogue import SECTIONS, catalogue
+from driftledger.core.files import load_yaml, write_bytes
+from driftledger.core.registry import provider_class
+from driftledger.project.catalogue import SECTIONS, catalogue, selectable
 from driftledger.project.project import Project
 from tests.conftest import REPOSITORY, draw
 from tests.support.terminal import fitting, printed
@@ -142,7 +145,7 @@ def test_mistakes_are_sentences_before_anything_is_written(here: Path) -> None:
             init(**{"folder": Path()} | arguments)  # type: ignore[arg-type]
     assert tree(here) == before
     init(Path("a"))
-    with pytest.raises(ConfigError, match="a is a project already; change what run selects in its params"):
+    with pytest.raises(ConfigError, match="a is a project already; 'driftledger add' selects more"):
         init(Path("a"), images=Path("photos"))
 
 
@@ -237,8 +240,15 @@ def test_the_catalogue_is_listed_with_and_without_a_project(here: Path) -> None:
 
     for section in SECTIONS:
         assert names(section)[1:] == list(catalogue(section))
-    with pytest.raises(ConfigError, match="section 'model' is unknown; did you mean 'models'"):
-        models_table(Project(here), "model")
+    assert names("")[-len(catalogue("encoders")) :] == list(catalogue("encoders"))
+    assert names("DINOv2-base")[1:] == ["dinov2"]
+    [row] = [
+        each for each in printed(models_table(Project(here), "gpt_5_4_mini"), 200).splitlines() if "OPENAI" in each
+    ]
+    assert "OPENAI_API_KEY" in row
+    assert "0.75 / 4.5" in row
+    with pytest.raises(ConfigError, match=r"name 'dinov9' is unknown; did you mean 'dinov"):
+        models_table(Project(here), "dinov9")
     init(Path())
     selected = [
         line.split()[0]
@@ -246,3 +256,71 @@ def test_the_catalogue_is_listed_with_and_without_a_project(here: Path) -> None:
         if "selected" in line
     ]
     assert selected == ["regions_fine", "blind"]
+
+
+ELSEWHERE = "http://127.0.0.1:9/v1"
+
+
+def chosen(**given: str) -> dict[str, Any]:
+    return {f"{kind}s": dict([selectable(f"{kind}s", each, ELSEWHERE)]) for kind, each in given.items()}
+
+
+def test_a_model_a_generator_and_an_encoder_are_named_in_one_command(here: Path) -> None:
+    assert "what it selects is a demonstration" in "".join(init(Path("demonstration")))
+    (here / "mine").mkdir()
+    (here / "mine" / "config.json").write_text('{"model_type": "dinov2"}')
+    given = chosen(model="openai/gpt-5.4-mini", generator="openai/draws:v1", encoder="mine")
+    with pytest.raises(ConfigError, match="'painter' only works for models of regions") as refused:
+        init(Path("a"), chosen={"models": given["models"]})
+    assert "select gpt_image_2 or sdxl" in str(refused.value)
+    assert not (here / "a").exists()
+    lines = "\n".join(init(Path(), chosen=given))
+    assert "demonstration" not in lines
+    assert "models.gpt_5_4_mini: missing: openai gpt-5.4-mini at 127.0.0.1:9 cannot be reached" in lines
+    assert "generators.draws_v1: openai draws:v1: no price is known" in lines
+    text = (here / "params.yaml").read_text(encoding="utf-8")
+    assert f"  gpt_5_4_mini:\n    provider: openai\n    model: gpt-5.4-mini\n    base_url: {ELSEWHERE}\n" in text
+    assert parse_yaml(text, "x") == load_yaml(text)
+    run = Project(here).settings.run
+    assert (run.models, run.generators, run.encoders) == (("gpt_5_4_mini",), ("draws_v1",), ("mine",))
+    assert Project(here).settings.build("encoders", "mine").provider == "dinov2"
+
+
+def test_one_more_is_added_or_refused(here: Path) -> None:
+    init(Path())
+    project, before = Project(here), (here / "params.yaml").read_text(encoding="utf-8")
+
+    def add(section: str, given: str, only: bool = False) -> list[str]:
+        return beginning.add(project, section, given, only=only, base_url=None, key=None)
+
+    for section, given, sentence in (
+        ("models", "openai/gpt-x", "'painter' only works for models of regions"),
+        ("models", "gpt_5_4_mni", "did you mean 'gpt_5_4_mini'"),
+        ("models", "anthropic/claude", "PROVIDER/MODEL with one of the providers"),
+        ("generators", "nowhere", "a folder, or PROVIDER/MODEL"),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            add(section, given)
+    assert (here / "params.yaml").read_text(encoding="utf-8") == before
+    add("generators", "gpt_image_2", only=True)
+    add("encoders", "vit/facebook/dino-vitb16", only=True)
+    assert add("models", "openai/gpt-x")[0] == "params.yaml selects gpt_x"
+    add("models", "openai/gpt-x")
+    settings = Project(here).settings
+    assert settings.run.models == ("regions_fine", "blind", "gpt_x")
+    assert settings.run.generators == ("gpt_image_2",)
+    assert settings.encoders["dino_vitb16"].model_extra == {"path": "facebook/dino-vitb16", "revision": "main"}
+    (here / "gpt-x").mkdir()
+    with pytest.raises(ConfigError, match=r"params\.yaml has another entry models\.gpt_x"):
+        add("models", "gpt-x")
+
+
+def test_the_examples_in_the_first_params_are_entries(here: Path) -> None:
+    init(Path())
+    lines = (here / "params.yaml").read_text(encoding="utf-8").splitlines()
+    examples = load_yaml("\n".join(each[2:] for each in lines[lines.index("#") + 1 :] if each.startswith("# ")))
+    assert examples.keys() == {"models", "generators", "encoders", "datasets", "question_sets"}
+    for section, entries in examples.items():
+        for entry in entries.values():
+            settings = {key: value for key, value in entry.items() if key != "provider"}
+            provider_class(section, entry["provider"]).model_validate(settings)

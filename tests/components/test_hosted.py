@@ -57,6 +57,15 @@ def test_a_model_by_litellm(asked: dict[str, Any]) -> None:
         model.respond([HELLO])
 
 
+def test_litellm_knows_which_keys_are_missing(asked: dict[str, Any]) -> None:
+    model, names = LiteLLM(model="anthropic/claude-opus-5-5"), ["ANTHROPIC_API_KEY", "AWS_REGION"]
+    sys.modules["litellm"].validate_environment = lambda model: {"missing_keys": names}  # type: ignore[attr-defined]
+    (missing,), (_, note) = model.readiness()
+    assert missing.endswith("the environment variable ANTHROPIC_API_KEY is not set")
+    assert note.endswith("the environment variable AWS_REGION is not set")
+    assert LiteLLM(model="ollama/x", base_url="http://127.0.0.1:9", api_key_env=None).readiness()[0] == []
+
+
 def test_litellm_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litellm", None)
     with pytest.raises(MissingExtraError, match=r"driftledger\[litellm\]"):

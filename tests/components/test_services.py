@@ -83,6 +83,36 @@ def body_of(case: dict[str, Any]) -> str:
     return text.replace("DEEP", "[" * 100_000).replace("KEY", KEY) if "API_KEY" not in text else text
 
 
+LISTED = '{"data": [{"id": "m-large"}, {"id": "other"}]}'
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "settings", "missing", "note"),
+    [
+        (200, LISTED, {"model": "other"}, "", ""),
+        (200, LISTED, {"model": "m-lrge"}, "", "the service lists 2 models, and not this one; nearest: m-large, other"),
+        (200, LISTED, {"base_url": None}, "the environment variable OPENAI_API_KEY is not set", ""),
+        (200, LISTED, {"base_url": "http://127.0.0.1:9/v1"}, "openai m at 127.0.0.1:9 cannot be reached", ""),
+        (401, '{"error": "no KEY"}'.replace("KEY", KEY), {}, "refuses the key (Error code: 401", ""),
+        (404, "{}", {}, "", "lists no models"),
+        (200, "<html>", {}, "", "lists no models"),
+        (200, '{"data": [7]}', {"prices": None}, "", "openai m: no price is known; set prices"),
+    ],
+)
+def test_what_is_missing_before_the_first_call(
+    status: int, body: str, settings: dict[str, Any], missing: str, note: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    key = {"api_key_env": "OPENAI_API_KEY"} if "base_url" in settings and not settings["base_url"] else {}
+    with Canned(status, body) as server:
+        ready = chat(server.base_url, **{"prices": {"input": 1.0}} | key | settings).readiness()
+    for sentences, expected in zip(ready, (missing, note), strict=True):
+        assert bool(sentences) == bool(expected), sentences
+        assert expected in "\n".join(sentences)
+        assert KEY not in "".join(sentences)
+    assert not server.requests or server.requests[0][0] == "/v1/models"
+
+
 @pytest.mark.parametrize("case", cases(__file__, "services"), ids=lambda case: f"{case['on']}-{case['expect']}"[:90])
 def test_what_a_service_says(case: dict[str, Any]) -> None:
     expect = case["expect"]

@@ -3,13 +3,15 @@
 import json
 import math
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from threading import get_ident
 from typing import Any
 
 import pytest
-import yaml
+from dvc.parsing.context import Context
+from dvc.utils.serialize import YAMLFileCorruptedError, parse_yaml
 
 from driftledger.benchmarks.score import Row
 from driftledger.core.errors import StoreError
@@ -196,16 +198,52 @@ def test_a_folder_is_made_again_only_when_inputs_or_files_changed(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a: 1\nb: 2\na: 3\n", "'a' stands twice, in lines 1 and 3"),
+        ("a: 1\nb: 2\na: 3\n", "line 3, column 1: 'a' stands twice, in lines 1 and 3"),
+        ("x: { a: 1, a: 2 }", "line 1, column 12: 'a' stands twice, in lines 1 and 1"),
+        (
+            "x:\n  y: { url: http://x }",
+            "line 2, column 17: found unexpected ':'; put what holds a colon, such as an address",
+        ),
+        ("a: 1\n\tb: 2", "line 2, column 1: found a tab character that violates indentation"),
+        ("a: b: c", "line 1, column 5: mapping values are not allowed in this context; put a text with a colon"),
+        ("a: @x", "line 1, column 4: found character that cannot start any token; indent with blanks, not tabs"),
+        ("a:\n  b: 1\n c: 2", "line 3, column 2: did not find expected key; close what is opened"),
+        ("a: !x 1", "line 1, column 4: could not determine a constructor for the tag"),
         ("x:\n  a: 1\ny:\n  a: 2\n", None),
         ("b: &b {x: 1}\nc:\n  <<: *b\n  x: 2\n", None),
         ("- a\n- a\n", None),
-        ("? [a, b]\n: 1\n? [a, b]\n: 1\n", "unhashable|unacceptable"),
+        ("? [a, b]\n: 1\n? [a, b]\n: 1\n", "stands twice"),
+        ("a: [yes, off, 010, 0o10, 1e3, 1_000, .5, ~, 2020-02-01, y]\nb: 190:20:30\nc: 1:30", None),
     ],
 )
-def test_a_key_that_stands_twice(text: str, sentence: str | None) -> None:
+def test_yaml_is_read_as_dvc_reads_it(text: str, sentence: str | None) -> None:
     if sentence is None:
-        assert load_yaml(text) == yaml.safe_load(text)
+        assert load_yaml(text) == parse_yaml(text, "x")
     else:
-        with pytest.raises(yaml.YAMLError, match=sentence):
+        with pytest.raises(ValueError, match=re.escape(sentence)):
             load_yaml(text)
+        with pytest.raises(YAMLFileCorruptedError):
+            parse_yaml(text, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "a: {b: [1, 2024-05-01]}",
+            "line 1, column 12: '2024-05-01' is a date, which DVC cannot hold; put it into quotes",
+        ),
+        ("a: 2024-05-01T10:00:00Z", "is a date, which DVC cannot hold"),
+        ("a: !!set {x, y}", "line 1, column 4: DVC cannot hold a set or a date"),
+        ("a: ['2024-05-01', 2024-05-01-preview, v2024-05-01]", None),
+    ],
+)
+def test_parameters_are_what_dvc_can_hold(text: str, sentence: str | None) -> None:
+    assert load_yaml(text)
+    if sentence is None:
+        assert Context(load_yaml(text, for_dvc=True))["a"]
+    else:
+        with pytest.raises(ValueError, match=sentence):
+            load_yaml(text, for_dvc=True)
+        with pytest.raises(TypeError):
+            Context(load_yaml(text))

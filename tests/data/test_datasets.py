@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from PIL import Image, ImageCms
+from pydantic import Field
 
 from driftledger.core.canonical import md5_bytes, sha256_bytes, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError
@@ -25,7 +26,7 @@ from driftledger.data.datasets.decode import decode
 from driftledger.data.datasets.image_folder import ImageFolder, safe_id
 from driftledger.data.records import DatasetCard, SampleEntry, read_samples
 from tests.conftest import draw
-from tests.data.question_sets.sources import cases
+from tests.support.cases import cases
 
 
 def encoded(case: dict[str, Any]) -> bytes:
@@ -95,7 +96,7 @@ class Given(DatasetProvider):
     """Items as the test gives them."""
 
     provider: ClassVar[str] = "given"
-    given: tuple[SourceItem, ...] = ()
+    given: tuple[SourceItem, ...] = Field(default=(), exclude=True)
     path: str = "/somewhere"
 
     def items(self) -> Iterator[SourceItem]:
@@ -106,10 +107,6 @@ class Given(DatasetProvider):
 
     def source(self) -> dict[str, str]:
         return {"kind": "given"}
-
-    def model_dump(self, **options: Any) -> dict[str, Any]:
-        options["exclude"] = {*options.get("exclude", ()), "given"}
-        return super().model_dump(**options)
 
 
 def entries_of(folder: Path) -> list[SampleEntry]:

@@ -17,8 +17,9 @@ from driftledger.data.question_sets.files import read_questions
 from driftledger.data.question_sets.table import HuggingFaceQuestions
 from driftledger.data.records import Sample, read_samples
 from tests.conftest import draw
-from tests.data.question_sets.sources import BEYOND, MME, SAP, build_set, cases, png
+from tests.data.question_sets.sources import BEYOND, MME, SAP, build_set, png
 from tests.data.test_datasets import entries_of, tree
+from tests.support.cases import cases
 
 datasets, huggingface_hub = pytest.importorskip("datasets"), pytest.importorskip("huggingface_hub")
 

@@ -328,7 +328,6 @@ def test_every_bit_of_the_form_counts() -> None:
             b"".join(map(Archive(io.BytesIO(changed)).read, "ab"))
 
 
-FILE = b'{"bytes":0,"md5":"","sha256":""}'
 MANIFESTS: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda data: data + b"\n", "not written in the one form"),
     (lambda data: data[:-1] + b',"schema":2}', "the key 'schema' is there twice"),

@@ -75,5 +75,4 @@ PROVIDERS = {
 }
 SEEING = [name for name, provider in PROVIDERS.items() if provider.frechet]
 READING = [name for name, provider in PROVIDERS.items() if provider.limit]
-ONE_TOWER = [name for name in PROVIDERS if name not in SEEING or name not in READING]
 SAFETENSORS = [name for name, provider in PROVIDERS.items() if provider.lacking]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import yaml
 from PIL import Image
 
 from driftledger.core.errors import ConfigError, LedgerError, StoreError
@@ -49,10 +48,10 @@ class Line(Record):
 def test_yaml(tmp_path: Path) -> None:
     (tmp_path / "texts.json").write_text(json.dumps([text for text, _ in YAML.values()]))
     said, memory = peak(
-        f"import json, sys, yaml\nfrom {load_yaml.__module__} import load_yaml\n"
+        f"import json, sys\nfrom {load_yaml.__module__} import load_yaml\n"
         "for text in json.load(open(sys.argv[1])):\n"
         "    try:\n        print('read', str(load_yaml(text))[:80])\n"
-        "    except yaml.YAMLError as error:\n        print(' '.join(str(error).split()))\n",
+        "    except ValueError as error:\n        print(' '.join(str(error).split()))\n",
         str(tmp_path / "texts.json"),
     )
     for name, line, (_, why) in zip(YAML, said, YAML.values(), strict=True):
@@ -84,7 +83,7 @@ def test_a_text_is_read_or_refused_in_bounded_time(loader: str, parts: Sequence[
     try:
         LOADERS[loader](data)
         answer = ""
-    except (ValueError, yaml.YAMLError) as error:
+    except ValueError as error:
         answer = " ".join(str(error).split())
     assert says in answer
     assert bool(says) == bool(answer)
@@ -97,17 +96,21 @@ def test_yaml_with_few_aliases_is_read() -> None:
     assert load_yaml(text) == {"a": {"x": [1, 2]}, "b": {"x": [1, 2]}, "c": {"x": [1, 2], "y": 3}}
     deepest = "[" * DEEPEST + "]" * DEEPEST
     assert load_yaml(deepest) == json.loads(deepest)
-    with pytest.raises(yaml.YAMLError):
+    with pytest.raises(ValueError, match="deeper than 64"):
         load_yaml(f"[{deepest}]")
 
 
 def test_settings_and_locks(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text(BOMB)
-    with pytest.raises(ConfigError, match=r"params\.yaml is not YAML: it holds more than 1,048,576 values") as caught:
+    with pytest.raises(
+        ConfigError, match=r"is not YAML: line 7, column 25: it holds more than 1,048,576 values"
+    ) as caught:
         load_settings(tmp_path / "params.yaml")
     assert len(str(caught.value).splitlines()) == 1
     for text in (BOMB, "[" * 100_000, "a" * (LARGEST_YAML + 1), "stages:\n" + BOMB.replace("a0", "  a0", 1)):
-        with pytest.raises(LedgerError, match=r"^dvc\.lock is not a dvc\.lock: (line \d+|it) is not YAML") as refused:
+        with pytest.raises(
+            LedgerError, match=r"^dvc\.lock is not a dvc\.lock: (line \d+, column \d+: it |it has )"
+        ) as refused:
             parse_lock(text.encode())
         assert len(str(refused.value)) < 300
 

@@ -48,12 +48,6 @@ def test_an_image_folder(kind: str, settings: dict[str, Any], given: Path, secre
             read(ImageFolder(path=given, **settings))
 
 
-def test_what_the_settings_name_may_be_a_link(given: Path, tmp_path: Path) -> None:
-    (tmp_path / "mine").symlink_to(given, target_is_directory=True)
-    [item] = ImageFolder(path=tmp_path / "mine").items()
-    assert item.id == "own"
-
-
 def test_a_sheet_that_is_a_link(given: Path, secret: Path) -> None:
     (secret / "passwords.csv").write_text("sample,t,text,annotator\na,1,my password,me\n")
     (given / "sheet.csv").symlink_to(secret / "passwords.csv")

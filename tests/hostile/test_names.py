@@ -17,7 +17,7 @@ from driftledger.data.question_sets.files import QuestionEntry
 from driftledger.data.records import DatasetCard, SampleEntry
 from driftledger.ledger.lock import LockedFile, parse_lock
 from driftledger.ledger.objects.files import parse_listing
-from tests.data.question_sets.sources import cases
+from tests.support.cases import cases
 
 OUT = (
     *("../x", "../../etc/passwd", "/etc/passwd", "a/../../x", "a/./x", "a//x", "a/", ".", "..", "", "./x"),

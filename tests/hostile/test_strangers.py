@@ -20,7 +20,7 @@ from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
 
 RUN = f"{MODEL}/painter/layout"
 READERS = (
-    *(("verify",), ("audit", RUN), ("compare", RUN, RUN), ("plan",), ("models",)),
+    *(("verify",), ("audit", RUN), ("compare", RUN, RUN), ("models",)),
     *(("bundle", RUN, "-o", "../out.zip"), ("check", "../out.zip")),
     *(("report", "--out", "../site"), ("export", "csv", RUN, "-o", "../csv")),
 )

@@ -7,17 +7,98 @@ from typing import Any
 import pytest
 
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.core.errors import LedgerError
+from driftledger.core.files import write_jsonl
 from driftledger.ledger.compare import Comparison, MetricComparison, as_table, compare
-from driftledger.ledger.lineage import Evidence, Lineage
+from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage
 from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.metrics.paired import minimum_detectable_difference
-from tests.support.compared_runs import OTHER, answered, chains, redrawn, retrieved, run
-from tests.support.description_ledgers import fidelity_score, trac_score
-from tests.support.ledgers import component, genception_score, marked, varied
+from tests.support.description_ledgers import fidelity_score, trac_row, trac_score, values_of
+from tests.support.ledgers import COMBINATION, component, genception_score, marked, varied
 from tests.support.question_ledgers import question_score
+from tests.support.records import row
 from tests.support.terminal import printed
+
+OTHER = component("oracle")
+"""Another model than the ledgers' own."""
+
+
+def run(*lineages: Lineage, **changes: Any) -> Evidence:
+    plain: dict[str, Any] = {
+        "name": str(COMBINATION),
+        "combination": COMBINATION,
+        "fingerprint": "f" * 64,
+        "lineages": list(lineages),
+        "code": CodeVersion(commit="c" * 40, dirty=False),
+    }
+    return Evidence(**plain | changes)
+
+
+def chains(
+    root: Path, name: str, values: Mapping[str, Sequence[float | None]], score: Score | None = None, **changes: Any
+) -> Lineage:
+    """GenCeption: sample → its similarities; samples whose name ends alike share a category."""
+    rows = [
+        row(sample, {key: list(some) for key in ("similarity", "gc", "text_similarity")}, sample[-1])
+        for sample, some in values.items()
+    ]
+    return lineage(root, name, score or genception_score(**changes), rows)
+
+
+def retrieved(
+    root: Path, name: str, hits: dict[str, bool | None], score: Score | None = None, **changes: Any
+) -> Lineage:
+    """TRAC: sample → whether its class was found; None where there was no description."""
+    found = {True: "seven", False: "=one", None: None}
+    rows = [trac_row(sample, "seven", found[hit]) for sample, hit in hits.items()]
+    return lineage(root, name, score or trac_score(**changes), rows)
+
+
+def redrawn(
+    root: Path, name: str, values: dict[str, dict[str, float]], score: Score | None = None, **changes: Any
+) -> Lineage:
+    """Fidelity: sample → metric → value."""
+    rows = [
+        row(sample, values_of("fidelity", {key: [value] for key, value in metrics.items()}))
+        for sample, metrics in values.items()
+    ]
+    return lineage(root, name, score or fidelity_score(**changes), rows)
+
+
+def answered(
+    root: Path,
+    name: str,
+    values: dict[str, Sequence[float | None]],
+    benchmark: str = "mm_sap",
+    score: Score | None = None,
+    groups: Mapping[str, str] | None = None,
+    **changes: Any,
+) -> Lineage:
+    """Questions, or MME's pairs: id → value per order or grading; ids that begin alike, up to a dash, are about one
+    image.
+
+    Args:
+        groups: id → within which it is averaged; one for all where it is None.
+    """
+    metric = "total" if benchmark == "mm_vet" else "score"
+    rows = [
+        row(unit, values_of(benchmark, {metric: list(some)}), (groups or {}).get(unit, "all"), unit.partition("-")[0])
+        for unit, some in values.items()
+    ]
+    return lineage(root, name, score or question_score(benchmark, **{"metrics": {metric: 50.0}} | changes), rows)
+
+
+def lineage(root: Path, name: str, score: Score, rows: Sequence[Row]) -> Lineage:
+    """What stands behind a score of the run ``name``, as far as comparing looks at it."""
+    out = f"{name}/{score.benchmark}"
+    write_jsonl(root / out / score.on / ROWS, rows)
+    md5 = listing_md5(Workspace(root).listing(out))
+    data = Folder(path=f"{name}/data", out=f"{name}/data", md5="6" * 32 + ".dir")
+    folder = Folder(path=f"{out}/{score.on}", out=out, md5=md5)
+    return Lineage(score=score, folder=folder, data=data, collected={}, stages={})
+
 
 Values = Mapping[str, Sequence[float | None]]
 EIGHT = [f"s{number}a" for number in range(8)]

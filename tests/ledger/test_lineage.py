@@ -79,7 +79,7 @@ def test_another_generator_leaves_a_fingerprint_as_it_is(ledger: Ledger) -> None
         (f"score@{MODEL}", "score@other", f"dvc.lock has no stage 'score@{MODEL}'; run 'dvc repro' first"),
         (f"path: {SCORES}", "path: reports/other", f"has no output {SCORES}"),
         ("stages:", "<<<<<<< a\nstages:", "begins a conflict of a merge"),
-        ("stages:", "stages: [", "is not YAML"),
+        ("stages:", "stages: [", "is not a dvc.lock: line "),
         ("md5: ", "md5: ../../", "is not a dvc.lock: stage"),
         ("schema:", "x: " + "[" * 400, "is not a dvc.lock"),
     ],

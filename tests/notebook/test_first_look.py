@@ -16,16 +16,17 @@ from PIL import Image
 
 import driftledger
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
+from driftledger.commands.evaluate import FirstLook, evaluate
 from driftledger.components.base import Model
 from driftledger.core.errors import ConfigError, CoverageError, DataError, DriftledgerError, LedgerError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.datasets.image_folder import ImageFolder
-from driftledger.notebook import FirstLook, evaluate
+from driftledger.reports.scores import selected_score
 from tests.conftest import Checkout, draw
 
 HOSTILE = '<script>alert("1")</script>\x1b[31m'
-EMBEDDED = {"model": "regions_medium", "generator": "painter", "encoder": "layout"}
+EMBEDDED = {"models": "regions_medium", "generator": "painter", "encoder": "layout"}
 
 
 class Saying(Model):
@@ -36,6 +37,7 @@ class Saying(Model):
     text: str = "A red circle on a blue ground."
     outcome: Outcome = Outcome.OK
     released: ClassVar[list[str]] = []
+    understood_by: tuple[str, ...] = ("painter", "layout")
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         failed = self.outcome is Outcome.FAILED
@@ -61,62 +63,82 @@ def test_the_numbers_are_those_of_a_project(pristine: Checkout) -> None:
     folder = pristine.root / "reports/scores/regions_medium/genception/my_images/painter/layout"
     stored, rows = read_json(folder / SCORE, Score), read_jsonl(folder / ROWS, Row)
     look = look_at(pristine.root / "my_images")
-    assert [row.unit for row in look.rows] == [row.unit for row in rows]
-    for mine, row in zip(look.rows, rows, strict=True):
-        assert {key: row.values[key] for key in mine.values} == mine.values
-    shared = {key for key in stored.metrics if not key.endswith(("_low", "_high"))} & look.score.metrics.keys()
+    [spec, keys] = look._stored(None)[0]
+    mine, own = look._rows(spec, keys), selected_score(look._project, spec, keys)
+    assert [row.unit for row in mine] == [row.unit for row in rows]
+    for mine_row, row in zip(mine, rows, strict=True):
+        assert {key: row.values[key] for key in mine_row.values} == mine_row.values
+    shared = {key for key in stored.metrics if not key.endswith(("_low", "_high"))} & own.metrics.keys()
     assert {"gc_at_2", "similarity_at_1", "similarity_mean", "words"} <= shared
-    assert {key: stored.metrics[key] for key in shared} == {key: look.score.metrics[key] for key in shared}
-    assert look.gc.value == stored.metrics["gc_at_2"]
-    assert stored.components["model"].fingerprint == look.score.components["model"].fingerprint
-    assert stored.inputs.protocol == look.score.inputs.protocol
-    assert look.score.groups["category"].keys() == {"round", "square"}
+    assert {key: stored.metrics[key] for key in shared} == {key: own.metrics[key] for key in shared}
+    assert stored.components["model"].fingerprint == own.components["model"].fingerprint
+    assert stored.inputs.protocol == own.inputs.protocol
+    assert own.groups["category"].keys() == {"round", "square"}
 
 
-def test_a_table_a_mean_and_pictures(tmp_path: Path) -> None:
-    look = driftledger.evaluate(**EMBEDDED, images=folder_of(tmp_path / "images"), iterations=2)
-    table = look.table
-    assert list(table.columns) == ["sample", "s(1)", "s(2)", "GC@2", "outcome"]
-    assert table["sample"].tolist() == ["0", "1", "2"]
-    assert np.allclose(table["GC@2"], driftledger.metrics.drift.gc_at(table[["s(1)", "s(2)"]].to_numpy(), 2))
-    assert look.gc.value == pytest.approx(table["GC@2"].mean())
-    assert look.gc.low <= look.gc.value <= look.gc.high
-    assert repr(look).startswith(f"regions_medium · painter · layout: GC@2 {look.gc} over 3 of 3 images\n")
+def test_a_table_and_pictures_of_several_models(tmp_path: Path) -> None:
+    look = driftledger.evaluate(
+        models=["regions_medium", {"provider": "regions", "detail": "coarse"}, Saying, Saying(text="A cat.")],
+        images=folder_of(tmp_path / "images"),
+        iterations=2,
+    )
+    assert look.table.columns.tolist() == ["GC@2", "s(2)"]
+    assert look.table.index.tolist() == ["regions_medium", "regions", "saying", "saying_2"]
+    rows = look.rows("genception")
+    assert rows["unit"].tolist() == ["0", "1", "2"] * 4
+    similarities = rows[["similarity_1", "similarity_2"]].to_numpy()
+    assert np.allclose(rows["gc_2"], driftledger.metrics.drift.gc_at(similarities, 2))
+    scores = look.scores().set_index(["model", "metric"]).loc[("regions_medium", "gc_at_2")]
+    assert scores.low <= scores.value <= scores.high
+    assert look.table.loc["regions_medium", "GC@2"] == scores.value == pytest.approx(rows["gc_2"][:3].mean())
+    assert "regions_medium: 3 of 3 in images are scored" in repr(look)
     page = look._repr_html_()
-    assert page.count('src="data:image/webp;base64,') == 3
-    assert look.chains().sample == table.loc[table["GC@2"].idxmin(), "sample"]
+    assert page.count('src="data:image/webp;base64,') == 12
+    assert look.chains().sample == rows["unit"][rows["gc_2"][:3].idxmin()]
     chain = look.chains("1").table
-    assert chain["step"].tolist() == ["t = 0", "t = 1", "t = 2"]
-    assert chain["similarity"].tolist()[1:] == table.loc[1, ["s(1)", "s(2)"]].tolist()
-    with pytest.raises(LedgerError, match=r"sample 'cat' is unknown; valid: 0, 1, 2"):
+    assert chain["step"].tolist() == ["t = 0", "t = 1", "t = 2"] * 4
+    assert chain["similarity"].tolist()[1:3] == similarities[1].tolist()
+    with pytest.raises(LedgerError, match=r"no chain of sample 'cat'; nearest: "):
         look.chains("cat")
+    with pytest.raises(LedgerError, match=r"dvc\.lock is missing"):
+        look.audit("regions_medium/painter/layout")
+
+
+def test_any_benchmark(tmp_path: Path) -> None:
+    digits = {"provider": "digits", "support_per_label": 2, "test_per_label": 1}
+    trac = evaluate(models="regions_coarse", benchmark="trac", images=digits, text_encoder="tfidf")
+    assert trac.table.columns.tolist() == ["top-1", "class mean"]
+    scenes = {"provider": "scenes", "protocol": "mm_vet", "count": 13}
+    told = evaluate(models=["random"], benchmark="mm_vet", questions=scenes, judge="rubric", gradings=1)
+    assert told.table.columns.tolist() == ["total grade"]
+    assert len(told.rows("mm_vet")) == len(told.rows("mm_vet")["unit"].unique()) > 5
 
 
 def test_images_may_be_files_or_pillows_or_any_source(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "images")
     files = sorted(folder.iterdir())
-    by_folder = look_at(folder, name="mine").table
-    by_files = look_at([files[0], str(files[1]), files[2]], name="mine").table
-    by_source = look_at(ImageFolder(path=folder), name="mine").table
+    by_folder = look_at(folder, name="mine").rows("genception")
+    by_files = look_at([files[0], str(files[1]), files[2]], name="mine").rows("genception")
+    by_source = look_at(ImageFolder(path=folder), name="mine").rows("genception")
     pd.testing.assert_frame_equal(by_folder, by_files)
     pd.testing.assert_frame_equal(by_folder, by_source)
-    opened = look_at([Image.open(file) for file in files], name="mine").table
-    assert opened["sample"].tolist() == ["image_001", "image_002", "image_003"]
+    opened = look_at([Image.open(file) for file in files], name="mine").rows("genception")
+    assert opened["unit"].tolist() == ["image_001", "image_002", "image_003"]
     named = (("other", "0_003", 7), ("other", "0", 8), ("more", "0", 9))
-    alike = look_at([draw(tmp_path / place / f"{name}.png", colour) for place, name, colour in named]).table
-    assert alike["sample"].tolist() == ["0", "0_003", "0_003_003"]
+    alike = look_at([draw(tmp_path / place / f"{name}.png", colour) for place, name, colour in named]).rows(
+        "genception"
+    )
+    assert alike["unit"].tolist() == ["0", "0_003", "0_003_003"]
 
 
-def test_components_may_be_given_as_they_are(tmp_path: Path) -> None:
+def test_what_others_wrote_is_shown_as_text(tmp_path: Path) -> None:
     Saying.released.clear()
-    look = look_at(folder_of(tmp_path), model=Saying(text=HOSTILE))
-    assert look.score.model == "saying"
-    assert Saying.released == [HOSTILE]
+    look = look_at(folder_of(tmp_path), models=Saying(text=HOSTILE))
+    assert {*Saying.released} == {HOSTILE}
     page = look._repr_html_()
     assert "<script" not in page
     assert "\x1b" not in page + repr(look) + str(look.chains())
     assert "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;\\x1b[31m" in page
-    assert look_at(folder_of(tmp_path), model=Saying).score.model == "saying"
 
 
 def test_a_chain_that_ends_early_says_so(tmp_path: Path) -> None:
@@ -125,13 +147,13 @@ def test_a_chain_that_ends_early_says_so(tmp_path: Path) -> None:
             ends = [each.subject is not None and each.subject == ("1", 2) for each in conversations]
             return [Reply("I can't.", Outcome.REFUSED) if end else Reply(self.text) for end in ends]
 
-    look = look_at(folder_of(tmp_path), model=Tiring(batch_size=1))
-    row = look.table.set_index("sample").loc["1"]
+    look = look_at(folder_of(tmp_path), models=Tiring(batch_size=1))
+    row = look.rows("genception").set_index("unit").loc["1"]
     assert row["outcome"] == "refused"
-    assert np.isnan(row["s(2)"])
-    assert np.isnan(row["GC@2"])
-    assert not np.isnan(row["s(1)"])
-    assert "over 2 of 3 images" in repr(look)
+    assert np.isnan(row["similarity_2"])
+    assert np.isnan(row["gc_2"])
+    assert not np.isnan(row["similarity_1"])
+    assert "tiring: 2 of 3 in" in repr(look)
     assert "refused" in look.chains("1")._repr_html_()
 
 
@@ -139,7 +161,7 @@ def test_it_goes_where_an_event_loop_runs(tmp_path: Path) -> None:
     async def cell() -> FirstLook:
         return look_at(folder_of(tmp_path))
 
-    assert len(asyncio.run(cell()).table) == 3
+    assert len(asyncio.run(cell()).rows("genception")) == 3
 
 
 def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +174,7 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     gc.collect()
     assert list(temporary.iterdir()) == []
     with pytest.raises(CoverageError):
-        look_at(images, model=Saying(outcome=Outcome.FAILED))
+        look_at(images, models=Saying(outcome=Outcome.FAILED))
     assert list(temporary.iterdir()) == []
 
 
@@ -167,29 +189,42 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
             return super().respond(conversations)
 
     with pytest.raises(KeyboardInterrupt):
-        look_at(folder_of(tmp_path), model=Slow(batch_size=1))
+        look_at(folder_of(tmp_path), models=Slow(batch_size=1))
     assert asked == [1]
 
 
 @pytest.mark.parametrize(
     ("how", "error", "told"),
     [
-        ({"model": "regions_fin"}, ConfigError, "model 'regions_fin' is unknown; did you mean 'regions_fine'"),
-        ({"encoder": "tfidf"}, ConfigError, "the encoder tfidf has no image tower"),
+        ({"models": "regions_fin"}, ConfigError, "model 'regions_fin' is unknown; did you mean 'regions_fine'"),
+        ({"models": {"model": "x"}}, ConfigError, r"models\.x\.provider: Field required"),
+        ({"models": {"provider": "openai", "model": "x"}}, ConfigError, "'painter' only works for models of regions"),
+        ({"models": driftledger.model(lambda prompt, images: "x")}, ConfigError, "'painter' only works for models of"),
+        ({"models": "predictions", "encoder": "dinov2"}, ConfigError, "select gpt_image_2 or sdxl"),
+        (
+            {"models": {"provider": "openai", "model": "x", "understood_by": ["painter", "layout"]}},
+            ConfigError,
+            r"nothing was asked yet: models\.x: openai x: the environment variable OPENAI_API_KEY is not set",
+        ),
+        ({"encoder": "tfidf"}, ConfigError, "'tfidf' has no image tower"),
         ({"generator": Saying()}, ConfigError, "tests:Saying is not a generator"),
-        ({"model": 3}, ConfigError, "int is not a model"),
-        ({"iterations": 0}, ConfigError, "evaluate: iterations: .* equal to 1"),
+        ({"models": 3}, ConfigError, "int is not a model"),
+        ({"iterations": 0}, ConfigError, r"evaluate: genception\.iterations: .* equal to 1"),
+        ({"itertions": 1}, ConfigError, "setting 'itertions' is unknown; did you mean 'iterations'"),
+        ({"benchmark": "mm_vt"}, ConfigError, "did you mean 'mm_vet'"),
+        ({"benchmark": "mme"}, ConfigError, "NoneType is not a question set"),
         ({"name": "My images"}, ConfigError, "name is 'My images'"),
         ({"images": "/nowhere"}, ConfigError, "'/nowhere' is missing"),
         ({"images": []}, ConfigError, "images is an empty list"),
         ({"images": ["/nowhere.png"]}, ConfigError, "'/nowhere.png' is missing"),
         ({"images": [__file__]}, DataError, "unsupported|not an image|cannot"),
-        ({"model": Saying(outcome=Outcome.FAILED)}, CoverageError, r"only 0 of 3 .+0: failed at t=1"),
+        ({"models": Saying(outcome=Outcome.FAILED)}, CoverageError, r"only 0 of 3 .+0: failed at t=1"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(
-    how: dict[str, Any], error: type[DriftledgerError], told: str, tmp_path: Path
+    how: dict[str, Any], error: type[DriftledgerError], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises((error, DataError), match=told) as raised:
         look_at(how.pop("images", None) if "images" in how else folder_of(tmp_path), **how)
     assert "\n" not in str(raised.value)

@@ -7,12 +7,44 @@ from pathlib import Path
 
 import pytest
 import yaml
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
 from tests.conftest import REPOSITORY
-from tests.support.machines import BLAS_KERNELS, environment, paired
 from tests.support.params import default_params
 
 pytestmark = pytest.mark.slow
+
+DISPATCHED = [name for name in __cpu_dispatch__ if __cpu_features__[name]]
+"""Features beyond numpy's baseline that this CPU has, in ascending order; a baseline one cannot be disabled."""
+
+CORES = {"Prescott": "SSE3", "Nehalem": "SSE42", "Haswell": "X86_V3", "SkylakeX": "X86_V4"}
+"""OpenBLAS kernels, and what a CPU must have to run them."""
+NUMPY_LEVELS = {
+    f"numpy without {DISPATCHED[first]} and later": {"NPY_DISABLE_CPU_FEATURES": " ".join(DISPATCHED[first:])}
+    for first in range(len(DISPATCHED))
+}
+KERNELS = {
+    f"OpenBLAS for {core} with {threads} thread(s)": {
+        "OPENBLAS_CORETYPE": core,
+        **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), str(threads)),
+    }
+    for core, needed in CORES.items()
+    for threads in (1, 2)
+    if __cpu_features__.get(needed)
+}
+
+
+def machines() -> dict[str, dict[str, str]]:
+    """So few that each of numpy's levels is in one, and the oldest kernel and the newest three, older ones together.
+
+    Another byte on a machine is found, whichever of the two it comes from.
+    """
+    kernels = list(KERNELS.items())
+    parts = [some for some in (list(NUMPY_LEVELS.items()), list(dict([*kernels[:1], *kernels[-3:]]).items())) if some]
+    count = max(map(len, parts), default=0)
+    pairs = [[part[at * len(part) // count] for part in parts] for at in range(count)]
+    return {", ".join(name for name, _ in pair): {k: v for _, env in pair for k, v in env.items()} for pair in pairs}
+
 
 DEFAULT_RUN = """
 from pathlib import Path
@@ -35,8 +67,7 @@ ITERATIONS, PERMUTATIONS, LENGTHS = 2, 2, [200, 10]
 MODELS = ["regions_medium", "regions_fine", "random"]
 """The others compute nothing that these do not."""
 
-MACHINES = paired(dict([*list(BLAS_KERNELS.items())[:1], *list(BLAS_KERNELS.items())[-3:]]))
-"""The oldest kernel and the newest three."""
+MACHINES = machines()
 
 
 def outputs_of_default_run(folder: Path, machine: dict[str, str]) -> dict[str, bytes]:
@@ -50,7 +81,9 @@ def outputs_of_default_run(folder: Path, machine: dict[str, str]) -> dict[str, b
     for name in params["run"]["question_sets"]:
         params["question_sets"][name]["count"] = SCENES
     (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
-    env = environment(machine) | {"PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY / "src", REPOSITORY)))}
+    emulation = ("OPENBLAS_", "NPY_", "OMP_", "MKL_")
+    env = {key: value for key, value in os.environ.items() if not key.startswith(emulation)} | machine
+    env |= {"PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY / "src", REPOSITORY)))}
     subprocess.run([sys.executable, "-c", DEFAULT_RUN], cwd=folder, env=env, check=True, timeout=1800)
     files = [file for top in ("data", "reports") for file in sorted((folder / top).rglob("*")) if file.is_file()]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}

@@ -8,10 +8,10 @@ from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark_names, benchmarks
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import load_yaml
+from driftledger.project.catalogue import name_of
 from driftledger.project.presets import (
     apply_preset,
     first_params,
-    name_of,
     presets,
     presets_in_words,
     read_preset,

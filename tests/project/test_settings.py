@@ -144,7 +144,7 @@ def test_several_mistakes_are_counted(load: Callable[[Change], Settings]) -> Non
         (b"\ttab: 1", "is not YAML"),
         (
             b"run: {}\nmodels: {a: {url: http://x}}",
-            "'http://x' has a colon inside braces; put it into quotes, line 2",
+            "line 2, column 23: found unexpected ':'; put what holds a colon",
         ),
         (b"run: {seed: 1}\ntracking: {}\nrun: {}", "'run' stands twice, in lines 1 and 3"),
         (b"\xff\xfe\x00", "is not YAML"),

@@ -9,7 +9,7 @@ import yaml
 
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.score import Score
 from driftledger.core.files import write_jsonl
 from driftledger.core.paths import Combination
 from driftledger.core.types import Outcome
@@ -20,7 +20,7 @@ from tests.support.description_ledgers import trac_row, trac_score
 from tests.support.ledgers import component, genception_score, varied, write_collected, write_image, write_scored
 from tests.support.params import default_params
 from tests.support.question_ledgers import question_score
-from tests.support.records import iteration, record
+from tests.support.records import iteration, record, row
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"alert(1)\">]]>\x1b[31m\u202e$x$"
 MODELS = ("seer", "poet", "blind")
@@ -89,12 +89,9 @@ def _scores(root: Path, model: str, place: int) -> list[Score]:
             write_image(root / folder / file, (30 * place, 100 * t, len(sample)))
     write_collected(root, chains, records)
     similar = {"disc": [0.9 - 0.1 * place, 0.5], "ring": [0.8, 0.2 + 0.1 * place]}
-    rows = [
-        Row(unit=s, group="round", cluster=s, outcome=Outcome.OK, values={"similarity": v, "gc": v})
-        for s, v in similar.items()
-    ]
+    rows = [row(sample, {"similarity": some, "gc": some}, "round") for sample, some in similar.items()]
     if model == "poet":
-        rows[1] = Row(unit="ring", group="round", cluster="ring", outcome=Outcome.REFUSED)
+        rows[1] = row("ring", {}, "round", outcome=Outcome.REFUSED)
     write_scored(root, chains, rows)
 
     told = [
@@ -107,7 +104,5 @@ def _scores(root: Path, model: str, place: int) -> list[Score]:
 
     answers = [(1, "B", [2, 0, 1]), (2, "The answer is A.", [1, 2, 0])]
     write_collected(root, asked, [record("q0", text=text, step=step, order=order) for step, text, order in answers])
-    write_scored(
-        root, asked, [Row(unit="q0", group="all", cluster="pet", outcome=Outcome.OK, values={"score": [1.0, 0.0]})]
-    )
+    write_scored(root, asked, [row("q0", {"score": [1.0, 0.0]}, cluster="pet")])
     return [chains, trac, asked]

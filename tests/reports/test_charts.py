@@ -52,7 +52,7 @@ def words(file: bytes) -> str:
 def test_controls_are_grey_and_take_no_colour() -> None:
     series = colour_of(["a", "blind", "b"], {"blind"})
     assert [series[name].colour for name in ("a", "b", "blind")] == [*COLOURS[:2], GREY]
-    assert series["blind"].hollow
+    assert series["blind"].fill == "white"
     many = colour_of([f"m{n}" for n in range(60)])
     assert len({(each.colour, each.marker, str(each.dash)) for each in many.values()}) == 60
 

@@ -21,6 +21,7 @@ from tests.reports.test_tables import control
 from tests.support.ledgers import varied
 from tests.support.params import default_params
 from tests.support.question_ledgers import question_score
+from tests.support.records import row
 
 TABLE_3 = {
     **{("GC@3", "MME"): 0.52, ("GC@3", "HallusionBench"): 0.93, ("GC@1", "GC@3"): 0.99},
@@ -96,8 +97,7 @@ def test_of_duplicates_only_the_first_counts() -> None:
     worth = dict(zip("abcde", (10.0, 20.0, 30.0, 20.0, 40.0), strict=True))
 
     def rows(score: Score) -> list[Row]:
-        images = {"unit": "i", "group": "count", "cluster": "i", "outcome": "ok"}
-        return [Row(**images, values={"score": [worth[score.model]]})]
+        return [row("i", {"score": [worth[score.model]]}, "count")]
 
     [column] = our_columns(list(blocks_of(benchmark("mme"), scores, rows)))
     assert column.values == {"a": 1.0, "b": 2.0, "e": 2.0}

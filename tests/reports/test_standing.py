@@ -16,6 +16,7 @@ from driftledger.reports.tables import misplaced
 from tests.reports.test_tables import control
 from tests.support.description_ledgers import fidelity_score
 from tests.support.ledgers import component, genception_score, varied
+from tests.support.records import row
 from tests.support.tables import tables_of
 
 SETTINGS = {"confidence": 0.95, "ssim_side": 256, "seed": 7, "ratings": None}
@@ -30,18 +31,7 @@ def scored(model: str, values: Sequence[float], provider: str = "", **more: Any)
     """SSIM of so many images."""
     plain = fidelity_score(model=model, metrics={"ssim": exact_mean(values)}, coverage=1.0, **more)
     score = varied(plain, settings=SETTINGS, model=component(model, **({"provider": provider} if provider else {})))
-    rows = [
-        Row(
-            unit=f"u{n}",
-            group="all",
-            cluster=f"u{n}",
-            outcome="ok",
-            values={"ssim": [v]},
-            extra={"category": "abc"[n % 3]},
-        )
-        for n, v in enumerate(values)
-    ]
-    return score, rows
+    return score, [row(f"u{n}", {"ssim": [value]}, category="abc"[n % 3]) for n, value in enumerate(values)]
 
 
 def block(*some: Scored) -> Block:

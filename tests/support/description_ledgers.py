@@ -1,39 +1,19 @@
-"""TRAC's and fidelity's part of a hand-written ledger; see :mod:`tests.support.ledgers`."""
+"""Hand-written scores of TRAC and fidelity; see :mod:`tests.support.ledgers`."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.trac.records import condition_name
-from driftledger.core.files import write_jsonl
 from driftledger.core.types import Outcome
-from driftledger.data.records import SampleEntry
 from tests.support.ledgers import (
     BRUSH,
-    COMBINATION,
     KEYS,
-    add_stages,
     component,
-    lock_entries,
-    locked,
     score_of,
-    write_collected,
-    write_image,
-    write_scored,
 )
-
-DESCRIPTIONS, READERS = ("short", "shown"), ("reader", "counter")
-"""The first of both is the headline; ``short`` has two lengths, ``shown`` has demonstrations."""
-
-DIGITS = "data/datasets/digits"
-TRAC = [
-    ("trac", {"dataset": "digits", "model": COMBINATION.model, "description": asked, "text_encoder": reader})
-    for asked in DESCRIPTIONS
-    for reader in READERS
-]
-"""The scores that :func:`add_trac` adds, as a selection has them."""
+from tests.support.records import row
 
 _SHORT = {"max_tokens": [32, 64], "choose": None, "shots": []}
 _SHOWN = {"max_tokens": [None], "choose": "similar_image", "shots": [1, 2]}
@@ -94,57 +74,13 @@ def curve(values: Mapping[int, float]) -> list[dict[str, float]]:
     return [{"step": step, "value": value} for step, value in values.items()]
 
 
-def add_trac(root: Path, *scores: Score, said: str = "a hook", label: str = "seven") -> None:
-    """Add the dataset ``digits``, its descriptions and these scores; by default one per way to ask and reader."""
-    entries = []
-    for sample, split in (("d0", "support"), ("d1", "test")):
-        write_image(root / DIGITS / "images" / f"{sample}.png", (9, 9, 9))
-        file = {
-            "id": sample,
-            "file": f"images/{sample}.png",
-            "label": label,
-            "split": split,
-            "sha256": f"{sample}" * 32,
-        }
-        entries.append(SampleEntry.model_validate(file | {"width": 8, "height": 8}))
-    write_jsonl(root / DIGITS / "samples.jsonl", entries)
-    for score in scores or [trac_score(asked, reader) for asked in DESCRIPTIONS for reader in READERS]:
-        asked = score.inputs.protocol
-        records = [
-            {
-                "sample": entry.id,
-                "split": entry.split,
-                "max_tokens": length,
-                "shots": shots,
-                "demonstrations": ["d0"] * shots,
-                "outcome": "ok",
-                "description": said,
-            }
-            for length in asked["max_tokens"]
-            for shots in (0, *asked["shots"])
-            for entry in entries
-        ]
-        folder = write_collected(root, score, records)
-        write_scored(root, score, [trac_row("d1", label, label)])
-        folders = {
-            "dataset": locked(DIGITS, "3" * 32 + ".dir", nfiles=4),
-            "describe": locked(folder.relative_to(root).as_posix(), "4" * 32 + ".dir", nfiles=2),
-        }
-        add_stages(root, lock_entries(root, score, folders))
-
-
 def trac_row(sample: str, label: str, found: str | None) -> Row:
     """A test sample, and the class that both ways to retrieve took it for; None where there was no description."""
     right: list[float | None] = [100.0 * (found == label)]
-    told = {"nearest": "d0", "top1": found, "class_mean": found}
-    return Row(
-        unit=sample,
-        group="all",
-        cluster=sample,
-        outcome=Outcome.REFUSED if found is None else Outcome.OK,
-        values=values_of("trac", {"top1": right, "class_mean": right}) if found is not None else {},
-        extra={"label": label, "scored": found is not None, **(told if found is not None else {})},
-    )
+    if found is None:
+        return row(sample, {}, outcome=Outcome.REFUSED, label=label, scored=False)
+    values, told = values_of("trac", {"top1": right, "class_mean": right}), {"top1": found, "class_mean": found}
+    return row(sample, values, label=label, scored=True, nearest="d0", **told)
 
 
 def values_of(name: str, values: dict[str, list[float | None]]) -> dict[str, list[float | None]]:

@@ -1,43 +1,26 @@
-"""A hand-written ledger, as ``dvc repro`` leaves one: score folders, stored samples and chains, and a ``dvc.lock``."""
+"""Hand-written scores of GenCeption, and the folders that the stages behind a score write."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from PIL import Image
 
-from driftledger.benchmarks.base import DATASET, ROLES, SECTIONS, Benchmark, Selected, Stage
+from driftledger.benchmarks.base import ROLES, Stage
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Row, Score
+from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import Scored, write_score
 from driftledger.components.card import ComponentCard
-from driftledger.core.files import Record, write_json, write_jsonl
+from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
-from driftledger.core.types import Outcome
-from driftledger.data.records import SampleEntry
-from driftledger.ledger.lock import LOCK
-from tests.support.records import iteration
 
 COMBINATION = Combination("seer", "brush", "eye")
 ITERATIONS = 2
 
 KEYS = {"dataset": "shapes", **COMBINATION._asdict()}
-DATA, CHAINS = DATASET.at(KEYS), "data/chains/shapes/seer/brush"
-SCORES = "reports/scores/genception/shapes/seer/brush/eye"
-"""The folder of the score."""
-SCORE_FILE, ROWS_FILE = f"{SCORES}/{SCORE}", f"{SCORES}/{ROWS}"
-
-
-def selected(*scores: tuple[str, Mapping[str, str]]) -> Selected:
-    """A selection of scores: name of the benchmark and keys of each."""
-    return [(benchmark(name), keys) for name, keys in scores]
-
-
-SELECTED = selected(("genception", KEYS))
 
 
 def component(name: str, **changes: Any) -> ComponentCard:
@@ -136,93 +119,6 @@ def card_of(score: Score, stage: Stage) -> CollectedCard:
     )
 
 
-def locked(path: str, md5: str, **more: int) -> dict[str, Any]:
-    return {"path": path, "hash": "md5", "md5": md5, "size": 1000, **more}
-
-
-def lock_entries(root: Path, score: Score, folders: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Stage → entry, from the data to a score whose files are in ``root``.
-
-    Args:
-        folders: name of the data's or a collect stage → the output that it wrote.
-    """
-    spec = benchmark(score.benchmark)
-    return {
-        stage.named(score.keys): _entry(root, spec, stage, score, folders)
-        for stage in spec.stages
-        if stage.name in folders or not stage.apart
-    }
-
-
-def _entry(
-    root: Path, spec: Benchmark, stage: Stage, score: Score, folders: Mapping[str, dict[str, Any]]
-) -> dict[str, Any]:
-    names = [score.keys[key] for key in stage.keys]
-    outs = [folders[stage.name]] if stage.name in folders else _score_files(root, stage.at(score.keys))
-    code = hashlib.sha256(stage.code.encode()).hexdigest()
-    if stage is spec.data:
-        [name] = names
-        resolved: dict[str, Any] = {
-            f"code.{stage.name}.{name}": code,
-            f"settings.{stage.name}s.{name}": {"provider": "image_folder"},
-        }
-        return {
-            "cmd": f"driftledger stage {stage.name} {name}",
-            "params": {"data/resolved.json": resolved},
-            "outs": outs,
-        }
-    resolved = {f"code.{spec.name}.{stage.name}": code}
-    earlier = spec.stages[: spec.stages.index(stage)]
-    params = {"run.seed": 7}
-    given = score.inputs.protocol | score.inputs.settings
-    params |= {f"{spec.name}.{name}": given[name] for name in stage.settings if name in given}
-    resolved |= {
-        f"{SECTIONS[ROLES[role]]}.{card.name}": card.fingerprint
-        for role, card in score.components.items()
-        if (ROLES[role] == "encoder") is (stage is spec.scores)
-    }
-    return {
-        "cmd": f"driftledger stage {spec.name} {stage.name} {' '.join(names)}",
-        "deps": sorted(
-            (dict(folders[each.name]) for each in earlier if each.name in folders), key=lambda dep: dep["path"]
-        ),
-        "params": {"params.yaml": params, "data/resolved.json": resolved},
-        "outs": outs,
-    }
-
-
-def _score_files(root: Path, folder: str) -> list[dict[str, Any]]:
-    files = [f"{folder}/{name}" for name in (METRICS, ROWS, SCORE)]
-    return [locked(file, md5_of((root / file).read_bytes())) for file in files]
-
-
-def md5_of(data: bytes) -> str:
-    return hashlib.md5(data, usedforsecurity=False).hexdigest()
-
-
-def add_stages(root: Path, entries: Mapping[str, Any]) -> None:
-    """Write entries into ``dvc.lock``, which need not be there yet; one that it has stays."""
-    path = root / LOCK
-    new: dict[str, Any] = {"schema": "2.0", "stages": {}}
-    lock = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else new
-    lock["stages"] = entries | lock["stages"]
-    write_lock(root, lock)
-
-
-def lock_of(root: Path, score: Score) -> dict[str, Any]:
-    """``dvc.lock`` over the files that :func:`write_ledger` wrote."""
-    folders = {
-        "dataset": locked(DATA, "1" * 32 + ".dir", nfiles=4),
-        "chain": locked(CHAINS, "2" * 32 + ".dir", nfiles=6),
-    }
-    resolve = {"cmd": "driftledger stage resolve", "outs": [locked("data/resolved.json", "0" * 32)]}
-    return {"schema": "2.0", "stages": {"resolve": resolve} | lock_entries(root, score, folders)}
-
-
-def write_lock(root: Path, lock: Any) -> None:
-    (root / LOCK).write_text(yaml.safe_dump(lock, sort_keys=False), encoding="utf-8")
-
-
 def write_collected(root: Path, score: Score, rows: Iterable[CollectedRecord]) -> Path:
     """Write the folder of a collect stage behind a score: its card and records."""
     stage = benchmark(score.benchmark).collects
@@ -237,36 +133,6 @@ def write_scored(root: Path, score: Score, rows: Sequence[Row]) -> Path:
     spec = benchmark(score.benchmark)
     write_score(root / spec.scores.at(score.keys), spec, Scored(score, list(rows)))
     return root / spec.scores.at(score.keys)
-
-
-def write_ledger(root: Path, score: Score | None = None, *, category: str = "round", said: str = "a disc") -> None:
-    """Two samples with their chains over two iterations, one score, and the lock that names them."""
-    score = score or genception_score()
-    entries: list[Record] = []
-    records = []
-    chains = benchmark(score.benchmark).collects.at(score.keys)
-    for number, sample in enumerate(("disc", "ring")):
-        write_image(root / DATA / "images" / f"{sample}.png", (200, 30 * number, 0))
-        file = {"id": sample, "file": f"images/{sample}.png", "category": category, "sha256": "a" * 64}
-        entries.append(SampleEntry.model_validate(file | {"width": 40, "height": 30}))
-        for t in (1, 2):
-            write_image(root / chains / "images" / sample / f"{t}.png", (0, 30 * number, 100 * t))
-            records.append(iteration(sample, t, said, f"images/{sample}/{t}.png", image_sha256="b" * 64))
-    write_jsonl(root / DATA / "samples.jsonl", entries)
-    write_collected(root, score, records)
-    rows = [
-        genception_row("disc", [0.9, -0.25], [0.9, 0.8], category),
-        genception_row("ring", [0.9, None], [0.9, None], category),
-    ]
-    write_scored(root, score, rows)
-    write_lock(root, lock_of(root, score))
-
-
-def genception_row(
-    sample: str, similarity: Sequence[float | None], gc: Sequence[float | None], category: str = "round"
-) -> Row:
-    values = {"similarity": list(similarity), "gc": list(gc)}
-    return Row(unit=sample, group=category, cluster=sample, outcome=Outcome.OK, values=values)
 
 
 def write_image(path: Path, colour: tuple[int, int, int]) -> None:

@@ -1,8 +1,10 @@
-"""Records as a collect stage writes them, without asking anybody."""
+"""Records as a collect stage writes them, without asking anybody, and rows of scores."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
+from driftledger.benchmarks.score import Row
 from driftledger.core.types import Outcome
 
 
@@ -46,3 +48,16 @@ def iteration(
         results.append(result("generator", outcome, image=image, image_sha256=image_sha256, key=f"{key} drawn", **more))
     extra = {"parent_sha256": "p", "seed": 1}
     return CollectedRecord(unit=sample, step=t, repeat=repeat, results=results, extra=extra)
+
+
+def row(
+    unit: str,
+    values: Mapping[str, Sequence[float | None]],
+    group: str = "all",
+    cluster: str | None = None,
+    outcome: Outcome = Outcome.OK,
+    **extra: Any,
+) -> Row:
+    """A row of a score; a unit is its own cluster if no other is given."""
+    plain = {key: list(some) for key, some in values.items()}
+    return Row(unit=unit, group=group, cluster=cluster or unit, outcome=outcome, values=plain, extra=extra)

@@ -1,8 +1,7 @@
 """A small evaluated project: chains of two samples on disk, and evidence of runs over them."""
 
-import hashlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,11 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
-from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
 from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage
 from driftledger.project.settings import Tracking
-from tests.support.records import iteration
+from tests.support.ledgers import component, genception_score, varied
+from tests.support.records import iteration, row
 
 REPOSITORY = Path(__file__).parents[2]
 SAMPLES = {"disc": 0.9, "ring": 0.5}
@@ -31,40 +30,15 @@ def settings(folder: Path, **changes: Any) -> Tracking:
 
 
 def card(name: str, version: int = 1, **changes: Any) -> ComponentCard:
-    fingerprint = hashlib.sha256(f"{name} {version}".encode()).hexdigest()
-    plain = {"provider": f"{name}_provider", "version": "1", "settings": {"detail": version}, "identity": {}}
-    return ComponentCard(name=name, fingerprint=fingerprint, **plain | changes)
-
-
-def score(benchmark: str, keys: Mapping[str, str], metrics: Mapping[str, float], **changes: Any) -> Score:
-    plain: dict[str, Any] = {
-        "benchmark": benchmark,
-        "keys": dict(keys),
-        "components": {role: card(name) for role, name in keys.items() if role not in ("dataset", "question_set")},
-        "metrics": dict(metrics),
-        "scored": 2,
-        "counted": 2,
-        "total": 2,
-        "coverage": 1.0,
-        "inputs": {
-            "data_digest": "d" * 64,
-            "records": {"chain": "c" * 64},
-            "protocol": {"describe_prompt": "Describe it.", "generate_prompt": "{description}", "seed": 7}
-            | {"iterations": 2, "max_tokens": None},
-            "settings": {"confidence": 0.95, "seed": 7},
-        },
-    }
-    return Score(**plain | changes)
+    return component(name, **changes).model_copy(update={"fingerprint": sha256_of([name, version])})
 
 
 def gen_score(model: str = "seer", gc: float = 0.7, generator: ComponentCard | None = None, t: int = 2) -> Score:
     """GenCeption, better by ``gc``, with a curve over ``t`` iterations."""
-    keys = {"dataset": "shapes", "model": model, "generator": "brush", "encoder": "eye"}
     values = {f"{name}_at_{step}": gc for step in range(1, t + 1) for name in ("gc", "similarity")}
     curves = {name: [{"step": step, "value": gc} for step in range(1, t + 1)] for name in ("gc", "similarity")}
-    components = {"model": card(model), "generator": generator or card("brush"), "encoder": card("eye")}
-    components["example_model"] = card("rival")
-    return score("genception", keys, values, curves=curves, components=components)
+    score = genception_score(model=model, metrics=values, curves=curves)
+    return varied(score, generator=generator or card("brush"), example_model=card("rival"))
 
 
 def lineage(of: Score) -> Lineage:
@@ -114,14 +88,7 @@ def write_project(root: Path, *runs: Evidence) -> Sequence[Evidence]:
 
 def rows() -> list[Row]:
     return [
-        Row(
-            unit=name,
-            group="round",
-            cluster=name,
-            outcome=Outcome.OK,
-            values={"similarity": [value, value - 0.1], "gc": [value, value]},
-            extra={"category": "round"},
-        )
+        row(name, {"similarity": [value, value - 0.1], "gc": [value, value]}, "round", category="round")
         for name, value in SAMPLES.items()
     ]
 

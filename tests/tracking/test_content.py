@@ -11,27 +11,27 @@ from driftledger.benchmarks.score import Score
 from driftledger.ledger.lineage import CodeVersion
 from driftledger.tracking.content import artifacts_of, metrics_of, params_of, rows_csv, tags_of
 from driftledger.tracking.traces import traces_of
-from tests.tracking.project import SAMPLES, card, evidence, gen_score, rows, score, write_project
+from tests.support.description_ledgers import fidelity_score, trac_score
+from tests.support.question_ledgers import question_score
+from tests.tracking.project import SAMPLES, card, evidence, gen_score, rows, write_project
 from tests.words.spec import Words
 
-EXAM = {"question_set": "exam", "model": "seer"}
-TRAC = {"dataset": "digits", "model": "seer", "description": "short", "text_encoder": "tfidf"}
 NAMES = {
     "genception": (
         gen_score(t=3),
         ["gc_at_1/shapes", "gc_at_2/shapes", "gc_at_3/shapes", *["gc/shapes"] * 3, *["similarity/shapes"] * 3],
     ),
-    "trac": (score("trac", TRAC, {"top1": 40.0, "class_mean": 60.0}), ["trac_accuracy/digits"]),
+    "trac": (trac_score(metrics={"top1": 40.0, "class_mean": 60.0}), ["trac_accuracy/digits"]),
     "fidelity": (
-        score("fidelity", gen_score().keys, {"ssim": 50.0, "clip_s": 30.0, "fid": 9.0, "ssim_low": 40.0}),
+        fidelity_score(metrics={"ssim": 50.0, "clip_s": 30.0, "fid": 9.0, "ssim_low": 40.0}),
         ["ssim/shapes", "clip_score/shapes"],
     ),
     "mm_sap": (
-        score("mm_sap", EXAM, {"score": 80.0, "answer_rate": 40.0, "answer_accuracy": 95.0, "known_knowns": 1.0}),
+        question_score(metrics={"score": 80.0, "answer_rate": 40.0, "answer_accuracy": 95.0, "known_knowns": 1.0}),
         ["self_awareness/exam", "answer_rate/exam", "answer_accuracy/exam"],
     ),
-    "mm_vet": (score("mm_vet", EXAM, {"total": 45.0, "total_std": 1.0}), ["mm_vet_total/exam"]),
-    "mme": (score("mme", EXAM, {"score": 130.0, "accuracy": 70.0}), ["mme_score/exam", "mme_accuracy/exam"]),
+    "mm_vet": (question_score("mm_vet", metrics={"total": 45.0, "total_std": 1.0}), ["mm_vet_total/exam"]),
+    "mme": (question_score("mme", metrics={"score": 130.0, "accuracy": 70.0}), ["mme_score/exam", "mme_accuracy/exam"]),
 }
 
 
@@ -41,16 +41,13 @@ def test_each_table_says_its_names_in_mlflow(of: Score, names: list[str]) -> Non
 
 
 def test_a_foreign_benchmark_is_tracked_by_the_keys_of_its_headlines() -> None:
-    of = score("words", {"dataset": "shapes", "model": "seer"}, {"words": 7.5, "other": 1.0})
+    of = fidelity_score(benchmark="words", metrics={"words": 7.5, "other": 1.0})
     assert [(each.name, each.value) for each in Words().tracked(of)] == [("words", 7.5)]
 
 
 def test_a_second_score_on_the_same_data_says_first_what_differs() -> None:
-    first, second = (score("trac", TRAC | {"text_encoder": name}, {"top1": 1.0}) for name in ("tfidf", "words"))
-    assert [each.name for each in metrics_of(evidence(first, second))] == [
-        "trac_accuracy/digits",
-        "words.trac_accuracy/digits",
-    ]
+    run = evidence(*(trac_score(text_encoder=name) for name in ("reader", "counter")))
+    assert [each.name for each in metrics_of(run)] == ["trac_accuracy/digits", "counter.trac_accuracy/digits"]
 
 
 def test_of_too_many_names_the_last_iteration_and_the_curves_stay() -> None:
@@ -68,7 +65,7 @@ def test_params_are_few_and_name_versions() -> None:
     params = params_of(run)
     assert len(params) == 40
     assert params["generator_version"] == long.fingerprint[:12]
-    assert (params["model"], params["text_encoder"]) == ("seer", "tfidf")
+    assert (params["model"], params["text_encoder"]) == ("seer", "reader")
     assert (params["data.shapes"], params["seed"]) == ("d" * 12, "7")
     assert all(len(value) < 500 for value in params.values())
     assert "rival" not in params.values()
@@ -95,7 +92,7 @@ def test_a_run_says_whether_there_was_a_commit(commit: str | None, dirty: bool, 
 
 
 def test_rows_of_all_scores_are_one_table(tmp_path: Path) -> None:
-    run = evidence(gen_score(), score("mm_vet", EXAM, {"total": 1.0}))
+    run = evidence(gen_score(), question_score("mm_vet"))
     graded = rows()[0].model_copy(update={"unit": "=q1", "values": {"total": [0.5]}, "extra": {"total": "half"}})
     text = rows_csv(run.lineages, {run.lineages[0].place: rows(), run.lineages[1].place: [graded]})
     first, _, last = csv.DictReader(io.StringIO(text))

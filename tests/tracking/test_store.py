@@ -10,9 +10,8 @@ import requests
 from driftledger.core.errors import DriftledgerError
 from driftledger.ledger.lineage import Evidence
 from driftledger.project.settings import Tracking
-from driftledger.tracking.store import opened
+from driftledger.tracking.store import opened, pages, serve, where_to_look
 from driftledger.tracking.track import track
-from driftledger.tracking.ui import pages, serve, where_to_look
 from tests.support.full_disk import no_file_longer_than
 from tests.support.listening import listening
 from tests.support.mlflow_server import mlflow_server

@@ -8,6 +8,7 @@ part of the calls, into a store of its own, for ``driftledger merge``.
 
 import math
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -47,6 +48,10 @@ _COLUMNS = {
     "spent": "spent",
 }
 """Heads of the columns of a plan, and what each shows."""
+
+
+_MB = 1.5
+"""Of an image with 1024 pixels a side, as it is kept."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +210,40 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
         }
         counted |= {f"generators.{name}": plan.of(project.component("generators", name)) for name in run.generators}
         return counted | ({f"judge {settings.judge}": models[settings.judge]} if settings.judge else {})
+
+
+def readiness(project: Project, planned: Mapping[str, PlannedCalls] | None = None) -> tuple[list[str], list[str]]:
+    """Return what would end a run at calls that are still to be made, and what to know before the first.
+
+    Args:
+        planned: as :func:`plan` gives it; without it, calls are counted only if something is missing.
+    """
+    project, missing, notes = replace(project, asks=False), list[str](), list[str]()
+    settings, counted = project.settings, planned
+    tasks = [task for model in settings.run.models for task in tasks_of(project, model)]
+    needed = {(f"{role}s", name) for task in tasks if not task.is_made() for role, name in task.asks}
+    needed |= {("encoders", name) for name in settings.named("encoders") if needed}
+    for section, name in sorted(needed):
+        lacks, knows = project.component(section, name).readiness()
+        if lacks and section != "encoders":
+            counted = plan(project) if counted is None else counted
+            calls = [counted[key] for key in (f"{section}.{name}", f"judge {name}") if key in counted]
+            lacks = lacks if any(each.to_make for each in calls) else []
+        missing += [f"{section}.{name}: {each}" for each in lacks]
+        notes += [f"{section}.{name}: {each}" for each in knows]
+    generators = [calls for name, calls in (planned or {}).items() if name.startswith("generators.")]
+    if drawn := sum(calls.to_make for calls in generators if calls.component.understands is None):
+        notes.append(f"{drawn} images to draw, about {drawn * _MB / 1000:,.2f} GB at 1024 pixels a side")
+    return missing, notes
+
+
+def require_readiness(project: Project) -> None:
+    """Print what to know before the first call; ConfigError if something is missing that calls need."""
+    missing, notes = readiness(project)
+    for note in notes:
+        print(for_line(note), file=sys.stderr, flush=True)
+    if missing:
+        raise ConfigError(f"nothing was asked yet: {first_few(missing)}; correct that and run again")
 
 
 def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:

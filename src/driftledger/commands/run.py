@@ -26,7 +26,7 @@ from rich.text import Text
 
 from driftledger.benchmarks.base import COVERAGE, DATASET, RECORDS_OF, Cell, Table
 from driftledger.benchmarks.registry import benchmark
-from driftledger.commands.collect import tasks_of
+from driftledger.commands.collect import require_readiness, tasks_of
 from driftledger.commands.stages import data
 from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.files import INPUTS, made_from, read_json
@@ -151,6 +151,7 @@ def _make_calls(project: Project, start: Start, remote: bool) -> int:
     data(project)
     if all(task.is_made() for model in models for task in tasks_of(project, model)):
         return 0
+    require_readiness(project)
     command = [sys.executable, "-P", "-m", "driftledger", "collect", *([] if project.waits else ["--no-wait"])]
     return _wait(start(command))
 
@@ -193,7 +194,7 @@ def show_scores(project: Project) -> None:
     from driftledger.reports.leaderboard import overview
     from driftledger.reports.report import SITE
     from driftledger.reports.scores import by_benchmark, rows_beside, selected_scores
-    from driftledger.tracking.ui import where_to_look
+    from driftledger.tracking.store import where_to_look
 
     try:
         scores = selected_scores(project)

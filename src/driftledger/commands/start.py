@@ -1,4 +1,4 @@
-"""``init``, ``upgrade``, ``preset``, ``models``, ``new``: begin a project, select in it, write something of your own.
+"""``init``, ``add``, ``models``, ``upgrade``, ``new``: begin a project, select in it, write something of your own.
 
 ``init`` checks everything before it writes anything. It gives images to DVC before there is a pipeline, and writes
 ``params.yaml`` last, so that after a kill or on a full disk the same command goes on.
@@ -9,23 +9,25 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from rich.table import Table
 
-from driftledger.core.canonical import canonical_json
-from driftledger.core.errors import ConfigError, first_few, unknown_name
+from driftledger.core.errors import ConfigError, DriftledgerError, first_few, unknown_name
 from driftledger.core.files import write_bytes, write_text
+from driftledger.core.registry import EXTRAS, provider_class
 from driftledger.core.strict import is_relative_path
 from driftledger.core.terminal import line, table
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.ledger.lock import LOCK
-from driftledger.project.catalogue import SECTIONS, catalogue
-from driftledger.project.presets import OWN, first_params, name_of
+from driftledger.project.catalogue import SECTIONS, catalogue, name_of, selectable
+from driftledger.project.presets import NOTHING, OWN, Chosen, first_params, with_entry
 from driftledger.project.project import Project
 from driftledger.project.settings import PARAMS
 
@@ -38,6 +40,7 @@ _DVC = {".dvc/config": "", ".dvc/.gitignore": "/config.local\n/tmp\n/cache\n"}
 """What makes a folder a DVC project, also below another one, as 'dvc init --subdir' does."""
 _MODULE = re.compile(r"[a-z][a-z0-9_]{0,29}")
 """The name of a module; short enough that no line of a template grows too long."""
+COMPONENTS = ("models", "generators", "encoders")
 KINDS: Mapping[str, str] = {
     "model": "run.models",
     "generator": "run.generators",
@@ -48,12 +51,20 @@ KINDS: Mapping[str, str] = {
 """What ``new`` can write, and where ``params.yaml`` selects an entry of it."""
 
 
-def init(folder: Path, *, images: Path | None = None, preset: str | None = None, force: bool = False) -> list[str]:
+def init(
+    folder: Path,
+    *,
+    images: Path | None = None,
+    preset: str | None = None,
+    chosen: Chosen = NOTHING,
+    force: bool = False,
+) -> list[str]:
     """Make a folder a project, and say what was done and what comes next.
 
     Args:
         images: a folder of images that becomes a dataset.
         preset: what is selected.
+        chosen: components in place of the preset's.
         force: whether existing files are overwritten.
 
     Raises:
@@ -63,15 +74,16 @@ def init(folder: Path, *, images: Path | None = None, preset: str | None = None,
     root = folder.resolve()
     place, is_begun = _shown(root), is_ours(_text(root / PIPELINE))
     if is_begun and (root / PARAMS).exists() and not force:
-        if images is not None or preset is not None:
+        if images is not None or preset is not None or chosen:
             raise ConfigError(
-                f"{place} is a project already; change what run selects in its {PARAMS}, or --force writes that again"
+                f"{place} is a project already; 'driftledger add' selects more in its {PARAMS}, or --force writes that "
+                "again"
             )
         return [f"{place} is a project already; 'driftledger upgrade' brings its files up to date", *_next(root)]
     top = _top(root)
     path, is_kept = ("", False) if images is None else _images(root, top or root, images)
     selected = {} if images is None else {name_of(Path(path).name): path}
-    texts = generated() | {PARAMS: first_params(root, preset or "start", selected)}
+    texts = generated() | {PARAMS: first_params(root, preset or "start", selected, chosen)}
     existing = [] if is_begun or force else [name for name in (*texts, LOCK) if os.path.lexists(root / name)]
     if others := [name for name in existing if _text(root / name) != texts.get(name)]:
         raise ConfigError(
@@ -91,7 +103,41 @@ def init(folder: Path, *, images: Path | None = None, preset: str | None = None,
     notes = [f"left out, not an image that is read: {first_few([*unread])}"] if unread else []
     keeper = f"DVC keeps {path} now; commit {path}.dvc" if is_kept else f"{path}, where it is"
     sentences = [f"{place} is a project now", *([] if top else ["with a Git repository of its own"])]
-    return [*sentences, *(f"the dataset {name}: {keeper}" for name in selected), *notes, *_next(root)]
+    sentences += [*(f"the dataset {name}: {keeper}" for name in selected), *notes]
+    if chosen or preset not in (None, "minimal"):
+        project = Project(root, own_code=True)
+        sentences += needs(project, {section: project.settings.named(section) for section in COMPONENTS})
+    else:
+        sentences += [
+            "what it selects is a demonstration: a toy describer and a toy painter, which only understand each other",
+            "'driftledger models' lists real ones; driftledger init --force --model M --generator G --encoder E",
+        ]
+    return [*sentences, *_next(root)]
+
+
+def add(project: Project, section: str, given: str, *, only: bool, base_url: str | None, key: str | None) -> list[str]:
+    """Select one more model, generator or encoder in ``params.yaml``, and say what it needs.
+
+    Args:
+        only: whether it is selected alone, in place of the others.
+
+    Raises:
+        ConfigError: it is unknown, or cannot understand the others; nothing is written.
+    """
+    name, entry = selectable(section, given, base_url, key)
+    write_text(project.root / PARAMS, with_entry(project.root, section, name, entry, only=only))
+    return [f"{PARAMS} selects {name}", *needs(Project(project.root, own_code=True), {section: [name]})]
+
+
+def needs(project: Project, named: Mapping[str, Sequence[str]]) -> list[str]:
+    """Say what components still need on this machine, a line each."""
+    sentences = []
+    for section, name in ((section, name) for section, names in named.items() for name in names):
+        missing, notes = project.settings.build(section, name).readiness()
+        about = project.settings.entry(section, name).about
+        notes += [f"{about.memory:g} GB of memory for its weights"] if about and about.memory else []
+        sentences += [f"{section}.{name}: {each}" for each in (*(f"missing: {each}" for each in missing), *notes)]
+    return sentences
 
 
 def generated() -> dict[str, str]:
@@ -175,28 +221,48 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
     ]
 
 
-def models_table(project: Project, section: str) -> Table:
-    """List what can be selected in a section: the catalogue, and the project's own entries where there is one.
+def models_table(project: Project, words: str = "") -> Table:
+    """List what can be selected: the catalogue, and the project's own entries where there is one.
+
+    Args:
+        words: a section of ``params.yaml``, or a part of a name, a provider or a model; without it, every component.
 
     Raises:
-        ConfigError: the section does not exist.
+        ConfigError: nothing matches.
     """
-    if section not in SECTIONS:
-        raise ConfigError(unknown_name("section", section, SECTIONS))
     has_project = (project.root / PARAMS).is_file()
-    entries = project.settings.entries(section) if has_project else dict(catalogue(section))
-    selected = project.settings.named(section) if has_project else ()
-    shown = table("name", "provider", "settings", "")
-    for name, entry in entries.items():
-        fields = entry.model_dump(mode="json")
-        words = [fields[key] for key in ("model", "path", "prompt") if isinstance(fields.get(key), str)]
-        words += [f"prices {canonical_json(fields['prices'])}"] if fields.get("prices") else []
-        about = fields.get("about") or {}
-        words += [f"{about['memory']:g} GB"] if about.get("memory") else []
-        words += [f"checked {about['checked']}"] if about else []
-        mark = "selected" if name in selected else ""
-        shown.add_row(*map(line, (name, fields.get("provider", ""), ", ".join(words), mark)))
+    shown, everything = table("name", "kind", "model", "needs", "$ per M tokens", "checked", ""), list[str]()
+    shown.columns[0].no_wrap = True
+    for section in [words] if words in SECTIONS else COMPONENTS:
+        entries = project.settings.entries(section) if has_project else dict(catalogue(section))
+        selected = project.settings.named(section) if has_project else ()
+        for name, entry in entries.items():
+            fields = entry.model_dump(mode="json")
+            provider, about = fields.get("provider", ""), fields.get("about") or {}
+            named = [fields[key] for key in ("model", "path", "prompt") if isinstance(fields.get(key), str)]
+            what = "/".join(filter(None, (provider, *named[:1])))
+            everything.append(name)
+            if words in SECTIONS or words.lower() in f"{name} {what}".lower():
+                prices = fields.get("prices") or {}
+                price = " / ".join(f"{prices[key]:g}" for key in ("input", "output") if key in prices)
+                price += f"{prices['image']:g} an image" if "image" in prices else ""
+                mark = "selected" if name in selected else ""
+                row = (name, section[:-1], what, _needed(section, fields), price, about.get("checked", ""), mark)
+                shown.add_row(*map(line, row))
+    if not shown.rows:
+        raise ConfigError(unknown_name("name", words, everything))
     return shown
+
+
+def _needed(section: str, fields: Mapping[str, Any]) -> str:
+    """What an entry needs: an extra, the key of a service, memory."""
+    with suppress(DriftledgerError, KeyError):
+        kind: Any = provider_class(section, fields["provider"])
+        key = fields.get("api_key_env", getattr(kind.model_fields.get("api_key_env"), "default", None))
+        memory = (fields["about"] or {}).get("memory")
+        extra = getattr(kind, "extra", None) or EXTRAS.get(getattr(kind, "library", ""))
+        return ", ".join(filter(None, (key or (f"[{extra}]" if extra else None), memory and f"{memory:g} GB")))
+    return ""
 
 
 def new(folder: Path, kind: str, name: str, *, package: bool = False) -> list[str]:

@@ -64,6 +64,10 @@ class Component(Provided, ABC):
         """What a reader of every score with it must know, in one phrase; it stands in the card and in the flags."""
         return self.knows
 
+    def readiness(self) -> tuple[list[str], list[str]]:
+        """Return what would end each of its calls on this machine, and what to know before the first; none is made."""
+        return [], []
+
     def release(self) -> None:
         """Let go of loaded weights and the memory they take; the next call loads them again."""
 

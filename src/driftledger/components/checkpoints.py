@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import re
+import shutil
 import sqlite3
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -166,6 +167,26 @@ class CheckpointComponent(Component):
             "device": self.torch_device.partition(":")[0],
             "libraries": library_versions(*self.libraries, extra=self.extra),
         }
+
+    def readiness(self) -> tuple[list[str], list[str]]:
+        """Look for the libraries and the weights, and how much of these is still to be fetched onto which disk."""
+        try:
+            library_versions(*self.libraries, extra=self.extra)
+            repository, commit = self.source[1:]
+        except ConfigError as error:
+            return [str(error)], []
+        if repository is None:
+            return [], []
+        hub, cache = import_extra("huggingface_hub"), Path(import_extra("huggingface_hub.constants").HF_HUB_CACHE)
+        with suppress(hub.errors.HTTPError, hub.errors.OfflineModeIsEnabled, OSError, ValueError):
+            patterns = {"allow_patterns": ["*.safetensors"], "ignore_patterns": ["*.fp16.*", "*onnx*", "*openvino*"]}
+            files = hub.snapshot_download(repository, revision=commit, dry_run=True, **patterns)
+            size = sum(each.file_size for each in files if each.will_download) / 1e9
+            disk = next(each for each in (cache, *cache.parents) if each.is_dir())
+            free = shutil.disk_usage(disk).free / 1e9
+            if size:
+                return [], [f"{self.path}: up to {size:,.1f} GB to fetch into {cache}, where {free:,.0f} GB are free"]
+        return [], []
 
     @property
     def unrepeatable(self) -> str | None:

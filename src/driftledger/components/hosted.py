@@ -29,6 +29,7 @@ class LiteLLM(OpenAIChat):
 
     provider: ClassVar[str] = "litellm"
     version: ClassVar[str] = "1"
+    library: ClassVar[str] = "litellm"
 
     api_key_env: Operational[str | None] = None
     """``null``: the variables that LiteLLM's documentation names for the service, such as ANTHROPIC_API_KEY."""
@@ -41,6 +42,15 @@ class LiteLLM(OpenAIChat):
     @property
     def host(self) -> str:
         return super().host if self.base_url else self.model.partition("/")[0]
+
+    def readiness(self) -> tuple[list[str], list[str]]:
+        missing, notes = super().readiness()
+        if not (missing or self.api_key_env or self.base_url):
+            names = import_extra("litellm").validate_environment(self.model)["missing_keys"]
+            for name in names:  # of other variables, clouds know several ways around
+                sentence = f"{self.title}: the environment variable {name} is not set"
+                (missing if name.endswith("_API_KEY") else notes).append(sentence)
+        return missing, notes
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
@@ -61,6 +71,7 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
 
     provider: ClassVar[str] = "huggingface_images"
     version: ClassVar[str] = "1"
+    library: ClassVar[str] = "huggingface_hub"
     reserved: ClassVar[frozenset[str]] = frozenset({"model", "seed", "prompt", "inputs"})
     lines: ClassVar[dict[str, str]] = {"model": "correct `model:`", "seed": "set `seeded: false`"}
 

@@ -12,7 +12,9 @@ import os
 import re
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from difflib import get_close_matches
 from functools import cached_property, lru_cache, partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
@@ -42,6 +44,8 @@ OFFICIAL = "https://api.openai.com/v1"
 
 _LARGEST_ERROR = 2**20
 """Bytes of an answer with an error, which the client parses without bounds of its own."""
+_PATIENCE = 10.0
+"""Seconds that a service may take to list its models."""
 _LONGEST_MESSAGE = 300
 _ASSUMED_TOKENS = 16_384
 _SHORTEST_SECRET = 16
@@ -122,6 +126,8 @@ async def _bound(largest: int, response: "httpx2.Response") -> None:
 class OpenAIComponent(RemoteComponent):
     """A component behind OpenAI's protocol: OpenAI, vLLM, llama.cpp, Ollama, or a compatible endpoint of others."""
 
+    library: ClassVar[str] = "openai"
+    """The optional library that it calls through."""
     reserved: ClassVar[frozenset[str]] = frozenset({"model", "n", "stream"})
     """Fields of a request that ``extra`` must not hold: they have a setting, or are the provider's own."""
     lines: ClassVar[dict[str, str]]
@@ -202,8 +208,51 @@ class OpenAIComponent(RemoteComponent):
             TransientError: it is not a whole answer.
         """
 
+    def readiness(self) -> tuple[list[str], list[str]]:
+        """Look for the library, the key, the server, and the model in the list that the service gives, if it does.
+
+        A class with a connection of its own is not asked for its list.
+        """
+
+        async def listed() -> Any:
+            async with self._client() as client:
+                response: Any = await client.with_options(timeout=_PATIENCE).get("/models", cast_to=httpx2.Response)
+                return load_json(response.content, finite=False)
+
+        missing, notes = super().readiness()
+        names, server = list[str](), f"{self.title} at {self.host}"
+        try:
+            import_extra(self.library)
+            if self._key != "" and type(self).connect is not OpenAIComponent.connect:  # no key raises
+                return missing, notes
+            openai = import_extra("openai")
+            import httpx2
+
+            with ThreadPoolExecutor(1) as thread:  # where a notebook's event loop does not run
+                answer = thread.submit(asyncio.run, listed()).result()
+            names = [str(_field(each, str, "id")) for each in _field(answer, list, "data") or []]
+        except ConfigError as error:
+            missing.append(str(error))
+        except (openai.OpenAIError, ValueError) as error:
+            cause, reason = error.__cause__, self.say(str(error.__cause__ or error))
+            if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
+                missing.append(f"{server} cannot be reached ({reason}); start the server or correct base_url")
+            elif isinstance(error, openai.AuthenticationError):
+                missing.append(f"{server} refuses the key ({reason}); check it in {self.api_key_env or 'api_key_env'}")
+            else:
+                notes.append(f"{server} lists no models; whether it has this one shows at the first call")
+        if names and not {self.model, f"{self.model}:latest", f"models/{self.model}"} & {*names}:
+            nearest = ", ".join(get_close_matches(self.model, names, n=3, cutoff=0))
+            what = for_line(f"{server}: the service lists {len(names)} models, and not this one; nearest: {nearest}")
+            (notes if self.base_url else missing).append(what)  # others also answer to names that they don't list
+        return missing, notes
+
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+        async with self._client() as client:
+            yield partial(self._ask, client)
+
+    def _client(self) -> Any:
         openai = import_extra("openai")
         import httpx2
 
@@ -224,8 +273,7 @@ class OpenAIComponent(RemoteComponent):
         # It has read OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS, and has no argument against that.
         client.organization = client.project = None
         client._custom_headers = {}
-        async with client:
-            yield partial(self._ask, client)
+        return client
 
     async def post(self, client: Any, body: dict[str, Any]) -> str:
         """Send a request, and return the answer as JSON."""

@@ -370,6 +370,9 @@ class RemoteComponent(Component):
     def unrepeatable(self) -> str:
         return NEVER_TWICE
 
+    def readiness(self) -> tuple[list[str], list[str]]:
+        return [], [] if self.prices else [f"{self.title}: no price is known; set prices in its entry for an estimate"]
+
     @abstractmethod
     def connect(self) -> AbstractAsyncContextManager[Callable[..., Awaitable[Any]]]:
         """A client, open for as long as the context lasts; what it yields makes one attempt at one call.

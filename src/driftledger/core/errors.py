@@ -71,11 +71,13 @@ class LedgerError(DriftledgerError):
 
 
 def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
-    """Say that ``name`` is not a valid ``what``, which name is nearest and which are valid."""
+    """Say that ``name`` is not a valid ``what``, which name is nearest and which are valid; of many, the nearest."""
     names = sorted(valid)
     nearest = get_close_matches(name, names, n=1)
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    return f"{what} {name!r} is unknown; {hint}valid: {', '.join(names) if names else '(none)'}"
+    more = f" and {len(names) - 8} more, which 'driftledger models' lists" if len(names) > 30 else ""
+    names = get_close_matches(name, names, n=8, cutoff=0) if more else names
+    return f"{what} {name!r} is unknown; {hint}valid: {', '.join(names) if names else '(none)'}{more}"
 
 
 def first_few(things: Sequence[str], most: int = 5) -> str:

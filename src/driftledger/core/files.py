@@ -5,6 +5,7 @@ What others made is bounded here, since a file of a few kilobytes must not take 
 
 import json
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -14,8 +15,11 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any, ClassVar, TypeVar
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.constructor import SafeConstructor
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
 from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import StoreError
@@ -227,72 +231,80 @@ _ANY_NUMBER = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole)
 _FINITE = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # in C where it can be
-    """Reads YAML in which no mapping has a key twice."""
+class _Constructor(SafeConstructor):
+    """DVC's, with a sentence that names both places of a key that stands twice."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
-        lines = dict[str, int]()
-        for key, _ in node.value:
-            line = key.start_mark.line + 1
-            if isinstance(key, yaml.ScalarNode) and key.value != "<<" and lines.setdefault(key.value, line) != line:
-                raise _refused(f"{key.value!r:.80} stands twice, in lines {lines[key.value]} and {line}")
-        return super().construct_mapping(node, deep)
-
-    def number(self, node: yaml.ScalarNode) -> Any:
-        """A number of bounded length. ``1:30`` is text, as in YAML 1.2 and so to DVC: to read it as a number takes
-        time that grows with the square of its length."""
-        text = self.construct_scalar(node)
-        if len(text) > LONGEST_NUMBER:
-            raise _refused(f"{text:.20}… has {len(text):,} digits, and up to {LONGEST_NUMBER} are read", node)
-        if ":" in text:
-            return text
-        return self.construct_yaml_int(node) if node.tag.endswith("int") else self.construct_yaml_float(node)
+    def check_mapping_key(self, node: Any, key_node: Any, mapping: Any, key: Any, value: Any) -> bool:
+        if key not in mapping:
+            return True
+        first = next(each.start_mark.line for each, _ in node.value if each.value == key_node.value)
+        what = f"{key_node.value!r:.80} stands twice, in lines {first + 1} and {key_node.start_mark.line + 1}"
+        raise MarkedYAMLError(problem=what, problem_mark=key_node.start_mark)
 
 
-for _tag in ("int", "float"):
-    _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _Loader.number)
+_NUMBER = re.compile(r"[-+.]?\d[\w.:+-]*")
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([Tt \t]|$)")
+_REMEDIES = {
+    "found unexpected ':'": "put what holds a colon, such as an address, into quotes",
+    "cannot start any token": "indent with blanks, not tabs, and put what begins with @, % or ` into quotes",
+    "mapping values are not allowed": "put a text with a colon into quotes, and a key into a line of its own",
+    "did not find expected": "close what is opened, and indent what belongs together alike",
+}
+"""What a parser's problem holds → what to do."""
 
 
 def load_yaml(text: str | bytes, *, for_dvc: bool = False) -> Any:
-    """Read YAML safely.
+    """Read YAML safely, by the parser that DVC reads it with: 1.2, in which ``yes`` is a text and ``010`` is 10.
 
     Args:
-        for_dvc: whether DVC reads it too: its parser takes no colon in an unquoted text inside braces.
+        for_dvc: whether DVC reads parameters from it, which cannot be dates or sets.
 
     Raises:
-        yaml.YAMLError: it is not YAML, has a key twice, or more bytes, levels or values than the bounds above.
-        ValueError: it holds a value that cannot be one, such as the 30th of February.
+        ValueError: it is not YAML, has a key twice, or more bytes, levels or values than the bounds above; the sentence
+            begins with line and column where there are some.
     """
+    parser, mark = YAML(typ="safe"), None
+    parser.Constructor = _Constructor
     if len(text) > LARGEST_YAML:
-        raise _refused(f"it has {len(text):,} characters, and up to {LARGEST_YAML:,} are read")
+        raise ValueError(f"it has {len(text):,} characters, and up to {LARGEST_YAML:,} are read")
     # Before anything is built: an alias is a few bytes and repeats all that its anchor holds, other aliases included.
-    sizes, opened, values = dict[str, int](), list[tuple[yaml.CollectionStartEvent, int]](), 0
-    for event in yaml.parse(text, _Loader):
-        if isinstance(event, yaml.CollectionEndEvent):
-            start, before = opened.pop()
-            sizes[str(start.anchor)] = values - before
-        elif isinstance(event, yaml.AliasEvent):
-            values += sizes.get(str(event.anchor), MOST_VALUES)  # one inside of what it repeats has no end
-        elif isinstance(event, yaml.ScalarEvent):
-            sizes[str(event.anchor)] = 1
-            values += 1
-            if for_dvc and opened and opened[-1][0].flow_style and not event.style and ":" in event.value:
-                raise _refused(f"{event.value!r:.80} has a colon inside braces; put it into quotes", event)
-        elif isinstance(event, yaml.CollectionStartEvent):
-            opened.append((event, values))
-            values += 1
-        if len(opened) > DEEPEST:
-            raise _refused(f"it is nested deeper than {DEEPEST} levels", event)
-        if values > MOST_VALUES:
-            raise _refused(f"it holds more than {MOST_VALUES:,} values, those that aliases repeat among them", event)
+    sizes, opened, values = dict[str, int](), list[tuple[CollectionStartEvent, int]](), 0
     try:
-        return yaml.load(text, _Loader)
-    except (AttributeError, IndexError, KeyError, TypeError):  # of PyYAML's constructors
-        raise _refused("it holds a value that is not of the kind that its tag, such as !!int, names") from None
-
-
-def _refused(what: str, event: Any = None) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=what, problem_mark=event and event.start_mark)
+        for event in parser.parse(text):
+            mark = event.start_mark
+            if isinstance(event, CollectionEndEvent):
+                start, before = opened.pop()
+                sizes[str(start.anchor)] = values - before
+            elif isinstance(event, AliasEvent):
+                values += sizes.get(str(event.anchor), MOST_VALUES)  # one inside of what it repeats has no end
+            elif isinstance(event, ScalarEvent):
+                sizes[str(event.anchor)] = 1
+                values += 1
+                is_number = not event.style and _NUMBER.fullmatch(event.value)
+                if len(event.value) > LONGEST_NUMBER and (is_number or (event.tag or "").endswith((":int", ":float"))):
+                    what = f"{event.value:.20}… has {len(event.value):,} digits, and up to {LONGEST_NUMBER} are read"
+                    raise MarkedYAMLError(problem=what, problem_mark=mark)
+                if for_dvc and not event.style and _DATE.match(event.value):
+                    what = f"{event.value!r:.80} is a date, which DVC cannot hold; put it into quotes"
+                    raise MarkedYAMLError(problem=what, problem_mark=mark)
+            elif isinstance(event, CollectionStartEvent):
+                opened.append((event, values))
+                values += 1
+            if for_dvc and (getattr(event, "tag", None) or "").endswith((":set", ":timestamp")):
+                raise MarkedYAMLError(problem="DVC cannot hold a set or a date", problem_mark=mark)
+            if len(opened) > DEEPEST:
+                raise MarkedYAMLError(problem=f"it is nested deeper than {DEEPEST} levels", problem_mark=mark)
+            if values > MOST_VALUES:
+                what = f"it holds more than {MOST_VALUES:,} values, those that aliases repeat among them"
+                raise MarkedYAMLError(problem=what, problem_mark=mark)
+        return parser.load(text)
+    except (AttributeError, IndexError, KeyError, TypeError):  # of constructors
+        raise ValueError("it holds a value that is not of the kind that its tag, such as !!int, names") from None
+    except YAMLError as error:
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
+    remedies = [remedy for part, remedy in _REMEDIES.items() if part in problem]
+    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    raise ValueError("; ".join([place + " ".join(problem.split()), *remedies[:1]]))
 
 
 class Made(Record):

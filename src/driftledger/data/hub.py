@@ -6,7 +6,7 @@ like all others.
 
 import re
 from abc import ABC
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from driftledger.core.paths import leads_out
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.base import Provider, digest_files, printable, read_file
+from driftledger.data.tables import TableRow
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -98,19 +99,6 @@ def find_source(path: str, revision: str | None, kind: Literal["model", "dataset
         ) from None
 
 
-class HubRow(NamedTuple):
-    """A row of a dataset; class labels in its cells are by name."""
-
-    number: int
-    place: str
-    """What errors call it."""
-    cells: dict[str, Any]
-    file: str | None
-    """The image's file name as it is recorded: below the local folder, or without folders."""
-    read: Callable[[], bytes]
-    """Gives the image's bytes."""
-
-
 class HubTable(Provider, ABC):
     """A split of a dataset. A branch or tag given as ``revision`` is resolved to its commit, which is recorded."""
 
@@ -176,8 +164,8 @@ class HubTable(Provider, ABC):
             raise ConfigError(f"{self.path}: column {images!r} holds no images; set {setting}")
         return rows.select_columns(needed).cast_column(images, image(decode=False))
 
-    def rows(self, table: Any, split: str, images: str, numbers: Sequence[int]) -> Iterator[HubRow]:
-        """Read the rows of these numbers, with the image in the column ``images``."""
+    def rows(self, table: Any, split: str, images: str, numbers: Sequence[int]) -> Iterator[TableRow]:
+        """Read the rows of these numbers, with class labels by name and the image in the column ``images``."""
         named = {column: getattr(feature, "names", None) for column, feature in table.features.items()}
         classes = {column: names for column, names in named.items() if names is not None}
         folder = self._source.folder and self._source.folder.resolve()
@@ -194,7 +182,7 @@ class HubTable(Provider, ABC):
                     what = f"has class {value} in {column!r}, which has only {len(names)}; correct the dataset"
                     raise DataError(f"{place} {what}")
                 cells[column] = names[value] if value is not None and value >= 0 else value
-            yield HubRow(number, place, cells, file, partial(self._image_bytes, cell.get("bytes"), path, place))
+            yield TableRow(number, place, cells, file, partial(self._image_bytes, cell.get("bytes"), path, place))
 
     def _image_bytes(self, data: bytes | None, path: str | None, place: str) -> bytes:
         """Return an image's bytes, or read its file; refuse a file elsewhere on this disk."""

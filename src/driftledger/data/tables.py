@@ -4,7 +4,7 @@ import csv
 import io
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +25,20 @@ class Table(NamedTuple):
     name: str
     columns: list[str]
     rows: list[tuple[str, Cells]]
+
+
+class TableRow(NamedTuple):
+    """A row of a table of images."""
+
+    number: int
+    """Counted from 0."""
+    place: str
+    """What errors call it."""
+    cells: Cells
+    file: str | None
+    """The image's file name as it is recorded: below the local folder, or without folders."""
+    read: Callable[[], bytes]
+    """Gives the image's bytes."""
 
 
 def read_table(file: Path) -> Table:

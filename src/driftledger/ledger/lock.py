@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from driftledger.core.errors import LedgerError
@@ -77,9 +76,6 @@ def parse_lock(data: bytes, where: str = LOCK) -> dict[str, LockEntry]:
         if number := next((n for n, row in enumerate(text.split("\n"), 1) if row.startswith(_CONFLICT)), None):
             raise ValueError(f"line {number} begins a conflict of a merge")
         return _Lock.model_validate(load_yaml(text)).stages
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        why = f"line {mark.line + 1} is not YAML" if mark else "it is not YAML"
     except ValidationError as invalid:
         first = invalid.errors(include_url=False)[0]
         why = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"

@@ -5,8 +5,11 @@ any stage runs.
 """
 
 import re
+import unicodedata
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +21,7 @@ from driftledger.benchmarks.descriptions import Description
 from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import load_yaml
+from driftledger.core.files import load_json, load_yaml
 from driftledger.core.registry import LONGEST, PROVIDED_SECTIONS, Provided, provider_class, provider_place, providers
 from driftledger.core.strict import Name, Strict
 from driftledger.core.text import for_line
@@ -92,6 +95,74 @@ class CorrelationSettings(Strict):
     """Leaderboard, a file of leaderboards without ``.csv`` → our catalogue name → the name there."""
     confidence: float = Field(gt=0.5, lt=1.0)
     """Of intervals."""
+
+
+def selectable(section: str, given: str, base_url: str | None = None, key: str | None = None) -> tuple[str, Any]:
+    """Return the name of what a user selects, and the entry to write; None for an entry of the catalogue.
+
+    Args:
+        given: a name of the catalogue, ``provider/model``, a folder with a checkpoint, or ``package.module:Class``.
+        base_url: where the service is, if it is not the provider's own.
+        key: the environment variable with its key; None for a server that needs none.
+
+    Raises:
+        ConfigError: it is nothing of these.
+    """
+    provider, _, rest = given.partition("/")
+    folder, valid = Path(given).expanduser(), providers(section)
+    service = {"base_url": base_url, "api_key_env": key} if base_url else {}
+    if given in catalogue(section):
+        shipped_entry = catalogue(section)[given].model_dump(mode="json", exclude_unset=True, exclude={"about"})
+        is_service = "base_url" in provider_class(section, shipped_entry["provider"]).model_fields
+        return given, shipped_entry | service if service and is_service else None
+    if section == "generators" and provider == "openai":
+        provider = "openai_images"
+    if folder.is_dir():
+        entry: dict[str, Any] = {"provider": _provider_of(section, folder), "path": given}
+    elif ":" in given and "/" not in given:
+        entry = {"provider": given}
+    elif rest and provider in valid:
+        fields = provider_class(section, provider).model_fields
+        entry = {"provider": provider, "model" if "model" in fields else "path": rest}
+        entry |= {"revision": "main"} if "revision" in fields else {}
+        entry |= {"dtype": "bfloat16"} if "dtype" in fields and section != "encoders" else {}
+        entry |= service if "base_url" in fields else {}
+    else:
+        nearest = get_close_matches(given, catalogue(section), n=1)
+        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        raise ConfigError(
+            f"{section[:-1]} {given!r:.200} is unknown; {hint}name one that 'driftledger models' lists, a folder, or "
+            f"PROVIDER/MODEL with one of the providers {', '.join(sorted(valid))}"
+        )
+    return name_of(Path(rest or given.rpartition(":")[2]).name), entry
+
+
+def _provider_of(section: str, folder: Path) -> str:
+    """Return the provider that loads a checkpoint in a folder."""
+    if section in ("models", "generators"):
+        return "transformers" if section == "models" else "diffusers"
+    if (folder / "modules.json").is_file():
+        return "sentence"
+    with suppress(OSError, ValueError):
+        kind = load_json((folder / "config.json").read_bytes())["model_type"]
+        for provider in providers(section):
+            if kind in getattr(provider_class(section, provider), "model_types", ()):
+                return provider
+    return "open_clip"
+
+
+def name_of(text: str) -> str:
+    """Name the dataset that a folder of this name becomes, or the entry of a model.
+
+    >>> [name_of(each) for each in ("My Photos (2024)", "2024", "Fotos für Anna", "...", "Qwen3-VL-8B")]
+    ['my_photos_2024', 'images_2024', 'fotos_fur_anna', 'my_images', 'qwen3_vl_8b']
+    """
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    name = "_".join("".join(c if c.isalnum() else " " for c in plain).split())
+    if not name:
+        return "my_images"
+    is_text = load_yaml(name) == name  # and no number, date, truth or nothing
+    return (name if is_text and not name[:1].isdigit() else f"images_{name}")[:64]
 
 
 def checked_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:

@@ -4,7 +4,6 @@ Presets come with the package; a project may have its own in ``presets/``, which
 """
 
 import io
-import unicodedata
 from collections.abc import Mapping
 from importlib.resources import files
 from itertools import takewhile
@@ -22,6 +21,9 @@ from driftledger.core.text import changes
 from driftledger.project.settings import PARAMS, Settings, parse_settings, read_yaml
 
 OWN = Path(str(files("driftledger")))
+Chosen = Mapping[str, Mapping[str, Mapping[str, Any] | None]]
+"""Section → name → the entry to write, None for one of the catalogue's."""
+NOTHING: Chosen = {}
 
 
 def presets(root: Path) -> dict[str, Path]:
@@ -74,22 +76,41 @@ def apply_preset(root: Path, name: str) -> list[str]:
     return [f"{each.key}: added" if each.key in after.keys() - before else str(each) for each in differing]
 
 
-def first_params(root: Path, preset: str, images: Mapping[str, str]) -> str:
+def first_params(root: Path, preset: str, images: Mapping[str, str], chosen: Chosen = NOTHING) -> str:
     """Write the text of a project's first ``params.yaml``: a preset's selection, over folders of images if there are
     some.
 
     Args:
         images: name of a dataset → the path of its folder.
+        chosen: what is selected in place of the preset's components.
 
     Raises:
-        ConfigError: the preset is unknown, or selects something that is missing.
+        ConfigError: the preset is unknown, or selects something that is missing or cannot understand the rest.
     """
     laid = read_preset(root, preset)
     if images:
         ours = ["datasets", *(name for name in benchmark_names() if benchmark(name).data is DATASET)]
         laid["run"] |= {name: [*images] for name in ours if laid["run"].get(name)}
-    text = _laid_over((OWN / "templates" / PARAMS).read_text(encoding="utf-8"), laid, images)
-    parse_settings(load_yaml(text), f"{PARAMS} with the preset {preset}")
+    laid["run"] |= {section: [*entries] for section, entries in chosen.items()}
+    datasets = {name: {"provider": "image_folder", "path": path} for name, path in images.items()}
+    text = _laid_over((OWN / "templates" / PARAMS).read_text(encoding="utf-8"), laid, {"datasets": datasets, **chosen})
+    parse_settings(load_yaml(text), f"{PARAMS} with the preset {preset}", root.absolute())
+    return text
+
+
+def with_entry(root: Path, section: str, name: str, entry: Mapping[str, Any] | None, *, only: bool) -> str:
+    """Return the text of ``params.yaml`` with one more entry, selected beside the others or alone.
+
+    Raises:
+        ConfigError: another entry has that name, or the selection would not be valid.
+    """
+    params = root / PARAMS
+    content, text = read_yaml(params), params.read_text(encoding="utf-8")
+    if entry is not None and (content.get(section) or {}).get(name, entry) != entry:
+        raise ConfigError(f"{PARAMS} has another entry {section}.{name}; rename that, or change it there")
+    others = [] if only else [each for each in content["run"][section] if each != name]
+    text = _laid_over(text, {"run": {section: [*others, name]}}, {section: {name: entry}})
+    parse_settings(load_yaml(text), f"{PARAMS} with {name}", root.absolute())
     return text
 
 
@@ -99,22 +120,8 @@ def section_text(name: str) -> str:
     return (files(package) / "settings.yaml").read_text(encoding="utf-8")
 
 
-def name_of(folder: str) -> str:
-    """Name the dataset that a folder of this name becomes.
-
-    >>> [name_of(folder) for folder in ("My Photos (2024)", "2024", "Fotos für Anna", "...")]
-    ['my_photos_2024', 'images_2024', 'fotos_fur_anna', 'my_images']
-    """
-    plain = unicodedata.normalize("NFKD", folder).encode("ascii", "ignore").decode().lower()
-    name = "_".join("".join(c if c.isalnum() else " " for c in plain).split())
-    if not name:
-        return "my_images"
-    is_text = load_yaml(name) == name  # and no number, date, truth or nothing
-    return (name if is_text and not name[:1].isdigit() else f"images_{name}")[:64]
-
-
-def _laid_over(text: str, preset: Mapping[str, Any], images: Mapping[str, str] | None = None) -> str:
-    """Set what a preset sets, and add folders of images as datasets; comments stay.
+def _laid_over(text: str, preset: Mapping[str, Any], entries: Chosen | None = None) -> str:
+    """Set what a preset sets, and add entries in block style, in which an address needs no quotes; comments stay.
 
     Sections of benchmarks that nothing is selected for are left out.
     """
@@ -139,11 +146,14 @@ def _laid_over(text: str, preset: Mapping[str, Any], images: Mapping[str, str] |
                 comments = content[section].ca.items.get(key)
                 if comments and len(comments) > 2 and comments[2]:
                     comments[2].column = 0  # one blank behind the value, however long it is now
-    if images:
-        content["datasets"] = CommentedMap()
-        content.yaml_set_comment_before_after_key("datasets", before="\n")
-        for name, path in images.items():
-            content["datasets"][name] = CommentedMap(provider="image_folder", path=path)
-            content["datasets"][name].yaml_add_eol_comment("subfolders are categories", "path", column=0)
+    for section, named in (entries or {}).items():
+        for name, entry in named.items():
+            if entry is not None and name not in (content.get(section) or {}):
+                if not content.get(section):
+                    content[section] = CommentedMap()
+                    content.yaml_set_comment_before_after_key(section, before="\n")
+                content[section][name] = CommentedMap(entry)
+                if section == "datasets":
+                    content[section][name].yaml_add_eol_comment("subfolders are categories", "path", column=0)
     yaml.dump(content, written)
     return written.getvalue()

@@ -37,12 +37,14 @@ class Project:
     own_code: bool = False
     """Whether ``params.yaml`` may name classes of the checkout's own: importing them runs code that a stranger may have
     written, which commands that only read do not allow."""
+    given: Settings | None = None
+    """What Python gave in the place of ``params.yaml``."""
     components: dict[tuple[str, str], Component] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Section and name → each component that something has needed so far."""
 
     @cached_property
     def settings(self) -> Settings:
-        return load_settings(self.root / PARAMS, own_code=self.own_code)
+        return self.given or load_settings(self.root / PARAMS, own_code=self.own_code)
 
     @property
     def combinations(self) -> list[Combination]:
@@ -138,7 +140,7 @@ class Project:
         Raises:
             ConfigError: it is a checkout of others, and names a folder outside of it.
         """
-        top, named = main_checkout(self.root), os.environ.get(STORE)
+        top, named = main_checkout(self.root), None if self.given else os.environ.get(STORE)
         folder = top / Path(named or self.settings.store or STATE).expanduser()
         if not (self.own_code or named or folder.resolve().is_relative_to(top.resolve())):
             raise ConfigError(f"this checkout keeps its calls in {folder}, outside of it; --trust allows that")

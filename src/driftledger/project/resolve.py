@@ -69,7 +69,7 @@ def resolved(project: Project) -> dict[str, Any]:
         if spec.scores.beside
     }
     noted["data"] = {"version": DATA_VERSION} | {
-        section: {name: _source(section, name, each, versions) for name, each in some.items()}
+        section: {name: _source(settings, section, name, each, versions) for name, each in some.items()}
         for section, some in data.items()
     }
     for kind in ("collect", "score"):  # model → folder below its stage's output → what shapes it beside earlier folders
@@ -154,10 +154,12 @@ def _description(settings: Settings, name: str, noted: Mapping[str, Any]) -> dic
     return {**description.model_dump(mode="json", exclude_defaults=True), "examples_by": examples}
 
 
-def _source(section: str, name: str, provider: Provider, versions: "_Versions") -> dict[str, Any]:
+def _source(settings: Settings, section: str, name: str, provider: Provider, versions: "_Versions") -> dict[str, Any]:
     """Return an entry of the data with the digest of its source, and of its code if that is not in the package."""
     entry = {"provider": provider.provider, **provider.model_dump(mode="json", exclude_defaults=True)}
     entry["source"] = versions.digest(f"{section}.{name}", provider, provider.source_digest)
+    if (section, name) in settings.given:  # by Python, where nothing is made again
+        return entry
     place = provider_place(section, provider.provider)
     return entry if is_ours(place.partition(":")[0]) else {**entry, "code": code_digest(place)}
 

@@ -3,14 +3,13 @@
 Each registered benchmark has a list in ``run``, and a section of its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, create_model
 
 from driftledger.benchmarks.base import DATASET, Benchmark, Stage
@@ -48,6 +47,8 @@ AnySelection = Annotated[tuple[Name, ...], AfterValidator(_no_duplicates)]
 Selection = Annotated[AnySelection, Field(min_length=1)]
 Entries = dict[Name, CatalogueEntry]
 CalledEntries = dict[Name, CalledEntry]
+Given = Mapping[tuple[str, str], Any]
+"""Section and name → a component or the provider of data."""
 
 
 class Run(Strict):
@@ -107,12 +108,18 @@ class Settings(Strict):
     encoders: Entries = Field(default_factory=dict)
     question_sets: Entries = Field(default_factory=dict)
     _own_code: Path | None = PrivateAttr(default=None)
+    _given: Given = PrivateAttr(default_factory=dict)
 
     @property
     def own_code(self) -> Path | None:
         """The top folder of the project, where classes of its own may be imported; None where they may not, and
         entries that name some are not checked."""
         return self._own_code
+
+    @property
+    def given(self) -> Given:
+        """Entries that Python gave as they are, such as functions of a notebook."""
+        return self._given
 
     @property
     def benchmarks(self) -> tuple[Benchmark, ...]:
@@ -210,6 +217,8 @@ class Settings(Strict):
             UntrustedCodeError: it is the project's own code, which may not be run.
         """
         entry, where = self.entry(section, name), f"{PARAMS}: {section}.{name}"
+        if (section, name) in self._given:
+            return self._given[section, name]
         try:
             return checked_class(section, entry.provider, self.own_code).model_validate(entry.model_extra)
         except ValidationError as error:
@@ -261,15 +270,15 @@ def read_yaml(path: Path) -> Any:
         return load_yaml(path.read_bytes().decode(), for_dvc=True)
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
-    except (yaml.YAMLError, ValueError) as error:
-        problem = " ".join(str(error).split()).replace(' in "<unicode string>"', "")
-        raise ConfigError(f"{path} is not YAML: {problem}") from None
+    except ValueError as error:
+        raise ConfigError(f"{path} is not YAML: {error}") from None
 
 
-def parse_settings(raw: Any, where: str, own_code: Path | None = None) -> Settings:
+def parse_settings(raw: Any, where: str, own_code: Path | None = None, given: Given | None = None) -> Settings:
     """Check the content of ``params.yaml``, the selected entries' own settings included; errors name it ``where``.
 
     Args:
+        given: what stands in the place of entries.
         own_code: the folder with modules that may be imported; None leaves entries that name some unchecked.
 
     Raises:
@@ -279,7 +288,7 @@ def parse_settings(raw: Any, where: str, own_code: Path | None = None) -> Settin
         settings = _settings_class(benchmark_names()).model_validate(raw)
     except ValidationError as error:
         raise ConfigError(explain(error, where)) from None
-    settings._own_code = own_code
+    settings._own_code, settings._given = own_code, given or {}
     for check in (_selection, _components):
         for sentence in check(settings):
             raise ConfigError(f"{where}: {sentence}")

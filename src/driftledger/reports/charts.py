@@ -49,13 +49,8 @@ class Series(NamedTuple):
     colour: str
     marker: str
     dash: Any
-    hollow: bool = False
-    """Whether marks are outlines, as those of controls."""
-
-    @property
-    def fill(self) -> str:
-        """The colour inside marks."""
-        return "white" if self.hollow else self.colour
+    fill: str
+    """The colour inside marks; white for controls."""
 
 
 class Drawing(NamedTuple):
@@ -77,10 +72,10 @@ def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> Mapping[
     """
     series = {}
     for place, name in enumerate(name for name in models if name not in controls):
-        dash = _DASHES[place // len(COLOURS) % len(_DASHES)]
-        series[name] = Series(COLOURS[place % len(COLOURS)], _MARKERS[place % len(_MARKERS)], dash)
+        colour, dash = COLOURS[place % len(COLOURS)], _DASHES[place // len(COLOURS) % len(_DASHES)]
+        series[name] = Series(colour, _MARKERS[place % len(_MARKERS)], dash, colour)
     for place, name in enumerate(name for name in models if name in controls):
-        series[name] = Series(GREY, _MARKERS[place % len(_MARKERS)], _DASHES[1 + place % 2], hollow=True)
+        series[name] = Series(GREY, _MARKERS[place % len(_MARKERS)], _DASHES[1 + place % 2], "white")
     return series
 
 

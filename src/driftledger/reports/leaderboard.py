@@ -54,32 +54,13 @@ class Section(NamedTuple):
     name: str
     tables: Sequence[Table]
     block: Block | None = None
-    """The scores; None where several blocks are side by side."""
-
-    @property
-    def scores(self) -> Sequence[Score]:
-        """Those of its block."""
-        return self.block.scores if self.block else ()
-
-    @property
-    def scored(self) -> str:
-        """How much of each was scored."""
-        counts = ", ".join(f"{score.model} {how_many(score)}" for score in self.scores)
-        return f"Scored: {counts}." if counts else ""
-
-    def absent(self) -> Iterator[str]:
-        """What has no value or no rank, and why, with the models that this is true of."""
-        reasons = [((key, why), score.model) for score in self.scores for key, why in sorted(score.absent.items())]
-        for (key, why), models in _with_models(reasons, self.scores):
-            metric = self.block.spec.metric(key) if self.block else None
-            yield f"No {metric.named(key) if metric else key} ({models}): {why}."
-        for model, why in self.block.apart.items() if self.block else ():
-            yield f"No rank ({model}): {why}."
-
-    def flags(self) -> Iterator[str]:
-        """What a reader must know about the numbers, with the models that this is true of."""
-        flags = [(flag, score.model) for score in self.scores for flag in score.flags]
-        return (f"{models}: {flag}" for flag, models in _with_models(flags, self.scores))
+    """None where several blocks are side by side."""
+    scored: str = ""
+    """How much of each was scored."""
+    absent: Sequence[str] = ()
+    """What has no value or no rank, and why, with the models that this is true of."""
+    flags: Sequence[str] = ()
+    """What a reader must know about the numbers, with the models that this is true of."""
 
 
 def _with_models(pairs: Iterable[tuple[T, str]], scores: Sequence[Score]) -> Iterator[tuple[T, str]]:
@@ -98,7 +79,22 @@ def sections(part: Part) -> Iterator[Section]:
     if across:
         yield Section(f"{spec.name}, side by side", f"{spec.name}-across", across)
     for block in blocks:
-        yield Section(block.title, block.name, tables_of(block), block)
+        scores, absent = block.scores, list[str]()
+        reasons = [((key, why), score.model) for score in scores for key, why in sorted(score.absent.items())]
+        for (key, why), models in _with_models(reasons, scores):
+            metric = spec.metric(key)
+            absent.append(f"No {metric.named(key) if metric else key} ({models}): {why}.")
+        absent += [f"No rank ({model}): {why}." for model, why in block.apart.items()]
+        flags = _with_models([(flag, score.model) for score in scores for flag in score.flags], scores)
+        yield Section(
+            block.title,
+            block.name,
+            tables_of(block),
+            block,
+            f"Scored: {', '.join(f'{score.model} {how_many(score)}' for score in scores)}.",
+            absent,
+            [f"{models}: {flag}" for flag, models in flags],
+        )
 
 
 class MetricColumn(NamedTuple):
@@ -221,7 +217,7 @@ def markdown_section(section: Section) -> Iterator[str]:
     for is_detail in (False, True):
         yield from (line for table in section.tables if table.detail is is_detail for line in markdown(table))
         if section.block and not is_detail:
-            absent, flags = ([f"- {for_cell(line)}" for line in some] for some in (section.absent(), section.flags()))
+            absent, flags = ([f"- {for_cell(line)}" for line in some] for some in (section.absent, section.flags))
             yield from (*absent, *([""] if absent else []), section.scored, "")
             yield from ("To know about these numbers:", "", *flags, "") if flags else ()
 

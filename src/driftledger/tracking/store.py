@@ -1,10 +1,11 @@
-"""The way into an MLflow store: which one is used, quick to give up, and one sentence without secrets when it fails."""
+"""The way into an MLflow store, quick to give up, with one sentence without secrets when it fails; and its pages."""
 
 import gc
 import logging
 import os
 import re
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +15,14 @@ from urllib.parse import urlsplit
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.core.paths import main_checkout
 from driftledger.core.text import shortened
+from driftledger.tracking.view import VIEW_KEY
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
     from driftledger.project.settings import Tracking
 
+HOST = "127.0.0.1"
 VARIABLE = "MLFLOW_TRACKING_URI"
 """Names a store, whatever ``params.yaml`` says."""
 
@@ -89,10 +92,9 @@ def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
             ``params.yaml`` names would get the user's credentials.
     """
     uri = tracking_uri(tracking)
-    _keep_credentials(uri)
     for variable, value in ENVIRONMENT.items():
         os.environ.setdefault(variable, value)
-    _check_reachable(uri, create)
+    _check(uri, create)
     import mlflow  # after the variables are set, and slow
     from mlflow.exceptions import MlflowException
     from requests import RequestException
@@ -179,8 +181,13 @@ def all_pages(search: Any, *arguments: Any, **options: Any) -> list[Any]:
     return items
 
 
-def _keep_credentials(uri: str) -> None:
-    """Refuse to send the user's credentials to a server that a project names: a stranger may have made the project."""
+def _check(uri: str, create: bool) -> None:
+    """Refuse what MLflow would retry for minutes or fill with tables, and a server that must not get credentials.
+
+    Raises:
+        LedgerError: the file cannot be used, nothing listens at the address of a database, or only the project, which a
+            stranger may have made, names the server.
+    """
     kept = Path.home() / ".mlflow" / "credentials"
     if is_server(uri) and uri != os.environ.get(VARIABLE) and (any(map(os.environ.get, _CREDENTIALS)) or kept.exists()):
         address = without_credentials(uri)
@@ -188,14 +195,6 @@ def _keep_credentials(uri: str) -> None:
             f"params.yaml names the MLflow server {address}, which would get your MLflow credentials; if they are for "
             f"it, set {VARIABLE}={address}, else unset them ({', '.join(_CREDENTIALS)}; ~/.mlflow/credentials)"
         )
-
-
-def _check_reachable(uri: str, create: bool) -> None:
-    """Refuse what MLflow would retry for minutes, or fill with tables.
-
-    Raises:
-        LedgerError: the file cannot be used, or nothing listens at the address of a database.
-    """
     file, reason = sqlite_file(uri), None
     try:
         host, port = urlsplit(uri).hostname, urlsplit(uri).port
@@ -219,3 +218,45 @@ def _check_reachable(uri: str, create: bool) -> None:
         reason = "it is not a SQLite database"
     if reason:
         raise _unusable(uri, reason)
+
+
+def where_to_look(tracking: "Tracking") -> str:
+    """Where the scores are in MLflow, for the end of a run; MLflow is neither imported nor asked."""
+    uri = tracking_uri(tracking)
+    if is_server(uri):
+        return f"scores: {without_credentials(uri)}, experiment {tracking.experiment!r}, Evaluation runs"
+    if (file := sqlite_file(uri)) is not None and not file.exists():
+        return "scores: not in MLflow yet; 'driftledger track' shows them there"
+    return "scores: 'driftledger ui' shows them in MLflow"
+
+
+def pages(tracking: "Tracking", server: str) -> list[str]:
+    """The addresses of the evaluation runs and of the leaderboard's charts, at a server of the project's store.
+
+    Raises:
+        LedgerError: MLflow cannot be asked, or has no such experiment.
+    """
+    with opened(tracking, create=False) as client:
+        experiment = client.get_experiment_by_name(tracking.experiment)
+    if experiment is None:
+        raise LedgerError(f"MLflow has no experiment {tracking.experiment!r} yet; run 'driftledger track' to make it")
+    top = f"{server}/#/experiments/{experiment.experiment_id}"
+    view = f"workflowType=machine_learning&viewStateShareKey={VIEW_KEY}&compareRunsMode=CHART"
+    return [f"scores: {top}/evaluation-runs", f"leaderboard and charts: {top}/runs?{view}"]
+
+
+def serve(tracking: "Tracking", port: int) -> Iterator[str]:
+    """Say where the scores are, then become MLflow's server of the project's store, on this machine alone.
+
+    Raises:
+        LedgerError: there is nothing to show.
+    """
+    uri = tracking_uri(tracking)
+    if is_server(uri):
+        yield from pages(tracking, without_credentials(uri).rstrip("/"))
+        return
+    yield from (*pages(tracking, f"http://{HOST}:{port}"), "Ctrl-C ends MLflow, which starts now")
+    command = [sys.executable, "-m", "mlflow", "ui", "--host", HOST, "--port", str(port), "--workers", "1"]
+    command += ["--uvicorn-opts", "--log-level warning"]
+    sys.stdout.flush()
+    os.execve(sys.executable, command, os.environ | ENVIRONMENT | {"MLFLOW_BACKEND_STORE_URI": uri})

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from PIL import Image
+from pydantic import Field
 
 from driftledger.benchmarks.mm_sap.spec import MMSAPQuestions
 from driftledger.benchmarks.mm_vet.spec import MMVetQuestions
@@ -80,7 +81,7 @@ class Given(QuestionProvider):
     """Questions as the test gives them."""
 
     provider: ClassVar[str] = "given"
-    given: tuple[SourceQuestion, ...] = ()
+    given: tuple[SourceQuestion, ...] = Field(default=(), exclude=True)
 
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         yield from self.given
@@ -90,14 +91,3 @@ class Given(QuestionProvider):
 
     def source(self) -> dict[str, str]:
         return {"kind": "given"}
-
-    def model_dump(self, **options: Any) -> dict[str, Any]:
-        options["exclude"] = {*options.get("exclude", ()), "given"}
-        return super().model_dump(**options)
-
-
-def cases(file: str, name: str) -> list[dict[str, Any]]:
-    """Read ``cases/<name>.jsonl`` beside a test's file: an object per line, and at least one."""
-    lines = (Path(file).parent / "cases" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    assert lines
-    return [json.loads(line) for line in lines]

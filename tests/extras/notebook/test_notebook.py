@@ -42,7 +42,7 @@ def test_the_notebook_goes_from_own_images_to_a_table_and_pictures(
     }
     [look], [chains], [runs], [scores] = (shown[name] for name in ("look", "chains", "project", "scores"))
     assert "GC@3" in look["text/html"]
-    assert chains["text/html"].count('src="data:image/webp;base64,') == 4
+    assert chains["text/html"].count('src="data:image/webp;base64,') == 8
     assert shown["metric"][0]["text/plain"] == "np.True_"
     assert "regions_medium" in runs["text/html"]
     assert "GC@2" in scores["text/html"]

@@ -1,18 +1,14 @@
 """What a question set is on disk: images, ``questions.jsonl`` and ``question_set.json``."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from PIL import Image
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath, Words
-from driftledger.core.types import ImageFile
 
 QUESTIONS, CARD = "questions.jsonl", "question_set.json"
 
@@ -80,17 +76,3 @@ def read_questions(folder: Path) -> list[QuestionEntry]:
         StoreError: ``questions.jsonl`` is missing or damaged.
     """
     return read_jsonl(folder / QUESTIONS, QuestionEntry)
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionImage(ImageFile):
-    """The image of a question; it is decoded once for all questions about it, in all orders of their options."""
-
-    def open(self) -> Image.Image:
-        """As :meth:`ImageFile.open`, a copy for each caller."""
-        return _decoded(self.path, self.sha256).copy()
-
-
-@lru_cache(maxsize=2)  # that of the batch which is answered, and that of the next one
-def _decoded(path: Path, sha256: str) -> Image.Image:
-    return ImageFile(path, sha256).open()

@@ -6,7 +6,7 @@ wrongly is refused and never scored.
 
 import string
 from abc import ABC
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -30,7 +30,7 @@ from driftledger.data.datasets.base import (
 )
 from driftledger.data.hub import HubTable
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
-from driftledger.data.tables import as_text, read_table
+from driftledger.data.tables import TableRow, as_text, read_table
 
 Column = Annotated[str, Field(min_length=1)]
 AnswerForm = Literal["text", "letter"]
@@ -88,107 +88,93 @@ class ColumnQuestions(QuestionProvider, ABC):
         if unknown:
             raise ConfigError(f"{unknown[0]} has no meaning for {self.protocol}; remove it")
 
+    def columns_of(
+        self, rules: QuestionRules, table: str, available: Collection[str], subset: str | None = None
+    ) -> dict[str, tuple[str, ...]]:
+        """Return field → the columns that are read for it.
 
-class RowReader:
-    """Reads the rows of one table as questions."""
-
-    def __init__(
-        self,
-        provider: ColumnQuestions,
-        rules: QuestionRules,
-        table: str,
-        available: Collection[str],
-        total: int,
-        subset: str | None = None,
-    ) -> None:
-        """
         Args:
             available: the columns of the table.
-            total: how many rows it has, so that another limit does not rename numbered questions.
             subset: of all its questions, where the settings say so.
 
         Raises:
             ConfigError: a column is named or needed, and the table does not have it.
         """
-        self._provider, self._map, self._subset = provider, provider.columns, subset
-        self._digits = len(str(max(total - 1, 0)))
-        self.columns: dict[str, tuple[str, ...]] = {}
-        """Field → the columns that are read for it."""
-        constant = {"subset" if subset else None, "refusal" if provider.refusal is not None else None}
+        columns: dict[str, tuple[str, ...]] = {}
+        constant = {"subset" if subset else None, "refusal" if self.refusal is not None else None}
         for field in (each for each in (*rules.needed, *rules.optional) if each not in constant):
-            named = getattr(self._map, field)
+            named = getattr(self.columns, field)
             names = (named,) if isinstance(named, str) else tuple(named or ())
             missing = [name for name in names if name not in available]
-            if missing and (field in rules.needed or field in self._map.model_fields_set):
+            if missing and (field in rules.needed or field in self.columns.model_fields_set):
                 raise ConfigError(f"{unknown_name(f'{table}: columns.{field}: column', missing[0], available):.1000}")
             if names and not missing:
-                self.columns[field] = names
+                columns[field] = names
+        return columns
 
     def question(
-        self, number: int, place: str, cells: Mapping[str, Any], image: str, read: Callable[[], bytes], file: str | None
+        self, row: TableRow, columns: Mapping[str, tuple[str, ...]], image: str, total: int, subset: str | None = None
     ) -> SourceQuestion:
-        """Read the question in row ``number``, counted from 0; errors call it ``place``.
+        """Read a row as a question.
 
         Args:
             image: what identifies its image, if no column does.
-            read: gives the image's bytes.
-            file: the image's name as it is recorded.
+            total: how many rows the table has, so that another limit does not rename numbered questions.
 
         Raises:
             DataError: a cell holds something of another kind than it should.
         """
-        subset, options, text = self._subset, self._options(cells, place), partial(self._text, cells, place)
-        capabilities = cells.get(self.columns["capabilities"][0]) if "capabilities" in self.columns else None
+        place, cells = row.place, {field: [row.cells.get(name) for name in names] for field, names in columns.items()}
+
+        def text(field: str, *, strip: bool = True) -> str | None:
+            """Return the cell as text; None where it is missing or blank."""
+            text = as_text(cells[field][0] if field in cells else None, f"{place} in {field}") or ""
+            return (text.strip() if strip else text) if text.strip() else None
+
+        options, named = _options(cells.get("options", []), f"{place} in options"), dict[str, str | None]()
+        letters = string.ascii_uppercase[: len(options)]
+        for field in ("answer", "refusal"):
+            option = text(field, strip=False)
+            if option is not None and getattr(self.columns, f"{field}_is") == "letter":
+                if len(name := option.strip().upper()) != 1 or name not in letters:
+                    what = f"letter of its {len(options)} options; correct it, or set columns.{field}_is"
+                    raise DataError(f"{place} has the {field} {option!r:.80}, which is not a {what}")
+                option = options[letters.index(name)]
+            named[field] = option
+        capabilities = cells.get("capabilities", [None])[0]
         if not isinstance(capabilities, list | tuple):
-            written = text("capabilities")
-            capabilities = written.split(self._map.capability_separator) if written else ()
-        image_id = text("image_id") if "image_id" in self.columns else image
+            capabilities = written.split(self.columns.capability_separator) if (written := text("capabilities")) else ()
+        image_id = text("image_id") if "image_id" in cells else image
         if image_id is None:
             raise DataError(f"{place} has no image_id; write one, or set columns.image_id to null")
-        own_id = text("id") or "" if "id" in self.columns else f"{number:0{self._digits}}"
+        own_id = text("id") or "" if "id" in cells else f"{row.number:0{len(str(total - 1))}}"
         return SourceQuestion(
             id=f"{subset}-{own_id}" if subset else own_id,
             name=place,
             image_id=f"{subset}/{image_id}" if subset else image_id,
-            read=read,
+            read=row.read,
             question=text("question", strip=False) or "",
             options=options,
-            answer=self._option(cells, place, "answer", options),
-            refusal=self._provider.refusal or self._option(cells, place, "refusal", options),
+            answer=named["answer"],
+            refusal=self.refusal or named["refusal"],
             subset=subset or text("subset"),
             subtask=text("subtask"),
             capabilities=tuple((as_text(each, f"{place} in capabilities") or "").strip() for each in capabilities),
             category=text("category"),
-            source={"row": str(number)} | ({"file": file} if file else {}),
+            source={"row": str(row.number)} | ({"file": row.file} if row.file else {}),
         )
 
-    def _text(self, cells: Mapping[str, Any], place: str, field: str, *, strip: bool = True) -> str | None:
-        """Return the cell as text; None where it is missing or blank."""
-        cell = cells.get(self.columns[field][0]) if field in self.columns else None
-        text = as_text(cell, f"{place} in {field}") or ""
-        return (text.strip() if strip else text) if text.strip() else None
 
-    def _options(self, cells: Mapping[str, Any], place: str) -> tuple[str, ...]:
-        names, where = self.columns.get("options", ()), f"{place} in options"
-        options = cells.get(names[0]) if len(names) == 1 else [cells.get(name) for name in names]
-        if isinstance(options, str):
-            with suppress(ValueError):
-                options = load_json(options.encode(), finite=False)
-        if not isinstance(options, list | tuple):
-            what = "holds neither a list nor a list as JSON; correct it, or name one column per option"
-            raise DataError(f"{where} {what}")
-        return tuple(as_text(option, where) or "" for option in options)
-
-    def _option(self, cells: Mapping[str, Any], place: str, field: str, options: tuple[str, ...]) -> str | None:
-        """Return the option that a cell names, by its text or by its letter."""
-        text = self._text(cells, place, field, strip=False)
-        if text is None or getattr(self._map, f"{field}_is") == "text":
-            return text
-        letters = string.ascii_uppercase[: len(options)]
-        if len(name := text.strip().upper()) == 1 and name in letters:
-            return options[letters.index(name)]
-        what = f"letter of its {len(options)} options; correct it, or set columns.{field}_is"
-        raise DataError(f"{place} has the {field} {text!r:.80}, which is not a {what}")
+def _options(cells: list[Any], where: str) -> tuple[str, ...]:
+    """The options in a list of cells, or in the one cell that holds a list, or a list as JSON."""
+    options = cells[0] if len(cells) == 1 else cells
+    if isinstance(options, str):
+        with suppress(ValueError):
+            options = load_json(options.encode(), finite=False)
+    if not isinstance(options, list | tuple):
+        what = "holds neither a list nor a list as JSON; correct it, or name one column per option"
+        raise DataError(f"{where} {what}")
+    return tuple(as_text(option, where) or "" for option in options)
 
 
 class QuestionTable(ColumnQuestions):
@@ -219,13 +205,12 @@ class QuestionTable(ColumnQuestions):
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         for subset, file, folder in self._parts:
             table = read_table(file)
-            if table.rows:
-                reader = RowReader(self, rules, table.name, table.columns, len(table.rows), subset)
-                for number, (place, cells) in enumerate(table.rows[: self.limit]):
-                    path = as_text(cells.get(self.columns.image), f"{place} in image") or ""
-                    name = printable(PurePosixPath(path).as_posix()) if path.strip() else ""
-                    read = partial(_image_bytes, folder, path, place)
-                    yield reader.question(number, place, cells, name, read, name)
+            columns = self.columns_of(rules, table.name, table.columns, subset) if table.rows else {}
+            for number, (place, cells) in enumerate(table.rows[: self.limit]):
+                path = as_text(cells.get(self.columns.image), f"{place} in image") or ""
+                name = printable(PurePosixPath(path).as_posix()) if path.strip() else ""
+                row = TableRow(number, place, cells, name, partial(_image_bytes, folder, path, place))
+                yield self.question(row, columns, name, len(table.rows), subset)
 
     def source_digest(self) -> str:
         files: list[tuple[str, Path]] = []
@@ -264,10 +249,9 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         [loaded] = self.load(self.split)
         total, image = len(loaded), self.columns.image
-        reader = RowReader(self, rules, self.path, loaded.features, total)
-        table = self.select(loaded, image, chain(*reader.columns.values()), "columns.image")
+        columns = self.columns_of(rules, self.path, loaded.features)
+        table = self.select(loaded, image, chain(*columns.values()), "columns.image")
         for row in self.rows(table, self.split, image, range(min(total, self.limit or total))):
             # Images are told apart by their bytes, because a path of the hub's is one on this machine.
             data = row.read()
-            read, image_id = partial(bytes, data), sha256_bytes(data)
-            yield reader.question(row.number, row.place, row.cells, image_id, read, row.file)
+            yield self.question(row._replace(read=partial(bytes, data)), columns, sha256_bytes(data), total)

@@ -1,0 +1,233 @@
+"""``driftledger.evaluate``: models by a benchmark, in one process and without a project."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from PIL import Image
+
+from driftledger.benchmarks.base import QUESTION_SET, Benchmark
+from driftledger.benchmarks.registry import benchmark as benchmark_of
+from driftledger.benchmarks.score import Score
+from driftledger.commands.collect import collect, require_readiness
+from driftledger.commands.stages import data, score
+from driftledger.components.base import Component
+from driftledger.core.errors import ConfigError
+from driftledger.core.files import load_yaml, read_bytes
+from driftledger.core.paths import STATE
+from driftledger.core.registry import Provided
+from driftledger.core.text import for_html, for_line
+from driftledger.data.datasets.base import PILLOW_LIMIT, DatasetProvider, reached
+from driftledger.data.datasets.decode import decode
+from driftledger.data.datasets.image_folder import ImageFolder
+from driftledger.data.question_sets.base import QuestionProvider
+from driftledger.notebook import Chains, OpenedProject
+from driftledger.project.catalogue import BASES, catalogue, name_of, selectable
+from driftledger.project.presets import OWN, section_text
+from driftledger.project.project import Project
+from driftledger.project.resolve import resolve
+from driftledger.project.settings import PARAMS, parse_settings
+from driftledger.reports.scores import selected_score
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GivenImages: TypeAlias = str | Path | Mapping[str, Any] | DatasetProvider | Iterable[str | Path | Image.Image]
+"""A folder; a dataset's name, entry or provider; or a list of files and Pillow images."""
+GivenComponent: TypeAlias = str | Path | Mapping[str, Any] | Component | type[Component]
+"""A name of the catalogue, ``provider/model``, a folder, an entry as ``params.yaml`` has it, or the thing itself."""
+
+
+class FirstLook(OpenedProject):
+    """What came of a few images or questions: as a project has it, in a temporary folder that is removed with it.
+
+    It has no ``dvc.lock``, so that ``audit`` and ``compare`` need a project.
+    """
+
+    def __init__(self, project: Project, benchmark: str, kept: "TemporaryDirectory[str]") -> None:
+        self.path, self._project, self.benchmark, self._kept = project.root, project, benchmark, kept
+
+    @property
+    def table(self) -> "pd.DataFrame":
+        """A row per model: its headline numbers; :meth:`scores` has all, with their intervals."""
+        scores = self.scores(self.benchmark)
+        return scores[scores.headline].pivot_table("value", "model", "title", sort=False)
+
+    def chains(self, sample: str | None = None) -> Chains:
+        """As of a project; without a sample, of the one with the lowest GC@T of the first model."""
+        if sample is None:
+            spec, keys = self._stored("genception")[0]
+            rows = self._rows(spec, keys)
+            sample = min(rows, key=lambda row: (row.values["gc"][-1] is None, row.values["gc"][-1] or 0.0)).unit
+        return super().chains(sample)
+
+    def _origin(self, spec: Benchmark, keys: Mapping[str, str]) -> tuple[Score, Mapping[str, Path]]:
+        return selected_score(self._project, spec, keys), self._project.stage_inputs(spec, keys).folders
+
+    def __repr__(self) -> str:
+        scores = [selected_score(self._project, spec, keys) for spec, keys in self._stored(None)]
+        heads = [f"{each.model}: {each.scored} of {each.total} in {each.on} are scored" for each in scores]
+        flags = dict.fromkeys(f"to know: {for_line(flag)}" for each in scores for flag in each.flags)
+        return "\n".join([self.table.to_string(float_format="{:.3f}".format), *heads, *flags])
+
+    def _repr_html_(self) -> str:
+        chains = self.chains()._repr_html_() if self.benchmark == "genception" else ""
+        return f"<pre>{for_html(repr(self))}</pre>{chains}"
+
+
+def evaluate(
+    *,
+    models: GivenComponent | Sequence[GivenComponent],
+    generator: GivenComponent = "painter",
+    encoder: GivenComponent = "layout",
+    images: GivenImages | None = None,
+    questions: str | Mapping[str, Any] | QuestionProvider | None = None,
+    benchmark: str = "genception",
+    judge: GivenComponent | None = None,
+    text_encoder: GivenComponent = "words",
+    description: str = "features",
+    seed: int = 1,
+    name: str | None = None,
+    **settings: Any,
+) -> FirstLook:
+    """Evaluate models by a benchmark, in this process and without a project: a first look.
+
+    The same images, name, seed and components give the same numbers as in a project. Nothing is kept but what is
+    returned; a project keeps calls, versions and where each number comes from.
+
+    >>> from PIL import Image
+    >>> images = [Image.new("RGB", (64, 48), colour) for colour in ("red", "navy")]
+    >>> look = evaluate(models=["regions_coarse", "blind"], images=images, iterations=2)
+    >>> look.table.index.tolist()
+    ['regions_coarse', 'blind']
+
+    Args:
+        models: one or several.
+        generator: what draws; the default, like that of ``encoder``, only understands the embedded describers.
+        images: a folder, in which a subfolder is a category; a dataset's name, entry or provider; or a list of files
+            and Pillow images.
+        questions: of MM-SAP, MM-Vet and MME: a question set's name, entry or provider.
+        judge: the model that grades answers, which MM-Vet needs.
+        text_encoder: what compares descriptions, which TRAC needs.
+        description: the catalogue's name of how TRAC asks for one.
+        seed: what the generator's seeds are derived from, with the name, the sample and t.
+        name: what the images are called; without it as their folder, or ``images``.
+        settings: of the benchmark's section in ``params.yaml``, such as ``iterations``.
+
+    Raises:
+        ConfigError: a name is unknown, a component is of another kind or cannot understand another, or an image is
+            missing.
+        DataError: an image cannot be read.
+        CoverageError: nothing could be scored.
+        ServiceError: a service refuses.
+    """
+    spec, own = benchmark_of(benchmark), dict[tuple[str, str], Any]()
+    raw = load_yaml((OWN / "templates" / PARAMS).read_text(encoding="utf-8"))
+    raw[benchmark] = load_yaml(section_text(benchmark))[benchmark] | {"min_coverage": 0.0} | settings
+    if benchmark == "genception":
+        raw[benchmark] = {**raw[benchmark], "text_encoder": None, "cross_check": [], **settings}
+
+    def select(section: str, given: Any, called: str = "") -> str:
+        return _select(raw, own, section, given, called)
+
+    several = models if isinstance(models, Sequence) and not isinstance(models, str) else [models]
+    raw["run"] |= {
+        "models": [select("models", each) for each in several],
+        "generators": [select("generators", generator)],
+        "encoders": [select("encoders", encoder)],
+        "text_encoders": [select("encoders", text_encoder)],
+        "descriptions": [description],
+        "judge": judge and select("models", judge),
+        "datasets": ["arrangements"],  # which are small; a project has a dataset, also if nothing goes over it
+        "seed": seed,
+    }
+    kept = TemporaryDirectory(prefix="driftledger-")
+    project, raw["store"] = Project(Path(kept.name), own_code=True), str(Path(kept.name) / STATE)
+    try:
+        if spec.data is QUESTION_SET:
+            raw["run"]["question_sets"] = raw["run"][benchmark] = [select("question_sets", questions)]
+        else:
+            is_named = isinstance(images, str) and not Path(images).is_dir() and images in catalogue("datasets")
+            source: Any = images
+            if not (is_named or isinstance(images, Mapping)):
+                source = _source([] if images is None else images, project.root / "given")
+            if name is None and isinstance(images, str | Path):
+                name = name_of(Path(images).absolute().name)
+            elif name is not None and name_of(name) != name:
+                raise ConfigError(f"name is {name!r:.100}; use a-z 0-9 _ and begin with a letter")
+            raw["run"]["datasets"] = raw["run"][benchmark] = [select("datasets", source, name or "images")]
+        project = replace(project, given=parse_settings(raw, "evaluate", Path.cwd(), own))
+        with redirect_stdout(StringIO()):
+            resolve(project)
+            data(project)
+        require_readiness(project)
+        collect(project)
+        for model in project.settings.run.models:
+            score(project, model)
+    except BaseException:
+        kept.cleanup()
+        raise
+    finally:
+        for component in project.components.values():
+            component.release()
+    return FirstLook(project, benchmark, kept)
+
+
+def _select(raw: dict[str, Any], own: dict[tuple[str, str], Any], section: str, given: Any, called: str) -> str:
+    """Write the entry of what Python gave, the thing itself into ``own``, and return its name, ``called`` or its own.
+
+    Raises:
+        ConfigError: it is unknown or of another kind.
+    """
+    given = given() if isinstance(given, type) else str(given) if isinstance(given, Path) else given
+    if isinstance(given, str):
+        called, entry = selectable(section, given)
+    elif isinstance(given, Mapping):
+        entry = dict(given)
+    elif isinstance(given, BASES[section]):
+        entry = {"provider": given.provider, **given.model_dump(include={"model", "path"})}
+    else:
+        what = given.provider if isinstance(given, Provided) else type(given).__name__
+        raise ConfigError(
+            f"{what} is not a {section[:-1].replace('_', ' ')}; give a name of the catalogue, PROVIDER/MODEL, an "
+            "entry, a component or a function"
+        )
+    if entry is None:
+        return called
+    words = [*filter(None, (entry.get("model"), entry.get("path"), str(entry.get("provider")).rpartition(":")[2]))]
+    called, entries = called or name_of(Path(words[0]).name), raw.setdefault(section, {})
+    while called in entries:
+        called += "_2"
+    entries[called] = entry
+    if not isinstance(given, str | Mapping):
+        own[section, called] = given
+    return called
+
+
+def _source(images: GivenImages, folder: Path) -> DatasetProvider:
+    """Return the source of these images as a dataset; single ones are put into ``folder``.
+
+    Raises:
+        ConfigError: a file is missing, or nothing is given.
+        DataError: a file is not an image of a format that is read.
+    """
+    if isinstance(images, DatasetProvider):
+        return images
+    if isinstance(images, str | Path):
+        return ImageFolder(path=Path(images))
+    folder.mkdir()
+    for number, image in enumerate(images, 1):
+        name = f"image_{number:03}"
+        if not isinstance(image, Image.Image):
+            file = reached(Path(image), "file", "images to files that are here", "the image ")
+            name, (image, _) = file.stem, decode(read_bytes(file), str(file), PILLOW_LIMIT)
+        while (folder / f"{name}.png").exists():
+            name += f"_{number:03}"
+        image.save(folder / f"{name}.png")
+    if not any(folder.iterdir()):
+        raise ConfigError("images is an empty list; give a folder, files or Pillow images")
+    return ImageFolder(path=folder)

@@ -1,0 +1,58 @@
+"""From an empty repository, twelve photographs and a key to an audited score, by the commands of the README."""
+
+import re
+import shlex
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance import own_code
+from tests.acceptance.checkout import Checkout, draw
+from tests.acceptance.places import REPOSITORY
+from tests.acceptance.service import Service
+
+PHOTOGRAPHS = 12
+NAMES = "gpt_5_4_mini/gpt_image_2/hues"
+
+
+def of_the_readme() -> list[list[str]]:
+    """The commands with which the README begins, with an encoder that needs no weights."""
+    block = re.findall(r"```console\n(.*?)```", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.DOTALL)[0]
+    lines = block.replace("--encoder dinov2", "--encoder hues:hues").replace("/dinov2:", "/hues:").splitlines()
+    commands = [shlex.split(line, comments=True) for line in lines]
+    return [command for command in commands if command[0] in ("pip", "driftledger")]
+
+
+def test_six_commands_lead_to_an_audited_score(tmp_path: Path) -> None:
+    pytest.importorskip("openai")
+    commands = of_the_readme()
+    assert len(commands) <= 6
+    assert [command[1] for command in commands] == ["install", "init", "plan", "run", "ui", "audit"]
+    project = Checkout(tmp_path / "theirs", tmp_path / "state")
+    for number in range(PHOTOGRAPHS):
+        draw(project.root / "photos" / f"{number}.png", number)
+    own_code.write(project.root, hues=own_code.ENCODER)
+    project.run("git", "init", "--quiet")
+    _, init, plan, run, _, audit = commands
+    with Service() as service:
+        shown = project.run(*init, "--base-url", service.address, "--key-env", "OPENAI_API_KEY").stdout
+        assert "models.gpt_5_4_mini: missing: openai gpt-5.4-mini" in shown
+        refused = project.run(*run, check=False)  # before any stage, and before any call
+        assert refused.returncode == 2
+        assert "nothing was asked yet: generators.gpt_image_2: openai gpt-image-2" in refused.stderr
+        assert not service.arrived
+        project.env["OPENAI_API_KEY"] = "sk-newcomer"
+        planned = project.run(*plan)
+        assert not service.arrived
+        assert re.search(r"^models\.gpt_5_4_mini +72 ", planned.stdout, re.M)
+        assert "the service lists 2 models, and not this one; nearest: hands, eyes" in planned.stderr
+        assert "missing" not in planned.stderr
+        scores = project.run(*run).stdout
+        assert service.kinds == {"completions": 72, "generations": 72}
+    assert f"driftledger audit {NAMES}:gc_at_5" in scores
+    answer = project.run(*audit).stdout
+    assert re.search(r"generator +gpt_image_2@[0-9a-f]{8}", answer), answer
+    with sqlite3.connect(project.root / "mlflow.db") as mlflow:
+        names = [name for (name,) in mlflow.execute("SELECT name FROM runs")]
+    assert NAMES.replace("/", " · ") in names
