@@ -52,7 +52,7 @@ app = typer.Typer(
 )
 app.add_typer(people.app, name="people", rich_help_panel=EVALUATE)
 calls = typer.Typer(help="Keep a copy of the calls that were paid for.", no_args_is_help=True)
-app.add_typer(calls, name="calls", rich_help_panel=EVALUATE)
+app.add_typer(calls, name="calls", hidden=True)  # rarely needed: docs/clusters.md names it
 
 TrustOption = Annotated[
     bool, typer.Option("--trust", help="This checkout is my own: follow its links, use its DVC cache, run its code.")
