@@ -239,9 +239,9 @@ def test_the_catalogue_is_listed_with_and_without_a_project(here: Path) -> None:
         ]
 
     for section in SECTIONS:
-        assert names(section)[1:] == list(catalogue(section))
+        assert names(section) == [f"{section}:", *catalogue(section)]
     assert names("")[-len(catalogue("encoders")) :] == list(catalogue("encoders"))
-    assert names("DINOv2-base")[1:] == ["dinov2"]
+    assert names("DINOv2-base") == ["encoders:", "dinov2"]
     [row] = [
         each for each in printed(models_table(Project(here), "gpt_5_4_mini"), 200).splitlines() if "OPENAI" in each
     ]
