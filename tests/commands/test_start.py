@@ -47,7 +47,7 @@ def git(*arguments: str) -> str:
 
 def test_an_empty_folder_becomes_a_project(here: Path) -> None:
     said = init(Path())
-    assert said[-2:] == ["  driftledger run", "  driftledger report --open"]
+    assert said[-3:] == ["  driftledger plan", "  driftledger run", "  driftledger ui"]
     assert (here / ".git").is_dir()
     assert not (here / "ledger").exists()  # a folder that publishing makes
     assert upgrade(Project(here), check=True) == []

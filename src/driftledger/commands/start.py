@@ -367,4 +367,4 @@ def _shown(path: Path) -> str:
 def _next(root: Path) -> list[str]:
     here = os.path.relpath(root)
     enter = [] if here == "." else [f"  cd {for_line(here)}"]
-    return ["next:", *enter, "  driftledger run", "  driftledger report --open"]
+    return ["next:", *enter, "  driftledger plan", "  driftledger run", "  driftledger ui"]
