@@ -15,13 +15,13 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.features import encode_images, encode_texts
 from driftledger.collect.store import CallStore
+from driftledger.commands.collect import ask
 from driftledger.components.base import Encoder, Generator, Model
 from driftledger.core.files import write_json
 from driftledger.core.types import Conversation
 from driftledger.data.build import build
 from driftledger.data.records import read_samples
 from driftledger.metrics.retrieval import top1
-from driftledger.project.asking import ask
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 from driftledger_demo.datasets.arrangements.grammar import Arrangement

@@ -9,11 +9,11 @@ from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.store import CallStore
+from driftledger.commands.collect import ask
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard, SampleEntry
-from driftledger.project.asking import ask
 
 CARD = DatasetCard(
     name="d", provider="image_folder", settings={}, source={}, samples=3, categories={}, groups={}, digest="x"

@@ -125,6 +125,7 @@ async def _bound(response: "httpx2.Response") -> None:
 class OpenAIComponent(RemoteComponent):
     """A component behind OpenAI's protocol: OpenAI, vLLM, llama.cpp, Ollama, or a compatible endpoint of others."""
 
+    version: ClassVar[str] = "1"
     library: ClassVar[str] = "openai"
     """The optional library that it calls through."""
     reserved: ClassVar[frozenset[str]] = frozenset({"model", "n", "stream"})
@@ -176,7 +177,7 @@ class OpenAIComponent(RemoteComponent):
 
     @property
     def title(self) -> str:
-        return f"openai {self.model}"
+        return f"{self.library} {self.model}"
 
     @property
     def host(self) -> str:
@@ -471,7 +472,6 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     """A chat model. Its reasoning, where a service returns it, is kept apart from its answer."""
 
     provider: ClassVar[str] = "openai"
-    version: ClassVar[str] = "1"
     path: ClassVar[str] = "/chat/completions"
     needed: ClassVar[str] = "choices"
     reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
@@ -586,7 +586,6 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     """
 
     provider: ClassVar[str] = "openai_images"
-    version: ClassVar[str] = "1"
     path: ClassVar[str] = "/images/generations"
     needed: ClassVar[str] = "data"
     reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {

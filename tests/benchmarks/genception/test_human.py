@@ -12,12 +12,12 @@ from driftledger.benchmarks.genception.human import write_human_sheet
 from driftledger.benchmarks.genception.spec import GenCeption, GenCeptionSettings
 from driftledger.benchmarks.records import CollectedRecord, read_records
 from driftledger.collect.store import CallStore
+from driftledger.commands.collect import ask, refuse_failures
 from driftledger.components.base import Model
 from driftledger.components.human import Human
 from driftledger.core.errors import ConfigError, CoverageError, StoreError
 from driftledger.data.build import build
 from driftledger.data.datasets.image_folder import ImageFolder
-from driftledger.project.asking import ask, refuse_failures
 from tests.conftest import draw
 from tests.support.fakes import EchoModel, SizeGenerator, TableEncoder
 from tests.support.params import default_params
