@@ -8,6 +8,7 @@ from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.registry import benchmark
+from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import ask
 from driftledger.components.base import Component, Generator, Model
@@ -53,5 +54,5 @@ def chains(
 
 def collected(collecting: Collecting, store: Path) -> list[CollectedRecord]:
     """What came of a stage, asked through the call store in a folder."""
-    with CallStore(store) as calls:
-        return ask(collecting, calls)
+    with CallStore(store) as calls, Collector(calls) as collector:
+        return ask(collecting, collector)

