@@ -24,18 +24,16 @@ from driftledger.core.errors import ConfigError, DriftledgerError, MissingSource
 from driftledger.core.text import for_line, for_terminal
 
 if TYPE_CHECKING:
-    pass
+    from driftledger.project.project import Project
 
 DISK_ERRORS = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS),
     *(errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG),
 )
 """The disk cannot be used, or something else lies where a file or a folder should."""
-RUNS_OWN_CODE = frozenset(
-    {"init", "add", "upgrade", "run", "stage", "collect", "merge", "plan", "preset", "models", "people", "bundle"}
-)
-"""The commands that may run the project's own code, which params.yaml names. The others read what strangers may have
-made, and need --trust for it."""
+READ_OTHERS = frozenset({"audit", "compare", "verify", "models", "report", "bundle", "export", "check"})
+"""The commands that may read a checkout of others: each passes :func:`reading`. All others are for one's own checkout,
+and may run its code."""
 PANELS = EVALUATE, ASK, SHOW = "Evaluate", "Ask", "Show and publish"
 """The panels of ``--help``; commands are defined in the order in which people come to them."""
 _EXAMPLES = """Examples:
@@ -53,6 +51,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(people.app, name="people", rich_help_panel=EVALUATE)
+calls = typer.Typer(help="Keep a copy of the calls that were paid for.", no_args_is_help=True)
+app.add_typer(calls, name="calls", hidden=True)  # rarely needed: docs/clusters.md names it
 
 TrustOption = Annotated[
     bool, typer.Option("--trust", help="This checkout is my own: follow its links, use its DVC cache, run its code.")
@@ -87,7 +87,16 @@ def top(
 ) -> None:
     from driftledger.project.project import Project
 
-    context.obj = Project(Path.cwd(), own_code=context.invoked_subcommand in RUNS_OWN_CODE)
+    context.obj = Project(Path.cwd(), own_code=context.invoked_subcommand not in READ_OTHERS)
+
+
+def reading(context: typer.Context, trust: bool) -> "Project":
+    """Return the checkout for a command of :data:`READ_OTHERS`: unless it is trusted, no code of it is run, no link out
+    of it is followed, and no host that it names is asked."""
+    if not trust:
+        os.environ["HF_HUB_OFFLINE"] = "1"  # else repositories that it names are asked for, with the reader's token
+    project: Project = context.obj
+    return replace(project, own_code=trust)
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -194,7 +203,7 @@ def models(
     from driftledger.commands import start
     from driftledger.core.terminal import show
 
-    show(start.models_table(context.obj, words))
+    show(start.models_table(reading(context, False), words))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -290,6 +299,20 @@ def merge(
     typer.echo(for_terminal(collecting.merge(replace(context.obj, waits=not no_wait), stores)))
 
 
+@calls.command("export")
+def export_calls(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="A new folder, or one with an earlier export.")],
+) -> None:
+    """Copy every stored call and its image into a folder, to keep what was paid for.
+
+    'driftledger merge FOLDER' brings them back, here or in another project.
+    """
+    from driftledger.commands import collect as collecting
+
+    typer.echo(for_terminal(collecting.export_calls(context.obj, folder)))
+
+
 @app.command(rich_help_panel=ASK)
 def audit(
     context: typer.Context,
@@ -314,7 +337,7 @@ def audit(
     from driftledger.core.terminal import show
 
     versions = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-    show(ask.audit(replace(context.obj, own_code=trust), target, versions, full=full, as_json=as_json))
+    show(ask.audit(reading(context, trust), target, versions, full=full, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -335,7 +358,7 @@ def compare(
     from driftledger.ledger.compare import as_table
     from driftledger.ledger.compare import compare as compared
 
-    sources = Sources(replace(context.obj, own_code=trust))
+    sources = Sources(reading(context, trust))
     answer = compared(find_run(sources, a), find_run(sources, b), sources.contents, anyway=anyway)
     show(json.dumps(answer.to_dict(), indent=2) if as_json else as_table(answer))
 
@@ -356,7 +379,7 @@ def verify(
     from driftledger.commands import ask
     from driftledger.core.terminal import show
 
-    verified = ask.verify(replace(context.obj, own_code=trust), run, regenerated=regenerate, seed=seed)
+    verified = ask.verify(reading(context, trust), run, regenerated=regenerate, seed=seed)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_text())
     raise typer.Exit(0 if verified.result.holds else 1)
 
@@ -367,12 +390,13 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open the pages in a browser.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write the pages alone, into this folder.")] = None,
     images: Annotated[bool, typer.Option("--images/--no-images", help="With --out: show the data's images.")] = True,
+    trust: TrustOption = False,
 ) -> None:
     """Write the leaderboard and the pages of the report."""
     from driftledger.commands import stages
     from driftledger.reports.report import SITE, write_report
 
-    project, site = context.obj, context.obj.root / SITE
+    project, site = reading(context, trust), context.obj.root / SITE
     if out is not None:
         write_report(project, out, images=images)
     elif not images:
@@ -409,6 +433,7 @@ def bundle(
     run: Annotated[str, typer.Argument(help="A run that was published.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="An existing bundle is replaced.")],
     images: Annotated[bool, typer.Option("--with-images/--without-images", help="Or only their hashes.")] = True,
+    trust: TrustOption = False,
 ) -> None:
     """Write one file with everything behind a run.
 
@@ -417,7 +442,8 @@ def bundle(
     from driftledger.ledger.audit import Sources, find_run
     from driftledger.ledger.bundle import write_bundle
 
-    texts = write_bundle(context.obj, find_run(Sources(context.obj), run), out, images=images)
+    project = reading(context, trust)
+    texts = write_bundle(project, find_run(Sources(project), run), out, images=images)
     typer.echo(for_terminal("\n".join(texts)))
 
 
@@ -441,11 +467,12 @@ def export(
     kind: Annotated[str, typer.Argument(metavar="FORMAT", help="csv, every-eval-ever, inspect or genception.")],
     run: Annotated[str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="Files of the same names are replaced.")],
+    trust: TrustOption = False,
 ) -> None:
     """Write a run as CSV, for Every Eval Ever, Inspect or GenCeption's leaderboard."""
     from driftledger import exports
 
-    typer.echo(f"{exports.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
+    typer.echo(f"{exports.export(reading(context, trust), kind, run, out)} files are written to {for_line(str(out))}")
 
 
 @app.command(hidden=True)
@@ -477,8 +504,10 @@ def main() -> None:
     except OSError as error:
         if error.errno not in DISK_ERRORS:
             raise
-        place = error.filename2 or error.filename or "a file"
-        _fail(f"{place}: {error.strerror}; correct that and run again")
+        place, home = str(error.filename2 or error.filename or "a file"), os.environ.get("HOME", "")
+        is_home = home and place.startswith(f"{home}/") and not Path(home).is_dir()
+        what = f"HOME is {home}, which is not a folder: set it to one" if is_home else "correct that"
+        _fail(f"{place}: {error.strerror}; {what} and run again")
 
 
 def _fail(sentence: str) -> None:

@@ -11,8 +11,7 @@ import stat
 import struct
 import zlib
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import BinaryIO, NamedTuple, Self
+from typing import BinaryIO, NamedTuple
 
 BYTES = 0xFFFF_0000
 """Of all members: what fits a ZIP file without its 64-bit form. A larger run is bundled without its images."""
@@ -117,12 +116,6 @@ class Archive:
         rest = _end([*self._members.values()], offset)
         if length != offset + len(rest) or self._at(offset, len(rest)) != rest:
             raise BundleError("does not end as a bundle: its list of members differs, or something is beside it")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._file.close()
 
     def read(self, name: str) -> bytes:
         """A member's bytes; KeyError where there is none of that name.

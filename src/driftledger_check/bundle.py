@@ -48,10 +48,10 @@ class Folder:
         """The lines of a JSONL file."""
 
     @cached_property
-    def names(self) -> list[str]:
+    def names(self) -> dict[str, None]:
         """Every file in it, relative to it, those that were left out as well."""
         start = f"{self.path}/"
-        return [each.removeprefix(start) for each in self._bundle.named if each.startswith(start)]
+        return {each.removeprefix(start): None for each in self._bundle.named if each.startswith(start)}
 
     def digests(self, name: str) -> Mapping[str, Any]:
         """Known also where the bytes themselves were left out."""
@@ -107,8 +107,9 @@ class Bundle:
         if size > TEXT_BYTES:
             raise BundleError(f"has {size:,} bytes of text, and no more than {TEXT_BYTES:,} are read")
         self.features, self.folder = cache(self._features), cache(lambda path: Folder(self, path))
-        manifest, self.evidence = self._json(MANIFEST), self._json(EVIDENCE)
         try:
+            manifest = strict_json.loads(archive.read(MANIFEST), in_one_form=True)
+            self.evidence = strict_json.loads(archive.read(EVIDENCE), in_one_form=True)
             if (manifest["schema"], manifest["kind"]) != (SCHEMA, KIND):
                 kind = f"{str(manifest['kind'])[:40]!r}, schema {str(manifest['schema'])[:40]}"
                 raise BundleError(f"is of {kind}; this checker knows schema {SCHEMA}")
@@ -119,6 +120,9 @@ class Bundle:
             for path in self.named:
                 check_name(path)
             self.lineages: list[dict[str, Any]] = self.evidence["lineages"]
+            places = {lineage["folder"]["path"] for lineage in self.lineages}
+            if not 0 < len(self.lineages) == len(places) <= 300:  # of one run; each is computed from all records
+                raise BundleError("holds no score, one of them twice, or more than 300")
             for lineage in self.lineages:
                 lineage["score"] = self.folder(lineage["folder"]["path"]).json("score.json")
         except BundleError:
@@ -148,15 +152,6 @@ class Bundle:
         if table.dtype != np.float32 or table.shape[:-1] != (len(rows),) or not np.isfinite(table).all():
             raise ValueError("it is not a table of finite float32, a row for each line of its list of digests")
         return {digest: row for row, digest in enumerate(rows)}, table
-
-    def _json(self, name: str) -> dict[str, Any]:
-        try:
-            value: dict[str, Any] = strict_json.loads(self.archive.read(name), in_one_form=True)
-        except KeyError:
-            raise BundleError(f"is not a bundle: it has no {name}") from None
-        except ValueError as error:
-            raise BundleError(f"has a {name} that cannot be read: {error}") from None
-        return value
 
 
 def noted_of(lineage: Mapping[str, Any], folder: Mapping[str, str]) -> Mapping[str, Any]:

@@ -1,13 +1,13 @@
 """Whether the parts of a bundle are what they say of one another: bytes, lock entries, records, fingerprints."""
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from driftledger_check import bundle as names
 from driftledger_check import strict_json
-from driftledger_check.archive import BundleError
 from driftledger_check.bundle import DIR, Bundle, Folder, noted_of
 from driftledger_check.report import Line
 
@@ -31,17 +31,13 @@ def same(where: str, said: object, found: object, what: str) -> Line:
     return Line(where, "differs", f"it is {said!s:.80}, and {what} gives {found!s:.80}")
 
 
-def wrong(where: str, what: str) -> Line:
-    return Line(where, "differs", what)
-
-
 def guarded(where: str, check: Callable[..., Iterable[Line]], *given: Any) -> list[Line]:
     """The lines of a check; one that cannot read what it needs has found a difference."""
     made: list[Line] = []
     try:
         made.extend(check(*given))
     except Exception as error:  # whatever a stranger's file makes of it is a finding, and never a crash
-        made.append(wrong(where, f"it cannot be followed: {type(error).__name__}: {error!s:.200}"))
+        made.append(Line(where, "differs", f"it cannot be followed: {type(error).__name__}: {error!s:.200}"))
     return made
 
 
@@ -54,22 +50,16 @@ def check_files(bundle: Bundle) -> Iterator[Line]:
         cards = lineage["score"]["components"].values()
         known |= {f"{names.FEATURES}{card['fingerprint']}.{ending}" for card in cards for ending in ("npy", "txt")}
     known |= {*[name for name in archive.sizes if name.startswith(names.LEDGER)][:1]}
-    for name in archive.sizes:
-        if name == names.MANIFEST:
-            continue
-        try:
-            digests = names.digests(archive.read(name))
-        except BundleError as error:
-            yield wrong(name, f"the file {error}")
-            continue
+    for name in [each for each in archive.sizes if each != names.MANIFEST]:
+        digests = names.digests(archive.read(name))  # BundleError where its checksum is another
         if name in held:
             yield same(name, held[name], digests, "the member")
         elif name in bundle.members and name in known:
             yield same(name, bundle.members[name], digests["sha256"], "the member")
         else:
-            yield wrong(name, "nothing names it: it was put in")
+            yield Line(name, "differs", "nothing names it: it was put in")
     for name in sorted((held.keys() | bundle.members.keys()) - archive.sizes.keys()):
-        yield wrong(name, f"{names.MANIFEST} names it, and it is not there")
+        yield Line(name, "differs", f"{names.MANIFEST} names it, and it is not there")
     for path in bundle.left_out:
         yield Line(names.FILES + path, "not checkable", "only its hashes are in the bundle")
 
@@ -100,8 +90,8 @@ def check_links(bundle: Bundle) -> Iterator[Line]:
             yield from guarded(folder["path"], _card, bundle, lineage, stage)
         behind |= {folder["path"] for folder in folders_of(lineage)}
     for path in bundle.named:
-        if not any(path.startswith(f"{folder}/") for folder in behind):
-            yield wrong(path, "nothing behind the run has this file: it was put in")
+        if behind.isdisjoint(path[: each.start()] for each in re.finditer("/", path)):
+            yield Line(path, "differs", "nothing behind the run has this file: it was put in")
 
 
 def _written(lineage: Mapping[str, Any], folder: Mapping[str, str]) -> Iterator[Line]:
@@ -112,11 +102,11 @@ def _written(lineage: Mapping[str, Any], folder: Mapping[str, str]) -> Iterator[
         for use in ("outs", "deps")
     }
     if path != out and not path.startswith(f"{out}/"):
-        yield wrong(path, f"it is not in {out}, which {names.EVIDENCE} has for it")
+        yield Line(path, "differs", f"it is not in {out}, which {names.EVIDENCE} has for it")
     if md5 not in ends["outs"]:
-        yield wrong(path, f"no stage in {names.EVIDENCE} wrote {out} with md5 {md5}")
+        yield Line(path, "differs", f"no stage in {names.EVIDENCE} wrote {out} with md5 {md5}")
     for other in (ends["outs"] | ends["deps"]) - {md5}:
-        yield wrong(path, f"a stage in {names.EVIDENCE} has {out} with md5 {other}, and the score with {md5}")
+        yield Line(path, "differs", f"a stage in {names.EVIDENCE} has {out} with md5 {other}, and the score with {md5}")
 
 
 def _listed(bundle: Bundle, lineage: Mapping[str, Any], folder: Mapping[str, str]) -> Iterator[Line]:
@@ -125,6 +115,12 @@ def _listed(bundle: Bundle, lineage: Mapping[str, Any], folder: Mapping[str, str
     data = bundle.archive.read(member)
     yield same(f"{path}: md5", folder["md5"], names.digests(data)["md5"] + DIR, "the listing")
     files = {row["relpath"]: row["md5"] for row in strict_json.loads(data)}
+    for name in files if folder is lineage["folder"] else ():
+        place, (benchmark, *keys) = f"{folder['out']}/{name}", name.removesuffix(f"/{_SCORE}").split("/")
+        # Scores of other benchmarks belong to every run of a model.
+        is_ours = benchmark not in ("genception", "fidelity") or keys[1:] == bundle.evidence["combination"][1:]
+        if name.endswith(f"/{_SCORE}") and is_ours and place not in bundle.files:
+            yield Line(place, "differs", "the bundle leaves out this score of the run")
     outs = [each for entry in lineage["stages"].values() for each in entry["outs"] if each["path"] == folder["out"]]
     for each in outs:
         yield same(f"{folder['out']}: nfiles", each.get("nfiles"), len(files), "the listing")
@@ -168,8 +164,7 @@ def check_ledger(bundle: Bundle) -> Iterator[Line]:
     """The published file has the content of its name, and is of this run and exactly these scores."""
     files = [name for name in bundle.archive.sizes if name.startswith(names.LEDGER)]
     if len(files) != 1:
-        why = "nothing says that the run was published" if not files else "several files say so"
-        yield Line(names.LEDGER, "not checkable", f"the bundle has {len(files)} published files of it: {why}")
+        yield Line(names.LEDGER, "differs", f"the bundle has {len(files)} published files of its run, not one")
         return
     [name] = files
     published = strict_json.loads(bundle.archive.read(name))
@@ -187,7 +182,7 @@ def check_ledger(bundle: Bundle) -> Iterator[Line]:
         theirs = {each["role"]: each["fingerprint"] for each in noted.get("components", ())}
         yield same(f"{name}: {path}: components", theirs, mine, _SCORE)
     for path in scores:
-        yield wrong(f"{name}: {path}", "the bundle leaves out this score of the run")
+        yield Line(f"{name}: {path}", "differs", "the bundle leaves out this score of the run")
 
 
 def _score(bundle: Bundle, lineage: Mapping[str, Any]) -> Iterator[Line]:
@@ -246,7 +241,7 @@ def _images(folder: Folder, images: Mapping[str, str]) -> Iterator[Line]:
         yield same(f"{folder.path}/{name}", sha256, found, "the image")
     for name in folder.names:
         if name not in images and not name.endswith((".json", ".jsonl")):
-            yield wrong(f"{folder.path}/{name}", "no record has this file")
+            yield Line(f"{folder.path}/{name}", "differs", "no record has this file")
 
 
 def _collected(bundle: Bundle, lineage: Mapping[str, Any], stage: str) -> Iterator[Line]:
@@ -259,7 +254,7 @@ def _collected(bundle: Bundle, lineage: Mapping[str, Any], stage: str) -> Iterat
     yield from _images(folder, {result["image"]: result["image_sha256"] for _, result in images})
     unknown = {str(each["unit"]) for each in records if each["step"] and each["unit"] not in known}
     for unit in sorted(unknown):
-        yield wrong(f"{folder.path}/{_RECORDS}", f"{data.path} has none that is called {unit:.80}")
+        yield Line(f"{folder.path}/{_RECORDS}", "differs", f"{data.path} has none that is called {unit:.80}")
 
     def place(record: Mapping[str, Any]) -> tuple[str, int, int]:
         return record["unit"], record["step"], record.get("repeat", 0)
@@ -278,7 +273,7 @@ def _collected(bundle: Bundle, lineage: Mapping[str, Any], stage: str) -> Iterat
 def _twice(folder: Folder, units: Iterable[str]) -> Iterator[Line]:
     for unit, count in Counter(units).items():
         if count > 1:
-            yield wrong(folder.path, f"{count} of its records are of {unit:.120}")
+            yield Line(folder.path, "differs", f"{count} of its records are of {unit:.120}")
 
 
 def _card(bundle: Bundle, lineage: Mapping[str, Any], stage: str) -> Iterator[Line]:

@@ -1,16 +1,15 @@
 """What came of checking a bundle: all of it for programs, what matters for people."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-Status = Literal["reproduced", "differs", "not checkable"]
+Status = Literal["reproduced", "not checkable", "differs"]
 
-_SHOWN = 50
-"""Differences that a person reads; JSON has all."""
-_LONGEST = 400
-"""Characters of what a stranger wrote."""
-_WORDS: Mapping[Status, str] = {"reproduced": "reproduced", "differs": "differ", "not checkable": "not checkable here"}
+NUMBERS = "numbers of "  # begins the name of a group of lines about a score
+_WORDS: Mapping[Status, str] = {"reproduced": "reproduced", "not checkable": "not checked", "differs": "differ"}
+"""From the best to the worst."""
 
 
 class Line(NamedTuple):
@@ -35,38 +34,48 @@ class Report(NamedTuple):
         return Counter(line.status for lines in self.groups.values() for line in lines)
 
     @property
-    def holds(self) -> bool:
-        """Whether nothing differs."""
-        return not self.counts["differs"]
+    def headlines(self) -> dict[str, dict[str, Status]]:
+        """Score → metric → the worst that came of its values, those per iteration and ends of intervals included."""
+        scores: dict[str, dict[str, Status]] = {}
+        for group, lines in self.groups.items():
+            if group.startswith(NUMBERS):
+                metrics = scores[group.removeprefix(NUMBERS)] = {}
+                for line in lines:
+                    if key := line.where.partition(": metrics.")[2]:
+                        name = re.sub(r"(_at_\d+)?(_low|_high|_std)?$", "", key)
+                        metrics[name] = max(line.status, metrics.get(name, line.status), key=[*_WORDS].index)
+        return scores
+
+    @property
+    def code(self) -> int:
+        """The exit code: 0 only if every headline is reproduced and nothing differs, 1 if something does, 3 else."""
+        is_reproduced = all(metrics and {*metrics.values()} == {"reproduced"} for metrics in self.headlines.values())
+        return 1 if self.counts["differs"] else 0 if is_reproduced else 3
 
     def to_dict(self) -> dict[str, Any]:
         lines = {group: [line._asdict() for line in lines] for group, lines in self.groups.items()}
-        return {"bundle": self.name, "holds": self.holds, "counts": dict(self.counts), "lines": lines}
+        facts = {"bundle": self.name, "holds": self.code != 1, "code": self.code, "headlines": self.headlines}
+        return {**facts, "counts": dict(self.counts), "lines": lines}
 
     def as_text(self) -> str:
-        """A line per group, each difference, each reason why something cannot be checked, and a sentence on all."""
-        width = max(len(group) for group in self.groups)
-        text = [f"{plain(group):<{width}}  {_counted(lines)}" for group, lines in self.groups.items()]
-        every = [line for lines in self.groups.values() for line in lines]
+        """Headlines by what came of them, differences, what cannot be checked, and a sentence."""
+        every, text = [line for lines in self.groups.values() for line in lines], list[str]()
+        for score, metrics in self.headlines.items():
+            for status, word in [*_WORDS.items()][::-1] if metrics else ():
+                if names := [name for name, each in metrics.items() if each == status]:
+                    text.append(f"{word}: {plain(score)}: {plain(', '.join(names))}")
         differing = [line for line in every if line.status == "differs"]
-        text += [f"differs: {plain(line.where)}: {plain(line.what)}" for line in differing[:_SHOWN]]
-        text += [f"differs: {len(differing) - _SHOWN:,} more; --json has them all"] * (len(differing) > _SHOWN)
+        text += [f"differs: {plain(line.where)}: {plain(line.what)}" for line in differing[:50]]
+        text += [f"differs: {len(differing) - 50:,} more; --json has them all"] * (len(differing) > 50)
         for why, count in Counter(line.what for line in every if line.status == "not checkable").items():
             first = next(line.where for line in every if line.what == why)
             more = f" and {count - 1:,} more" if count > 1 else ""
-            text.append(f"not checkable here: {plain(first)}{more}, because {plain(why)}")
-        counts = self.counts
-        rest = f", {counts['not checkable']:,} cannot be checked here" if counts["not checkable"] else ""
-        verdict = f"{counts['differs']:,} differ" if counts["differs"] else "nothing differs"
-        return "\n".join([*text, f"{plain(self.name)}: {counts['reproduced']:,} reproduced, {verdict}{rest}"])
+            text.append(f"not checked: {plain(first)}{more}, because {plain(why)}")
+        verdict = ", ".join(f"{self.counts[status]:,} {word}" for status, word in _WORDS.items())
+        return "\n".join([*text, f"{plain(self.name)}: {verdict}"])
 
 
 def plain(text: str) -> str:
-    """A stranger's text on one line in which a terminal finds nothing to obey."""
-    cut = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    """The first 400 letters of a stranger's text, on one line in which a terminal finds nothing to obey."""
+    cut = text if len(text) <= 400 else text[:400] + "…"
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in cut)
-
-
-def _counted(lines: Sequence[Line]) -> str:
-    counts = Counter(line.status for line in lines)
-    return ", ".join(f"{counts[status]:,} {word}" for status, word in _WORDS.items() if counts[status]) or "nothing"

@@ -2,8 +2,11 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
+
+MOST_VALUES = 2**21  # commas and brackets of one text: an empty object takes 30 times its bytes
 
 
 def canonical(value: Any) -> bytes:
@@ -16,16 +19,15 @@ def canonical(value: Any) -> bytes:
 
 
 def loads(data: bytes, *, in_one_form: bool = False) -> Any:
-    """Read JSON without a key twice and without NaN or infinity.
+    """Read JSON without a key twice and without NaN or infinity, with a bounded number of values; else ValueError.
 
     Args:
         in_one_form: whether the bytes must be :func:`canonical`.
-
-    Raises:
-        ValueError: they are not what is asked for.
     """
+    if data.count(b"[") + data.count(b"{") + data.count(b",") > MOST_VALUES:
+        raise ValueError(f"it holds more than {MOST_VALUES:,} values")
     try:
-        value = json.loads(data.decode(), object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
+        value = _DECODER.decode(data.decode())
         if (in_one_form or b"\\u" in data) and (written := canonical(value)) and in_one_form and written != data:
             raise ValueError("it is not written in the one form that driftledger writes")
     except RecursionError:
@@ -36,14 +38,14 @@ def loads(data: bytes, *, in_one_form: bool = False) -> Any:
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} is there twice")
+        raise ValueError(f"the key {Counter(name for name, _ in pairs).most_common(1)[0][0]!r:.80} is there twice")
     return value
 
 
 def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
+    if not math.isfinite(value := float(text)):
         raise ValueError(f"it holds {text[:40]}, which is no finite number")
     return value
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)

@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +17,14 @@ import pytest
 from driftledger.collect.call import CallKey, Context, Cost, Finished, Result, Spent
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import DATABASE, CallStore, object_path
+from driftledger.commands.collect import export_calls, merge
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import StoreError
 from driftledger.core.types import ImageFile, Outcome, PromptUsage
+from driftledger.project.project import Project
 from tests.conftest import draw
 from tests.support.full_disk import no_file_longer_than
+from tests.support.params import default_params
 from tests.support.stores import found, stored_rows
 
 
@@ -183,10 +188,54 @@ def test_a_store_of_another_version_is_named(tmp_path: Path) -> None:
                 CallStore(tmp_path, writes=writes)
 
 
-def test_something_else_in_its_place_is_one_sentence(tmp_path: Path) -> None:
+DAMAGES: dict[str, tuple[Callable[[bytearray], object], int, int]] = {
+    "cut in half": (lambda data: data.__delitem__(slice(len(data) // 2, None)), 60, 240),
+    "a page of zeros in the middle": (lambda data: data.__setitem__(slice(-81920, -77824), bytes(4096)), 250, 299),
+    "a page of noise near the end": (lambda data: data.__setitem__(slice(-8192, -4096), b"\xa5" * 4096), 200, 300),
+    "no header": (lambda data: data.__setitem__(slice(0, 100), b"x" * 100), 300, 300),
+    "something else": (lambda data: data.__setitem__(slice(None), b"not a database" * 100), 0, 0),
+}
+"""Damages → the least and the most calls that are recovered."""
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_store_is_kept_and_recovered_row_by_row(tmp_path: Path, name: str) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(number, f"answer {number} " * 30) for number in range(300)])
+    change, least, most = DAMAGES[name]
+    data = bytearray((tmp_path / DATABASE).read_bytes())
+    change(data)
+    (tmp_path / DATABASE).write_bytes(data)
+    digests = [key(number).digest for number in range(300)]
+    sentence = r"was damaged, .*it is kept as calls\.db\.damaged-1; run again"
+    with pytest.raises(StoreError, match=sentence), CallStore(tmp_path) as store:
+        found(store, digests)
+    assert (tmp_path / f"{DATABASE}.damaged-1").read_bytes() == data
+    with CallStore(tmp_path) as store:
+        stored = found(store, digests)
+        assert least <= len(stored) == store.count() <= most
+        for number, digest in enumerate(digests):
+            assert digest not in stored or stored[digest].text == f"answer {number} " * 30
+
+
+def test_a_reader_says_that_a_store_is_damaged_and_leaves_it(tmp_path: Path) -> None:
     (tmp_path / DATABASE).write_bytes(b"not a database" * 100)
-    with pytest.raises(StoreError, match=r"cannot be opened .*delete it: it only saves work"):
-        CallStore(tmp_path)
+    with pytest.raises(StoreError, match=r"is damaged .*'driftledger run' recovers it"):
+        CallStore(tmp_path, writes=False)
+    assert [path.name for path in tmp_path.iterdir()] == [DATABASE]
+
+
+def test_an_export_holds_every_call_and_merges_back(tmp_path: Path) -> None:
+    with CallStore(tmp_path / ".driftledger") as store:
+        store.put([finished(1), finished(2, png=draw(tmp_path / "image.png", 1).read_bytes())])
+    (tmp_path / "params.yaml").write_text(json.dumps(default_params()))
+    project = Project(tmp_path, own_code=True)
+    assert "holds 2 calls, 2 of them new" in export_calls(project, tmp_path / "kept")
+    assert "holds 2 calls, 0 of them new" in export_calls(project, tmp_path / "kept")
+    shutil.rmtree(tmp_path / ".driftledger")
+    assert "2 calls are new" in merge(project, [tmp_path / "kept"])
+    with project.store(writes=False) as store:
+        assert set(found(store, [key(1).digest, key(2).digest])) == {key(1).digest, key(2).digest}
 
 
 def test_merging_unites_and_the_first_answer_stays(tmp_path: Path) -> None:

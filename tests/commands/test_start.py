@@ -47,7 +47,7 @@ def git(*arguments: str) -> str:
 
 def test_an_empty_folder_becomes_a_project(here: Path) -> None:
     said = init(Path())
-    assert said[-2:] == ["  driftledger run", "  driftledger report --open"]
+    assert said[-3:] == ["  driftledger plan", "  driftledger run", "  driftledger ui"]
     assert (here / ".git").is_dir()
     assert not (here / "ledger").exists()  # a folder that publishing makes
     assert upgrade(Project(here), check=True) == []
@@ -217,6 +217,7 @@ def test_git_ignores_what_every_stage_collects(here: Path) -> None:
     ignored = (here / ".gitignore").read_text(encoding="utf-8").splitlines()
     for stage in (stage for spec in benchmarks() for stage in spec.stages[:-1]):
         assert any(f"/{stage.path}".startswith(line) for line in ignored), stage.path
+    assert {".env*", "*.pem", "*.key"} <= {*ignored}  # keys, which an accidental 'git add --all' would publish
     assert {*ignored} <= {*(REPOSITORY / ".gitignore").read_text(encoding="utf-8").splitlines()}
 
 
@@ -238,9 +239,9 @@ def test_the_catalogue_is_listed_with_and_without_a_project(here: Path) -> None:
         ]
 
     for section in SECTIONS:
-        assert names(section)[1:] == list(catalogue(section))
+        assert names(section) == [f"{section}:", *catalogue(section)]
     assert names("")[-len(catalogue("encoders")) :] == list(catalogue("encoders"))
-    assert names("DINOv2-base")[1:] == ["dinov2"]
+    assert names("DINOv2-base") == ["encoders:", "dinov2"]
     [row] = [
         each for each in printed(models_table(Project(here), "gpt_5_4_mini"), 200).splitlines() if "OPENAI" in each
     ]

@@ -4,6 +4,8 @@ import asyncio
 import base64
 import gzip
 import json
+import ssl
+import subprocess
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -378,10 +380,28 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
 def test_an_answer_that_would_fill_the_memory_is_not_read(
     body: bytes, headers: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("driftledger.components.openai._LARGEST_ANSWER", 1000)
+    monkeypatch.setattr("driftledger.components.openai.OpenAIComponent.largest", 1000)
     with Canned(200, body, headers) as server, pytest.raises(TransientError, match=said) as caught:
         attempt(chat(server.base_url), HELLO)
     assert caught.value.billed
+
+
+@pytest.mark.parametrize(("status", "said"), [(200, "that cannot be read"), (400, "more than 1,048,576 bytes")])
+def test_an_answer_of_a_million_choices_is_not_made_into_objects(status: int, said: str) -> None:
+    body = '{"choices": [' + "{}," * 600_000 + "{}]}"
+    with Canned(status, body) as server, pytest.raises(TransientError, match=said):
+        attempt(chat(server.base_url), HELLO)
+
+
+def test_a_certificate_that_no_one_vouches_for_is_not_tried_again(tmp_path: Path) -> None:
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -subj /CN=x"
+    subprocess.run(make.split(), cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "c.pem", tmp_path / "k.pem")
+    server = Canned(200, "{}")
+    server._server.socket = context.wrap_socket(server._server.socket, server_side=True)
+    with server, pytest.raises(ServiceError, match=r"CERTIFICATE_VERIFY_FAILED.*; correct base_url, or name"):
+        attempt(chat(server.base_url.replace("http:", "https:")), HELLO)
 
 
 @pytest.mark.parametrize("value", ["", "   ", "two words", "clé-secrète", "line\nline"])

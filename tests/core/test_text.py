@@ -1,5 +1,7 @@
 """Text from models, file names and labels must do nothing where it is shown."""
 
+import csv
+import io
 import unicodedata
 
 import pytest
@@ -10,6 +12,7 @@ from markdown_it import MarkdownIt
 from driftledger.core.errors import unknown_name
 from driftledger.core.text import (
     changes,
+    csv_text,
     for_cell,
     for_csv,
     for_line,
@@ -28,6 +31,7 @@ ESCAPES = [
     "\x00\x07\x7f",
 ]
 BIDI = ["\u200e", "\u200f", "\u202a", "\u202b", "\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069"]
+INVISIBLE = [*"\u200b\xad\u2060\U000e0001\U000e0041\u3164\u180e\u115f\u1160\uffa0\ufff9"]
 BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
 MARKUP = [
     "<script>alert(1)</script>",
@@ -48,7 +52,18 @@ MARKUP = [
     "\\| \\` \\[",
     "| --- | --- |",
 ]
-FORMULAS = ["=cmd()", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("https://example.org","x")', "=1,2\n3"]
+FORMULAS = [
+    "＝1",
+    "＠x",
+    "=cmd()",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    '=HYPERLINK("https://example.org","x")',
+    "=1,2\n3",
+]
 
 anything = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("|`*_[]()<>&!#\\~\x1b\x9b\u202e\t\n ="))
 
@@ -69,8 +84,9 @@ def cells_of(text: str) -> list[str]:
     return ["".join(child.content for child in cell.children or []) for cell in cells]
 
 
-@pytest.mark.parametrize("text", [*ESCAPES, *BIDI, *BREAKS, "\ufeffmark"])
+@pytest.mark.parametrize("text", [*ESCAPES, *BIDI, *BREAKS, *INVISIBLE, "\ufeffmark"])
 def test_a_terminal_gets_no_control_characters(text: str) -> None:
+    assert not {*for_terminal(text)} & {*INVISIBLE}
     assert controls(for_terminal(text)) <= {"\t", "\n"}
     assert "\ufeff" not in for_terminal(text)
 
@@ -108,7 +124,16 @@ def test_no_cell_is_made_a_link_by_github(text: str) -> None:
 
 @pytest.mark.parametrize("text", FORMULAS)
 def test_a_spreadsheet_sees_no_formula(text: str) -> None:
-    assert for_csv(text)[0] not in "=+-@\t\r"
+    assert for_csv(text)[0] not in "=+-@\t\r＝＠"
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("text", ["Yes;=cmd|' /C calc'!A0;x", "a\t=1", "a\n=1+1", "a\r=1", 'a",=1', "a,=1", 'a;"=1'])
+def test_no_cell_of_a_spreadsheet_is_a_formula(text: str, separator: str) -> None:
+    file = io.StringIO(csv_text(["a"], [[for_csv(text)]]), newline="")
+    cells = [cell for row in csv.reader(file, delimiter=separator) for cell in row]
+    assert len(cells) == 2
+    assert not [cell for cell in cells if cell.startswith("=")]
 
 
 def test_changes_enter_mappings_and_compare_lists_whole() -> None:

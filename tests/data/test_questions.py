@@ -275,10 +275,6 @@ CELLS: dict[str, tuple[str, Row, Row, str]] = {
         for field in ("question", "answer", "refusal", "subset", "subtask", "image")
     },
     **{
-        f"{field} half": ("mm_sap", {field: "a\ud800"}, {}, f"in {field} holds half of a surrogate pair")
-        for field in ("question", "answer", "image")
-    },
-    **{
         f"no image {value!r}": ("mm_vet", {"image": value}, {}, "line 2 of questions.jsonl is empty or has no image;")
         for value in ("", " ", None)
     },

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from driftledger.core.canonical import sha256_bytes
+from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.bundle import is_bundle, write_bundle
 from driftledger_check import archive
 from driftledger_check.archive import Archive, BundleError
 from driftledger_check.bundle import EVIDENCE, FEATURES, FILES, LEDGER, LISTINGS, MANIFEST
 from driftledger_check.cli import check, run
+from driftledger_check.strict_json import canonical
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, Ledger
 from tests.support.bundles import Forger, differing
 
@@ -48,8 +49,9 @@ def test_the_same_run_gives_the_same_bytes(original: Ledger, score_zip: Path, tm
 def test_without_images_their_hashes_still_lead_to_the_lock(original: Ledger, tmp_path: Path) -> None:
     write_bundle(original.project, original.evidence(), tmp_path / "score.zip", images=False)
     report = check(tmp_path / "score.zip")
-    assert report.holds
+    assert report.code == 3
     assert report.counts["not checkable"] > 20
+    assert {*report.headlines[f"{MODEL}/fidelity/my_images/painter/layout"].values()} == {"reproduced", "not checkable"}
     forger = Forger(tmp_path / "score.zip")
     [name, *_] = forger.manifest["left_out"]
     forger.json(MANIFEST, lambda manifest: manifest["left_out"][name].update(md5="0" * 32))
@@ -126,6 +128,19 @@ def noted(forger: Forger, key: str, value: object) -> None:
     forger.json(EVIDENCE, change)
 
 
+def forgotten(forger: Forger) -> None:
+    """Leave out a score, also of the published file."""
+    forger.json(EVIDENCE, lambda evidence: evidence["lineages"].pop())
+    kept = {each["folder"]["path"] for each in json.loads(forger.members[EVIDENCE])["lineages"]}
+    for name in [each for each in forger.members if each.startswith(FILES + "reports/scores/")]:
+        if name.removeprefix(FILES).rpartition("/")[0] not in kept:
+            del forger.members[name]
+    [name] = [each for each in forger.members if each.startswith(LEDGER)]
+    published = json.loads(forger.members.pop(name))
+    published["scores"] = [each for each in published["scores"] if each["path"] in kept]
+    forger.members[name] = canonical(published)
+
+
 def card(forger: Forger) -> None:
     forger.json(FILES + SCORE, lambda score: score["components"]["generator"]["settings"].update(longest_side=64))
 
@@ -158,6 +173,9 @@ FORGED: list[tuple[str, bool, Change, str]] = [
     ("a score forgotten", False, lambda f: f.json(EVIDENCE, lambda e: e["lineages"].pop()), "fingerprint: it is "),
     ("a score forgotten, sealed", True, lambda f: f.json(EVIDENCE, lambda e: e["lineages"].pop()),
      "the bundle leaves out this score of the run"),
+    ("a score forgotten, sealed, published anew", True, lambda f: forgotten(f), "the bundle leaves out this score"),
+    ("no published file", False, lambda f: [f.members.pop(each) for each in list(f.members) if LEDGER in each[:7]],
+     "the bundle has 0 published files of its run"),
     ("another run", False, lambda f: f.json(MANIFEST, lambda m: m["run"].update(name="best")), f"{MANIFEST}: run: it "),
     ("a record twice", True, lambda f: f.row(RECORDS, lambda row: row.update(step=2)), "2 of its records are of "),
 ]  # fmt: skip
@@ -173,6 +191,44 @@ def test_a_forgery_is_found(forger: Forger, tmp_path: Path, mended: bool, change
     found = differing(forger.check(tmp_path))
     assert [each for each in found if finding in each], found
     assert run(tmp_path / "forged.zip") == 1
+
+
+def test_a_headline_that_is_not_checked_is_said_first(
+    forger: Forger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An encoder that the checker lacks, without its features, can carry any number."""
+
+    encoder = json.loads(forger.members[FILES + SCORE])["components"]["encoder"]
+    parts = {each: encoder[each] for each in ("provider", "version", "settings", "identity")} | {"provider": "vit"}
+    renamed = {encoder["fingerprint"]: sha256_of(parts), '"provider": "layout"': '"provider": "vit"'}
+    for name, data in list(forger.members.items()):
+        if name.startswith(FEATURES):
+            del forger.members[name]
+        elif name.endswith(("score.json", EVIDENCE)) or name.startswith(LEDGER):
+            text = data.decode()
+            for old, new in (renamed | {"frechet_layout": "frechet_vit"}).items():
+                text = text.replace(old, new)
+            forger.members[name] = text.encode()
+    forger.json(FILES + SCORE, lambda score: score["metrics"].update(gc_at_1=0.98, gc_at_2=0.98))
+    forger.follow()
+    report = forger.check(tmp_path)
+    assert report.headlines[GENCEPTION.removeprefix("reports/scores/")]["gc"] == "not checkable"
+    assert run(tmp_path / "forged.zip") == report.code == 3
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith(f"not checked: {GENCEPTION.removeprefix('reports/scores/')}: ")
+    assert "gc" in first
+
+
+@pytest.mark.parametrize(
+    "change", [lambda rows: rows.clear(), lambda rows: rows.append(rows[0])], ids=["none", "twice"]
+)
+def test_a_bundle_without_a_score_or_with_one_twice_is_refused(
+    forger: Forger, tmp_path: Path, change: Callable[[list[Any]], object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    forger.json(EVIDENCE, lambda evidence: change(evidence["lineages"]))
+    forger.rehash()
+    assert run(forger.write(tmp_path / "x.zip")) == 2
+    assert "holds no score, one of them twice" in capsys.readouterr().err
 
 
 def test_an_owner_who_mends_all_that_there_is_passes(forger: Forger, tmp_path: Path) -> None:
@@ -280,13 +336,13 @@ MANIFESTS: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda data: data.replace(b'"schema":2', b'"schema":' + b"[" * 99_999 + b"]" * 99_999), "nests too deep"),
     (lambda data: data.replace(b'"schema":2', b'"schema":true'), "schema True; this checker knows schema 2"),
     (lambda data: data.replace(b'"schema":2', b'"schema":1'), "knows schema 2"),
-    (lambda data: data.replace(b'"name":', b'"name":"\\ud800","x":', 1), "cannot be read"),
+    (lambda data: data.replace(b'"name":', b'"name":"\\ud800","x":', 1), "surrogates not allowed"),
     (
         lambda data: data.replace(b'"left_out":{', b'"left_out":{"../x":{"bytes":0,"md5":"","sha256":""}'),
         "names a file",
     ),
     (lambda data: b"[]", "does not hold what it must"),
-    (lambda data: b"", "cannot be read"),
+    (lambda data: b"", "does not hold what it must: JSONDecodeError"),
 ]
 
 
@@ -302,5 +358,7 @@ def test_a_manifest_that_reads_in_two_ways_or_in_none(
 def test_json_has_every_line(score_zip: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(score_zip, as_json=True) == 0
     report = json.loads(capsys.readouterr().out)
-    assert report["holds"] is True
+    assert (report["holds"], report["code"]) == (True, 0)
+    assert {status for metrics in report["headlines"].values() for status in metrics.values()} == {"reproduced"}
+    assert len(report["headlines"]) == 6
     assert sum(map(len, report["lines"].values())) == sum(report["counts"].values())

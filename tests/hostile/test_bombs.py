@@ -1,6 +1,8 @@
 """Small files that become large ones: each is refused in a sentence, within a bounded memory."""
 
 import json
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from driftledger.core.files import (
 from driftledger.ledger.lock import parse_lock
 from driftledger.ledger.objects.files import parse_listing
 from driftledger.project.settings import load_settings
+from driftledger_check import strict_json
 from tests.support.memory import peak
 
 LAUGHS = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
@@ -54,6 +57,38 @@ def test_yaml(tmp_path: Path) -> None:
     for name, line, (_, why) in zip(YAML, said, YAML.values(), strict=True):
         assert why in line, name
     assert memory < 300
+
+
+LOADERS = {"json": load_json, "checker": strict_json.loads, "yaml": load_yaml}
+
+
+def text_of(parts: Sequence[tuple[str, int]]) -> str:
+    """Parts, each so many times; KEYS stands for so many members of an object."""
+    return "".join(
+        "".join(f'"k{n}":1,' for n in range(times)) if part == "KEYS" else part * times for part, times in parts
+    )
+
+
+@pytest.mark.parametrize(
+    ("loader", "parts", "says"),
+    [
+        (loader, case["parts"], case["says"])
+        for case in map(json.loads, (Path(__file__).parent / "cases/texts.jsonl").read_text().splitlines())
+        for loader in case["loaders"]
+    ],
+    ids=str,
+)
+def test_a_text_is_read_or_refused_in_bounded_time(loader: str, parts: Sequence[tuple[str, int]], says: str) -> None:
+    data, before = text_of(parts).encode(), time.process_time()
+    try:
+        LOADERS[loader](data)
+        answer = ""
+    except ValueError as error:
+        answer = " ".join(str(error).split())
+    assert says in answer
+    assert bool(says) == bool(answer)
+    assert len(answer) < 300
+    assert time.process_time() - before < 2
 
 
 def test_yaml_with_few_aliases_is_read() -> None:

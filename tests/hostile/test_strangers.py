@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import typer
 import yaml
 
+from driftledger.cli import READ_OTHERS, app
 from tests.hostile.conftest import Ledger, Listener, Stranger, read_in_turn
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
 
 RUN = f"{MODEL}/painter/layout"
-READERS = (("verify",), ("audit", RUN), ("compare", RUN, RUN))
+READERS = (
+    *(("verify",), ("audit", RUN), ("compare", RUN, RUN), ("models",)),
+    *(("bundle", RUN, "-o", "../out.zip"), ("check", "../out.zip")),
+    *(("report", "--out", "../site"), ("export", "csv", RUN, "-o", "../csv")),
+)
 
 
 class Case(NamedTuple):
@@ -266,6 +272,14 @@ KINDS: dict[str, dict[str, Case]] = {
 }
 
 
+def test_every_command_that_reads_others_is_tried() -> None:
+    assert {command for command, *_ in READERS} == READ_OTHERS
+    parameters = {
+        command.name: [each.name for each in command.params] for command in typer.main.get_group(app).commands.values()
+    }
+    assert {name for name, some in parameters.items() if "trust" in some} == READ_OTHERS - {"check", "models"}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_who_reads_a_checkout_runs_asks_and_writes_nothing(
     kind: str, original: Ledger, listener: Listener, tmp_path: Path
@@ -277,7 +291,8 @@ def test_who_reads_a_checkout_runs_asks_and_writes_nothing(
         stranger.mark.unlink(missing_ok=True)  # setting the trap may spring it
     before = {name: stranger.files() for name, stranger in strangers.items()}
     secrets = {"MLFLOW_TRACKING_TOKEN": "secret", "HF_ENDPOINT": listener.address, "HF_HUB_OFFLINE": "0"}
-    commands = [*READERS, *([("verify", "--regenerate", "1")] if kind == "components" else [])]
+    commands = [each for each in READERS if each[0] != "report" or kind in ("components", "state")]  # verify writes it
+    commands += [("verify", "--regenerate", "1")] if kind == "components" else []
     said = read_in_turn(list(strangers.values()), commands, tmp_path / "reader", secrets)
     for (name, stranger), text in zip(strangers.items(), said, strict=True):
         case = KINDS[kind][name]

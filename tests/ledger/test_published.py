@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from driftledger.commands.stages import track
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lineage import CodeVersion
-from driftledger.ledger.published import check_published, publish, read_published
+from driftledger.ledger.published import check_published, publish, read_published, refuse_if_deleted
 from tests.conftest import REPOSITORY
 from tests.ledger.conftest import GENCEPTION, Ledger
 from tests.ledger.test_verify import places
@@ -100,3 +101,20 @@ def test_this_repository_has_every_run_that_it_has_published() -> None:
     result = check_published(REPOSITORY)
     assert result.checked["published runs"] >= 6
     assert result.findings == []
+
+
+@pytest.mark.parametrize("head", ["garbage", "", "ref: refs/heads/../../x", "ref: refs/heads/missing"])
+def test_a_broken_head_is_a_sentence(ledger: Ledger, head: str) -> None:
+    (ledger.root / ".git/HEAD").write_text(head)
+    [skipped] = check_published(ledger.root, [ledger.evidence()]).skipped
+    assert "deleted files cannot be looked for in Git's history: the Git repository here" in skipped.why
+
+
+def test_nothing_is_published_while_files_of_the_last_commit_are_gone(ledger: Ledger) -> None:
+    refuse_if_deleted(ledger.root)
+    [file] = (ledger.root / "ledger").iterdir()
+    shutil.rmtree(ledger.root / "ledger")
+    with pytest.raises(LedgerError, match=f"has 1 published runs that are not here, ledger/{file.name} first; 'git "):
+        track(ledger.project)
+    ledger.git("checkout", "HEAD", "--", "ledger")
+    refuse_if_deleted(ledger.root)

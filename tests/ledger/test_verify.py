@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from driftledger.collect.call import Context, Draw
-from driftledger.commands.ask import verify
+from driftledger.commands.ask import check_report, verify
 from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published, read_published
@@ -174,6 +174,28 @@ RELOCKED: dict[str, tuple[Change, str, str]] = {
 """Changes whose hashes were all repaired → the score to compute again, and a finding."""
 
 
+REPORT: dict[str, tuple[Change, str]] = {
+    "leaderboard.md": (replaced("reports/leaderboard.md", r"0\.\d\d\d", "0.999"), "reports/leaderboard.md"),
+    "leaderboard.csv": (replaced("reports/leaderboard.csv", r"0\.\d{5}", "0.99999"), "reports/leaderboard.csv"),
+    "metrics": (
+        replaced(f"reports/metrics/{GENCEPTION.removeprefix('reports/scores/')}.json", r"0\.\d{5}", "0.99999"),
+        f"reports/metrics/{MODEL}",
+    ),
+    "a plot": (replaced("reports/plots/genception/gc.json", r"0\.\d{5}", "0.99999"), "reports/plots/genception/gc"),
+    "a page": (replaced(f"reports/site/runs/{MODEL}.html", r"0\.\d\d\d", "0.999"), "reports/site/runs"),
+    "a page more": (
+        lambda ledger: shutil.copy(ledger.root / "reports/site/index.html", ledger.root / "reports/site/best.html"),
+        "reports/site/best.html",
+    ),
+    "a file less": (
+        lambda ledger: (ledger.root / "reports/metrics" / MODEL / "mme" / f"{SETS['mme']}.json").unlink(),
+        "reports/metrics/",
+    ),
+    "the script of the pages": (replaced("reports/site/assets/site.js", r"^", "alert(1);"), "reports/site/assets/"),
+}
+"""Changes of what people look at → the place of a finding, whether or not hashes are repaired."""
+
+
 def places(result: Any) -> list[str]:
     return [f"{each.kind} {each.where}" for each in result.findings]
 
@@ -312,3 +334,29 @@ def test_a_name_is_the_hash_of_the_content(original: Ledger) -> None:
     content = json.loads((original.root / published.file).read_text())
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert published.file == f"ledger/{sha256_bytes(canonical.encode())}.json"
+
+
+@pytest.mark.parametrize("name", REPORT)
+@pytest.mark.parametrize("mended", [False, True])
+def test_a_changed_report_is_found(ledger: Ledger, name: str, mended: bool) -> None:
+    change, place = REPORT[name]
+    change(ledger)
+    if mended:
+        ledger.relock()
+    project = ledger.project
+    found = check_report(project, Contents(ledger.root))
+    assert [each for each in places(found) if each.startswith(f"numbers {place}")], places(found)
+    assert any(each.startswith("bytes reports/") for each in places(found)) is not mended
+
+
+@pytest.mark.parametrize(
+    ("pattern", "by", "why"),
+    [
+        (r"(?s)(\n  report:.*?version: )\d+", r"\g<1>99", "version 99 of the report wrote it"),
+        (r"\n  report:\n", "\n  another:\n", "has no stage that wrote the report"),
+    ],
+)
+def test_a_report_that_cannot_be_compared_is_said(ledger: Ledger, pattern: str, by: str, why: str) -> None:
+    replaced("dvc.lock", pattern, by)(ledger)
+    [skipped] = check_report(ledger.project, Contents(ledger.root)).skipped
+    assert why in skipped.why

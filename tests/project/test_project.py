@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from driftledger.collect.store import CallStore
+from driftledger.core.errors import ConfigError
 from driftledger.project.project import STORE, Project
 from tests.support.params import DEFAULT
 
@@ -48,13 +49,15 @@ def test_params_name_another_folder_from_the_main_checkout_on(root: Path) -> Non
     choose(further, "calls")
     assert Project(further).state == root / "calls"
     choose(further, str(root.parent / "elsewhere"))
-    assert Project(further).state == root.parent / "elsewhere"
+    assert Project(further, own_code=True).state == root.parent / "elsewhere"
+    with pytest.raises(ConfigError, match="elsewhere, outside of it; --trust allows that"):
+        _ = Project(further).state
 
 
 def test_a_store_may_be_in_ones_home(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(root.parent / "home"))
     choose(root, "~/calls")
-    assert Project(root).state == root.parent / "home" / "calls"
+    assert Project(root, own_code=True).state == root.parent / "home" / "calls"
 
 
 def test_the_environment_comes_first(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

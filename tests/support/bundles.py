@@ -20,7 +20,8 @@ class Forger:
     """The members of a bundle, to be changed."""
 
     def __init__(self, path: Path) -> None:
-        with Archive(path.open("rb")) as opened:
+        with path.open("rb") as file:
+            opened = Archive(file)
             self.members = {name: opened.read(name) for name in opened.sizes}
 
     @property
@@ -86,8 +87,7 @@ class Forger:
     def seal(self) -> None:
         """Let the fingerprint be that of the scores, and publish the run once more."""
         self.rehash()
-        with Archive(self._file()) as opened:
-            found = run_fingerprint(Bundle(opened))
+        found = run_fingerprint(Bundle(Archive(self._file())))
         self.json(EVIDENCE, lambda evidence: evidence.update(fingerprint=found))
         self.json(MANIFEST, lambda manifest: manifest["run"].update(fingerprint=found))
         for name in [name for name in self.members if name.startswith(LEDGER)]:

@@ -50,6 +50,18 @@ def test_runs_are_created_worst_first_and_once(tmp_path: Path, runs: Sequence[Ev
     assert dump(store) == first
 
 
+def test_a_moved_checkout_goes_on_and_writes_nothing_where_it_was(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+) -> None:
+    track(tmp_path, runs, store)
+    (tmp_path / "store").rename(tmp_path / "moved")
+    moved = settings(tmp_path / "moved")
+    for made in (2, 0):
+        assert track(tmp_path, runs, moved) == f"{CREATED}{made} runs created, {2 - made} unchanged"
+    assert not (tmp_path / "store").exists()
+    assert len(list((tmp_path / "moved/mlartifacts").rglob("scores.json"))) == 4
+
+
 def test_traces_show_each_chain_with_small_pictures_attached_once(
     tmp_path: Path, runs: Sequence[Evidence], store: Tracking
 ) -> None:

@@ -2,18 +2,19 @@
 
 A SQLite database holds a row per call, and images lie beside it, named by their hashes. One process at a time writes to
 a store and holds a lock on it; reading needs no lock. SQLite keeps its rollback journal, which works on network file
-systems too. The store only saves work: it may be deleted. Failures are not kept, so that the next run tries them again.
+systems too. What a service has answered and no stage has written yet is in the store alone, so a damaged database is
+kept, and every row that can still be read is recovered. Failures are not stored: the next run tries them again.
 """
 
-import json
 import os
 import shlex
 import sqlite3
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from threading import Lock
 
@@ -22,11 +23,13 @@ from filelock import BaseFileLock, FileLock, Timeout
 from driftledger.collect.call import Call, Context, Cost, Finished, Result, Spent
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
-from driftledger.core.files import write_bytes, write_text
+from driftledger.core.files import load_json, write_bytes, write_text
 from driftledger.core.images import MEDIA, suffix_of
 from driftledger.core.types import ImageFile, Outcome
 
 DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
+_PAGE = 4096
+"""Bytes of a page of a database, unless SQLite is asked for others."""
 VERSION = 4
 """Of the tables. Versions 1 to 3 were written by driftledger 0.2 and before."""
 
@@ -71,20 +74,22 @@ class CallStore(AbstractContextManager["CallStore"]):
         self.folder = folder
         self.fallback = fallback
         self._writing = Lock()
+        self._recovered = ""
+        """What a recovery came to."""
         self._writes = writes
         try:
             with ExitStack() as opened:
                 if writes:
                     folder.mkdir(parents=True, exist_ok=True)
                     opened.callback(_locked(folder, wait=wait).release)
-                self._db = self._open(folder / DATABASE if writes or (folder / DATABASE).is_file() else None)
+                try:
+                    self._db = self._open(folder / DATABASE if writes or (folder / DATABASE).is_file() else None)
+                except sqlite3.DatabaseError as error:
+                    raise self._unreadable(error) from None
                 opened.callback(self._db.close)
                 self._opened = opened.pop_all()
-        except (OSError, NotImplementedError, sqlite3.Error) as error:
-            raise StoreError(
-                f"the call store {folder} cannot be opened ({error}); correct its permissions, name another folder as "
-                "store: in params.yaml, or delete it: it only saves work"
-            ) from None
+        except (OSError, NotImplementedError) as error:
+            raise self._unreadable(error) from None
 
     def _open(self, file: Path | None) -> sqlite3.Connection:
         """Open a database, or an empty one in memory; a reader takes one that is only being created as empty."""
@@ -93,8 +98,8 @@ class CallStore(AbstractContextManager["CallStore"]):
         if version not in (0, VERSION):
             db.close()
             raise StoreError(
-                f"the call store {self.folder} is of version {version}, and version {VERSION} is read here; delete it "
-                "or name another folder as store: in params.yaml (commit 12f79dd0 of driftledger reads version 3)"
+                f"the call store {self.folder} is of version {version}, and version {VERSION} is read here; move it "
+                "away, or name another folder as store: in params.yaml (commit 12f79dd0 of driftledger reads version 3)"
             )
         if version == 0 and file is not None and not self._writes:
             db.close()
@@ -102,7 +107,55 @@ class CallStore(AbstractContextManager["CallStore"]):
         if version == 0:
             db.executescript(_CREATE)
         [(self._name,)] = db.execute("SELECT name FROM store")
+        db.execute("SELECT count(*) FROM calls").fetchone()  # a database that was cut, or has a damaged index, fails
         return db
+
+    def _unreadable(self, error: Exception) -> StoreError:
+        """Say that the store cannot be used, once what can be read of a damaged one is recovered."""
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return StoreError(
+                f"the call store {self.folder} cannot be opened ({error}); correct its permissions, or name another "
+                "folder as store: in params.yaml"
+            )
+        if not self._writes:
+            return StoreError(f"the call store {self.folder} is damaged ({error}); 'driftledger run' recovers it")
+        with self._writing:
+            if not self._recovered:
+                self._recovered = self._recover()
+        return StoreError(self._recovered)
+
+    def _recover(self) -> str:
+        """Move a damaged database aside, and copy each row that can be read into a new one."""
+        number = next(number for number in count(1) if not (self.folder / f"{DATABASE}.damaged-{number}").exists())
+        aside, rows = self.folder / f"{DATABASE}.damaged-{number}", 0
+        for end in ("", "-journal"):
+            if (file := self.folder / f"{DATABASE}{end}").exists():
+                file.rename(f"{aside}{end}")
+        self._db = self._open(self.folder / DATABASE)
+        # Its first page, with the header and the tables, is that of the new one, but for the number of pages.
+        pages = bytearray(aside.read_bytes())
+        pages[:_PAGE] = (self.folder / DATABASE).read_bytes()[:_PAGE]
+        pages[28:40] = (len(pages) // _PAGE).to_bytes(4, "big") + bytes(8)
+        (copy := self.folder / f"{DATABASE}.partial").write_bytes(pages)
+        self._db.execute("BEGIN")
+        with closing(sqlite3.connect(copy)) as damaged:
+            for name, columns in (("calls", 13), ("spent", 4)):
+                most = len(pages) // 100  # a row has more bytes
+                with suppress(sqlite3.Error):
+                    most = min(most, damaged.execute(f"SELECT max(rowid) FROM {name}").fetchone()[0] or 0)
+                for rowid in range(1, most + 1):
+                    with suppress(sqlite3.Error, ValueError, TypeError, AttributeError, KeyError):
+                        for row in damaged.execute(f"SELECT * FROM {name} WHERE rowid = ?", (rowid,)):
+                            if name == "calls":
+                                Result.from_row(load_json(row[7].encode()), None)
+                            self._db.execute(f"INSERT OR REPLACE INTO {name} VALUES ({', '.join('?' * columns)})", row)
+                            rows += name == "calls"
+        self._db.execute("COMMIT")
+        copy.unlink()
+        return (
+            f"the call store {self.folder} was damaged, and {rows:,} calls that can be read are recovered; it is kept "
+            f"as {aside.name}; run again to go on: the other calls are made again"
+        )
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
@@ -118,7 +171,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         if row is not None:
             image = whole_image(self.folder, row[1]) if row[1] else None
             if row[1] is None or image is not None:
-                return Result.from_row(json.loads(row[0]), image)
+                return Result.from_row(load_json(row[0].encode()), image)
         return self.fallback.find(digest) if self.fallback else None
 
     def answer(self, call: Call) -> Result | None:
@@ -259,9 +312,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreError(
-                f"the call store {self.folder} cannot be read ({error}); delete it: it only saves work"
-            ) from None
+            raise self._unreadable(error) from None
 
     def _full(self, error: Exception) -> StoreError:
         return StoreError(

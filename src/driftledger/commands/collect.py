@@ -378,3 +378,14 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
                 new += store.merge(other)
             progress.update()
     return f"{'1 store' if len(folders) == 1 else f'{len(folders)} stores'} merged: {new} calls are new"
+
+
+def export_calls(project: Project, folder: Path) -> str:
+    """Copy what the call store has into a store in another folder, and say how much was new.
+
+    Raises:
+        StoreError: one of them cannot be used.
+    """
+    with project.store(writes=False) as store, CallStore(folder, wait=project.waits) as copy:
+        new, total = copy.merge(store), copy.count()
+    return f"{for_line(str(folder))} holds {total:,} calls, {new:,} of them new; 'driftledger merge' brings them back"

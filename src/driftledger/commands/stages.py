@@ -101,14 +101,19 @@ def report(project: Project) -> None:
 
 
 def track(project: Project) -> None:
-    """Show what is selected in MLflow, publish it, and say in a line each what that took."""
+    """Show what is selected in MLflow, publish it, and say in a line each what that took.
+
+    Raises:
+        LedgerError: the evidence cannot be read, or files of published runs were deleted.
+    """
     from driftledger.ledger.lineage import read_all_evidence
     from driftledger.ledger.objects.git import is_unreadable, why_unread
-    from driftledger.ledger.published import publish
+    from driftledger.ledger.published import publish, refuse_if_deleted
     from driftledger.tracking.track import track as show_in_mlflow
 
     if is_unreadable(project.root):
         print(f"no commit is noted: {why_unread(project.root)}", file=sys.stderr, flush=True)
+    refuse_if_deleted(project.root)
     evidence = read_all_evidence(project.root, project.selected, project.combinations)
     print(show_in_mlflow(project.root, evidence, project.settings.tracking), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]

@@ -16,14 +16,17 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from driftledger.core.errors import ConfigError, DriftledgerError, first_few, unknown_name
 from driftledger.core.files import write_bytes, write_text
 from driftledger.core.paths import top_of
 from driftledger.core.registry import EXTRAS, provider_class
 from driftledger.core.strict import is_relative_path
-from driftledger.core.terminal import line, table
+from driftledger.core.terminal import HEAD, QUIET, line, table
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.ledger.lock import LOCK
@@ -232,9 +235,10 @@ def models_table(project: Project, words: str = "") -> Table:
         ConfigError: nothing matches.
     """
     has_project = (project.root / PARAMS).is_file()
-    shown, everything = table("name", "kind", "model", "needs", "$ per M tokens", "checked", ""), list[str]()
-    shown.columns[0].no_wrap = True
+    shown, everything = table("", "needs", "", "checked", ""), list[str]()
+    shown.columns[2].header = Text("$ per M\ntokens")
     for section in [words] if words in SECTIONS else COMPONENTS:
+        rows = list[tuple[RenderableType, ...]]()
         entries = project.settings.entries(section) if has_project else dict(catalogue(section))
         selected = project.settings.named(section) if has_project else ()
         for name, entry in entries.items():
@@ -248,8 +252,12 @@ def models_table(project: Project, words: str = "") -> Table:
                 price = " / ".join(f"{prices[key]:g}" for key in ("input", "output") if key in prices)
                 price += f"{prices['image']:g} an image" if "image" in prices else ""
                 mark = "selected" if name in selected else ""
-                row = (name, section[:-1], what, _needed(section, fields), price, about.get("checked", ""), mark)
-                shown.add_row(*map(line, row))
+                facts = (_needed(section, fields), price, about.get("checked", ""), mark)
+                rows.append((Group(line(name), Padding(line(what, QUIET), (0, 0, 0, 2))), *map(line, facts)))
+        if rows:
+            shown.add_row(line(f"{section}:", HEAD))
+        for row in rows:
+            shown.add_row(*row)
     if not shown.rows:
         raise ConfigError(unknown_name("name", words, everything))
     return shown
@@ -355,4 +363,4 @@ def _shown(path: Path) -> str:
 def _next(root: Path) -> list[str]:
     here = os.path.relpath(root)
     enter = [] if here == "." else [f"  cd {for_line(here)}"]
-    return ["next:", *enter, "  driftledger run", "  driftledger report --open"]
+    return ["next:", *enter, "  driftledger plan", "  driftledger run", "  driftledger ui"]

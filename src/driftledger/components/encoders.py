@@ -4,7 +4,6 @@ Texts are plain text: a special token spelled out in one is read as the characte
 text tower's limit is not read; ``read_texts`` counts it.
 """
 
-import json
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +26,7 @@ from driftledger.components.checkpoints import (
     remembered_sha256,
 )
 from driftledger.core.errors import ConfigError
+from driftledger.core.files import load_json
 from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32, PromptUsage
 from driftledger.data.hub import Source
@@ -375,7 +375,7 @@ class Sentence(TorchEncoder):
         if network is None or not hasattr(model.tokenizer, "split_special_tokens"):
             raise ValueError("its first module is not a transformer with a tokenizer of transformers")
         # transformers says which weights were missing, and sentence-transformers does not pass it on.
-        first = json.loads((folder / "modules.json").read_text(encoding="utf-8"))[0]["path"]
+        first = load_json((folder / "modules.json").read_bytes())[0]["path"]
         _, report = type(network).from_pretrained(
             folder / first, config=network.config, device_map="meta", **REPORTING, **arguments
         )

@@ -22,12 +22,12 @@ from urllib.parse import urlsplit
 
 from PIL import Image
 from pydantic import Field, JsonValue, model_validator
-from pydantic_core import from_json
 
 from driftledger.components.base import Operational
 from driftledger.components.service import RefusedError, RemoteComponent, RemoteGenerator, RemoteModel, TransientError
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, DataError, ServiceError
+from driftledger.core.files import LARGEST_JSON, load_json
 from driftledger.core.images import MOST_PIXELS, data_url, png_bytes, suffix_of
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
@@ -42,8 +42,8 @@ A = TypeVar("A")
 
 OFFICIAL = "https://api.openai.com/v1"
 
-_LARGEST_ANSWER = 128 * 2**20
-"""Bytes; an image of 4096×4096 pixels takes less, in base64."""
+_LARGEST_ERROR = 2**20
+"""Bytes of an answer with an error, which the client parses without bounds of its own."""
 _PATIENCE = 10.0
 """Seconds that a service may take to list its models."""
 _LONGEST_MESSAGE = 300
@@ -99,10 +99,11 @@ _MAY_PASS = re.compile("network|resource|load|time|rate|error|fail|abort|cancel|
 """In the reason of an end that has to do with one moment; after others, the call is tried only once more."""
 
 
-async def _bound(response: "httpx2.Response") -> None:
+async def _bound(largest: int, response: "httpx2.Response") -> None:
     """Let an answer end with an error where it grows too large, or is compressed without being asked to."""
     import httpx2
 
+    largest = largest if response.is_success else _LARGEST_ERROR
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the answer is compressed, which was not asked for")
     whole = response.stream
@@ -112,8 +113,8 @@ async def _bound(response: "httpx2.Response") -> None:
             size = 0
             async for chunk in cast(httpx2.AsyncByteStream, whole):
                 size += len(chunk)
-                if size > _LARGEST_ANSWER:
-                    raise httpx2.ReadError(f"the answer has more than {_LARGEST_ANSWER:,} bytes")
+                if size > largest:
+                    raise httpx2.ReadError(f"the answer has more than {largest:,} bytes")
                 yield chunk
 
         async def aclose(self) -> None:
@@ -135,6 +136,8 @@ class OpenAIComponent(RemoteComponent):
     path: ClassVar[str]
     needed: ClassVar[str]
     """The list in an answer that holds what was asked for."""
+    largest: ClassVar[int] = LARGEST_JSON
+    """Bytes of an answer."""
 
     model: str = Field(min_length=1)
     """The pinned name, e.g. ``gpt-4o-2024-08-06``; an alias such as ``gpt-4o`` names another model some day."""
@@ -215,7 +218,7 @@ class OpenAIComponent(RemoteComponent):
         async def listed() -> Any:
             async with self._client() as client:
                 response: Any = await client.with_options(timeout=_PATIENCE).get("/models", cast_to=httpx2.Response)
-                return from_json(response.content)
+                return load_json(response.content, finite=False)
 
         missing, notes = super().readiness()
         names, server = list[str](), f"{self.title} at {self.host}"
@@ -263,7 +266,7 @@ class OpenAIComponent(RemoteComponent):
                 http_client=openai.DefaultAsyncHttpxClient(
                     follow_redirects=False,
                     headers={"Accept-Encoding": "identity"},  # a megabyte of gzip may hold a gigabyte
-                    event_hooks={"response": [_bound]},
+                    event_hooks={"response": [partial(_bound, self.largest)]},
                 ),
             )
         except httpx2.InvalidURL as error:
@@ -298,6 +301,9 @@ class OpenAIComponent(RemoteComponent):
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
             reason = self.say(f"{type(cause).__name__}: {cause}".removesuffix(": "))
+            if "CERTIFICATE_VERIFY_FAILED" in reason:
+                what = "correct base_url, or name the certificate of its authority in SSL_CERT_FILE"
+                raise ServiceError(f"{self.title} at {self.host}: {reason}; {what}") from None
             refused = isinstance(cause, httpx2.ConnectError)
             not_sent = refused or isinstance(cause, httpx2.ConnectTimeout | httpx2.PoolTimeout)
             where = f"`base_url: {self.base_url}`" if self.base_url else "the network"
@@ -307,7 +313,7 @@ class OpenAIComponent(RemoteComponent):
         if self._key and len(self._key) >= _SHORTEST_SECRET:
             text = text.replace(self._key, "***")
         with suppress(ValueError):
-            answer = from_json(text)
+            answer = load_json(text.encode(), self.largest, finite=False)
         if _field(answer, dict, self.needed, 0) is None:
             if _FILTER.search(text):
                 return self.answer(outcome=Outcome.FILTERED, error=self.say(text))
@@ -588,6 +594,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     provider: ClassVar[str] = "openai_images"
     path: ClassVar[str] = "/images/generations"
     needed: ClassVar[str] = "data"
+    largest: ClassVar[int] = 2**27  # an image of 4096×4096 pixels takes less, in base64
     reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
         *("prompt", "size", "quality", "style", "response_format"),
     }

@@ -262,7 +262,7 @@ class ServiceClient:
             return 0.0 if state.attempt_number == 1 else _BACKOFF(state)
         if wait > self._limits.deadline:
             raise ServiceError(
-                f"{error}; the service asks to wait {wait:.0f} s, and limits.deadline is "
+                f"{error}; the service asks to wait {wait:.6g} s, and limits.deadline is "
                 f"{self._limits.deadline:g} s: finished calls are stored, run again later"
             )
         self._held_until = max(self._held_until, time.monotonic() + wait)

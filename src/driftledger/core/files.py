@@ -34,9 +34,13 @@ LARGEST_JSON = 2**24
 LARGEST_YAML = 2**22
 """Bytes of settings or of a lock. DVC itself takes half a minute a stage over a lock of this size."""
 DEEPEST = 64
-"""Levels of YAML. Ours has eight; parsers give up, or crash, at some thousand."""
+"""Levels of YAML or JSON. Ours has eight; parsers give up, or crash, at some thousand."""
 MOST_VALUES = 2**20
-"""Values in a YAML file, each counted as often as aliases repeat it."""
+"""Values in one YAML file or JSON value, each counted as often as aliases repeat it."""
+MANY_VALUES = 2**24
+"""Of a file of :data:`LARGEST_TEXT`: DVC's list of four million files has as many."""
+LONGEST_NUMBER = 100
+"""Characters of a number: Python computes with any number of digits, and fails to write more than 4,300."""
 
 INPUTS = "inputs.json"
 """In a folder that a stage makes: from what, and which files it then had."""
@@ -164,18 +168,56 @@ def parse_json(data: bytes, kind: type[R], where: str) -> R:
         raise StoreError(f"{unfit}: {error}") from None
 
 
-def load_json(data: bytes, most: int = LARGEST_JSON) -> Any:
-    """Read JSON of at most ``most`` bytes.
+def load_json(data: bytes, most: int = LARGEST_JSON, *, values: int = MOST_VALUES, finite: bool = True) -> Any:
+    """Read JSON that may come from others.
+
+    Args:
+        most: bytes that are read.
+        values: commas and brackets that are read, those in texts among them; without a bound, an empty object takes 30
+            times its bytes.
+        finite: whether NaN and infinities are refused: pandas and some services write them.
 
     Raises:
-        ValueError: it is larger, too deep for the parser, not UTF-8, not JSON, or holds an infinity or NaN.
+        ValueError: it is larger than that or nested deeper than :data:`DEEPEST`, it is not JSON in UTF-8, or it holds a
+            key twice, half of a surrogate pair or a number that is not finite or has too many digits.
     """
     if len(data) > most:
         raise ValueError(f"it has {len(data):,} bytes, and up to {most:,} are read")
+    brackets = data.count(b"[") + data.count(b"{")
+    if brackets + data.count(b",") > values:
+        raise ValueError(f"it holds more than {values:,} values")
     try:
-        return json.loads(data.decode(), parse_float=_finite, parse_constant=_finite)
+        value = (_FINITE if finite else _ANY_NUMBER).decode(data.decode())
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+    level, levels = [value] if brackets > DEEPEST else [], 0
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        levels += 1
+        if levels > DEEPEST:
+            raise ValueError("it is nested too deep")
+        level = [child for each in level for child in (each.values() if isinstance(each, dict) else each)]
+    try:
+        if b"\\u" in data:
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("it holds half of a surrogate pair, which is not a character") from None
+    return value
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object, in time that grows with its length."""
+    value, names = dict(pairs), set[str]()
+    for name, _ in pairs if len(value) < len(pairs) else ():
+        if name in names:
+            raise ValueError(f"it has the key {name!r:.80} twice")
+        names.add(name)
+    return value
+
+
+def _whole(text: str) -> int:
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(f"{text:.20}… has {len(text):,} digits, and up to {LONGEST_NUMBER} are read")
+    return int(text)
 
 
 def _finite(text: str) -> float:
@@ -183,6 +225,10 @@ def _finite(text: str) -> float:
     if not isfinite(value):
         raise ValueError(f"{text:.40} is not a finite number")
     return value
+
+
+_ANY_NUMBER = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole)
+_FINITE = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
 
 
 class _Constructor(SafeConstructor):
@@ -196,6 +242,7 @@ class _Constructor(SafeConstructor):
         raise MarkedYAMLError(problem=what, problem_mark=key_node.start_mark)
 
 
+_NUMBER = re.compile(r"[-+.]?\d[\w.:+-]*")
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?([Tt \t]|$)")
 _REMEDIES = {
     "found unexpected ':'": "put what holds a colon, such as an address, into quotes",
@@ -233,6 +280,10 @@ def load_yaml(text: str | bytes, *, for_dvc: bool = False) -> Any:
             elif isinstance(event, ScalarEvent):
                 sizes[str(event.anchor)] = 1
                 values += 1
+                is_number = not event.style and _NUMBER.fullmatch(event.value)
+                if len(event.value) > LONGEST_NUMBER and (is_number or (event.tag or "").endswith((":int", ":float"))):
+                    what = f"{event.value:.20}… has {len(event.value):,} digits, and up to {LONGEST_NUMBER} are read"
+                    raise MarkedYAMLError(problem=what, problem_mark=mark)
                 if for_dvc and not event.style and _DATE.match(event.value):
                     what = f"{event.value!r:.80} is a date, which DVC cannot hold; put it into quotes"
                     raise MarkedYAMLError(problem=what, problem_mark=mark)
@@ -247,6 +298,8 @@ def load_yaml(text: str | bytes, *, for_dvc: bool = False) -> Any:
                 what = f"it holds more than {MOST_VALUES:,} values, those that aliases repeat among them"
                 raise MarkedYAMLError(problem=what, problem_mark=mark)
         return parser.load(text)
+    except (AttributeError, IndexError, KeyError, TypeError):  # of constructors
+        raise ValueError("it holds a value that is not of the kind that its tag, such as !!int, names") from None
     except YAMLError as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
     remedies = [remedy for part, remedy in _REMEDIES.items() if part in problem]

@@ -4,18 +4,20 @@ Text from models, files and users is escaped once, where it is written: :func:`f
 :func:`for_html`, :func:`for_cell` (Markdown), :func:`for_csv`.
 """
 
-import csv
 import html
-import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from driftledger.core.canonical import canonical_json
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
+    r"\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""What is obeyed or not seen; the joiners U+200C and U+200D are part of words and pictures."""
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~:.-])")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _INERT = re.compile(
     r"(?!.*@[\w-]*\.[0-9])-?(?:[^\W_]|(?<=[^\W_])[_'+-](?=[^\W_])|(?<=[0-9])\.(?=[0-9])|(?<=\S)[.:](?= |$)"
     r"|(?<=[^\W_])\+(?=[ ,]|$)|(?<=\S) (?=\S)|(?<= )[+=](?= )|[,;%@()/–±·×÷−Δ→])*"
@@ -26,7 +28,8 @@ MOST_SHOWN = 120
 
 
 def for_terminal(text: str) -> str:
-    """Write out control characters, escape sequences and direction marks, e.g. ``\\x1b``; tabs and newlines stay."""
+    """Write out control characters, escape sequences, direction marks and what is invisible, e.g. ``\\x1b``; tabs and
+    newlines stay."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
@@ -60,12 +63,16 @@ def for_csv(text: str) -> str:
 
 
 def csv_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """A CSV file's text; untrusted cells go through :func:`for_csv` first, since numbers must not."""
-    text = io.StringIO()
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(head)
-    out.writerows(rows)
-    return text.getvalue()
+    """A CSV file's text; untrusted cells go through :func:`for_csv` first, since numbers must not.
+
+    A cell with a semicolon or a tab is quoted too: where these separate cells, a formula could follow one.
+    """
+
+    def quoted(cell: object) -> str:
+        text = "" if cell is None else str(cell)
+        return '"' + text.replace('"', '""') + '"' if re.search(r'[",;\t\r\n]', text) else text
+
+    return "".join(",".join(map(quoted, row)) + "\n" for row in (head, *rows))
 
 
 def shortened(text: str, most: int = 300) -> str:

@@ -2,7 +2,7 @@
 
 import csv
 import io
-import json
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.files import LARGEST_TEXT
+from driftledger.core.files import LARGEST_TEXT, MANY_VALUES, load_json
 from driftledger.core.registry import import_extra
 from driftledger.core.sheets import LONGEST_CELL, is_cut
 from driftledger.core.text import shortened
@@ -60,7 +60,7 @@ def read_table(file: Path) -> Table:
         rows = [(f"{place} of {name}", cells) for place, cells in readers[kind](file.read_bytes())]
     except OSError as error:
         raise unreadable(name, error) from None
-    except (ValueError, RecursionError, csv.Error) as error:
+    except (ValueError, csv.Error) as error:
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else shortened(str(error))
         raise DataError(f"{name} cannot be read as {kind[1:]} ({reason}); correct it") from None
     if wrong := next((place for place, cells in rows if not isinstance(cells, dict)), None):
@@ -69,7 +69,7 @@ def read_table(file: Path) -> Table:
 
 
 def _json(data: bytes) -> Iterator[tuple[str, Any]]:
-    value = json.loads(data.decode("utf-8-sig"))
+    value = load_json(data.removeprefix(BOM_UTF8), LARGEST_TEXT, values=MANY_VALUES, finite=False)
     if isinstance(value, dict):
         for key, row in value.items():
             yield f"item {key!r:.80}", {"id": key} | (row if isinstance(row, dict) else {"answer": row})
@@ -83,7 +83,7 @@ def _jsonl(data: bytes) -> Iterator[tuple[str, Any]]:
     for number, line in enumerate(data.decode("utf-8-sig").split("\n"), 1):
         if line.strip():
             try:
-                yield f"line {number}", json.loads(line)
+                yield f"line {number}", load_json(line.encode(), finite=False)
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from None
 
@@ -130,6 +130,4 @@ def as_text(value: Any, where: str) -> str | None:
     text = str(value)
     if is_cut(text):
         raise DataError(f"{where} was cut by a spreadsheet at {LONGEST_CELL:,} characters; name a file that none wrote")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise DataError(f"{where} holds half of a surrogate pair, which is not a character; correct it")
     return text

@@ -76,7 +76,7 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
     folders = list(dict.fromkeys(each for lineage in evidence.lineages for each in lineage.folders.values()))
     if absent := [each.path for each in folders if not contents.has(each)]:
         raise LedgerError(f"{first_few(absent)} is not here; run 'dvc pull' first")
-    features = KeptFeatures(project.state / "features")
+    features = KeptFeatures(project.state / "features" if project.own_code else None)  # those of others may be forged
     recomputed = recompute(project, evidence.lineages, contents, features=features)
     if recomputed.findings:
         first = recomputed.findings[0]
@@ -135,8 +135,8 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
 def is_bundle(path: Path) -> bool:
     """Whether a file has the form of a bundle."""
     try:
-        with archive.Archive(path.open("rb")) as opened:
-            bundle.Bundle(opened)
+        with path.open("rb") as file:
+            bundle.Bundle(archive.Archive(file))
     except (BundleError, OSError):
         return False
     return True

@@ -114,6 +114,18 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
     return result
 
 
+def refuse_if_deleted(root: Path) -> None:
+    """Raise LedgerError if the last commit has files of published runs that are gone: new ones would hide that."""
+    git = Git.around(root)
+    [tree] = git.ids(git.heads()[0], [FOLDER]) if git else [None]
+    gone = sorted(each for each in git.files(tree) if not (root / FOLDER / each).is_file()) if git and tree else []
+    if gone:
+        raise LedgerError(
+            f"the last commit has {len(gone)} published runs that are not here, {FOLDER}/{gone[0]} first; "
+            f"'git checkout HEAD -- {FOLDER}' restores them"
+        )
+
+
 def _published(root: Path, evidence: Evidence) -> Published:
     scores = [
         PublishedScore(

@@ -135,9 +135,16 @@ class Project:
     @cached_property
     def state(self) -> Path:
         """Where finished calls and features are kept, by every checkout of the repository: what the user names, or
-        ``store`` in ``params.yaml``, from the main checkout on. Not for commands that read what others made."""
-        named = (None if self.given else os.environ.get(STORE)) or self.settings.store
-        return main_checkout(self.root) / Path(named or STATE).expanduser()
+        ``store`` in ``params.yaml``, from the main checkout on.
+
+        Raises:
+            ConfigError: it is a checkout of others, and names a folder outside of it.
+        """
+        top, named = main_checkout(self.root), None if self.given else os.environ.get(STORE)
+        folder = top / Path(named or self.settings.store or STATE).expanduser()
+        if not (self.own_code or named or folder.resolve().is_relative_to(top.resolve())):
+            raise ConfigError(f"this checkout keeps its calls in {folder}, outside of it; --trust allows that")
+        return folder
 
     def noted(self) -> dict[str, Any]:
         """Read ``data/resolved.json``; empty if it is missing or damaged."""

@@ -7,7 +7,7 @@ from driftledger.benchmarks.base import SCORES as SCORES_FOLDER
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score, base_key
 from driftledger.core.canonical import pretty_json
-from driftledger.core.files import new_folder, write_bytes, write_text
+from driftledger.core.files import load_json, new_folder, read_bytes, write_bytes, write_text
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
 from driftledger.project.project import Project
@@ -23,7 +23,9 @@ SITE = "reports/site"
 """The report as pages."""
 
 
-def write_report(project: Project, pages: Path | None = None, *, images: bool = True) -> str | None:
+def write_report(
+    project: Project, pages: Path | None = None, *, images: bool = True, again: Path | None = None
+) -> str | None:
     """Write everything that the scores give; return a sentence about what they alone do not give.
 
     Errors as in :func:`~driftledger.reports.scores.selected_scores`,
@@ -32,14 +34,18 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
     Args:
         pages: a folder, into which the site alone is written.
         images: whether the site may show images of datasets.
+        again: a folder in the place of ``reports``, to be compared with it: figures are empty, since they depend on the
+            installed libraries, and the cross-check, which depends on an encoder, is taken from ``reports``.
     """
-    scores, reports = selected_scores(project), project.root / "reports"
+    scores, reports = selected_scores(project), again or project.root / "reports"
     parts = by_benchmark(scores, rows_beside(project))
     blocks = [block for part in parts for block in part.blocks]
     correlated, series = correlation(project, blocks), series_of(scores)
     drawings = {block.name: list(figures_of(block, series)) for block in blocks} | {"correlation": [correlated.picture]}
     figures = {
-        section: [(f"{section}-{drawing.name}.svg", drawing, drawn(drawing)) for drawing in some]
+        section: [
+            (f"{section}-{drawing.name}.svg", drawing, drawn(drawing) if again is None else b"") for drawing in some
+        ]
         for section, some in drawings.items()
     }
     if pages is not None:
@@ -50,7 +56,10 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
     for score in scores:
         folders = [stage.at(score.keys) for stage in benchmark(score.benchmark).stages[:-1]]
         missing.setdefault(score.benchmark, []).extend(each for each in folders if not (project.root / each).is_dir())
-    checks = [] if missing.get("genception") else cross_checks(project, scores)
+    if again is None:
+        checks = [] if missing.get("genception") else cross_checks(project, scores)
+    else:
+        checks = load_json(read_bytes(project.root / "reports" / "cross_check.json"))
     write_text(reports / "cross_check.json", pretty_json(checks))
     write_leaderboard(reports / "leaderboard", parts, list(cross_check_sections(checks)))
     write_text(reports / "correlation.csv", correlated.csv)
@@ -63,7 +72,7 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
     with new_folder(reports / "figures") as folder:
         for name, _, data in (figure for some in figures.values() for figure in some):
             write_bytes(folder / name, data)
-    write_site(project.root / SITE, project, parts, correlated, figures)
+    write_site(reports / "site", project, parts, correlated, figures)
     absent = list(dict.fromkeys(folder for some in missing.values() for folder in some))
     if not absent:
         return None

@@ -123,8 +123,12 @@ class _Push:
             raise LedgerError(
                 f"the MLflow experiment {name!r} is deleted; restore it, or set another tracking.experiment"
             )
+        place = artifact_location(self._tracking)
+        if experiment is not None and place and _is_moved(experiment.artifact_location, place):
+            self._client.rename_experiment(experiment.experiment_id, f"{name} (before {place} was its place)")
+            experiment = None
         if experiment is None:
-            created = self._client.create_experiment(name, artifact_location(self._tracking))
+            created = self._client.create_experiment(name, place)
             experiment = self._client.get_experiment(created)
         return experiment
 
@@ -265,6 +269,12 @@ class _Push:
         for key, value in tags.items():
             if self._experiment_tags.get(key) != value:
                 self._client.set_experiment_tag(self._experiment_id, key, value)
+
+
+def _is_moved(before: str, now: str) -> bool:
+    """Whether an experiment keeps its files where the checkout was before it was moved or copied: MLflow would write
+    there. Its runs are made again beside it."""
+    return before != now and before.startswith("file:") and before.endswith("/mlartifacts") and now.startswith("file:")
 
 
 def _worth(evidence: Evidence) -> float:

@@ -63,6 +63,8 @@ def read_chains(folder: Folder, found: Found) -> list[Chains]:
     """Those of each repeat; what is true of all of them is put among what is found."""
     every, protocol = values.records(folder), folder.json("components.json")["protocol"]
     repeats = values.whole(protocol.get("repeats", 1), 1, MOST_REPEATS)
+    if len(every) < repeats * len({each["unit"] for each in every}):
+        raise ValueError(f"a sample lacks one of its {repeats} repeats")
     found.put(["metrics"], Chains(folder, every).words)
     found.served(every, "model", "generator")
     return [Chains(folder, [each for each in every if each["repeat"] == n]) for n in range(repeats)]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from driftledger_check.bundle import ScoreFiles
 from driftledger_check.compute import values
-from driftledger_check.compute.encoders import Encoder
+from driftledger_check.compute.encoders import MOST_CELLS, Encoder
 from driftledger_check.compute.stats import Intervals, mean, nearest, places, rounded_cosines, votes
 from driftledger_check.compute.values import ALL, PERCENT, Found, MissingError, Row
 
@@ -152,6 +152,8 @@ def _order(described: Described) -> str:
 
 
 def _retrieved(support: Sequence[Described], queries: list[Described], encoder: Encoder) -> Retrieved:
+    if len(support) * len(queries) > MOST_CELLS:
+        raise MissingError(f"{len(support)} and {len(queries)} descriptions are more than the checker compares")
     corpus = [each.said for each in support]
     rows = encoder.texts([*corpus, *(each.said for each in queries)], corpus)
     known, asked = (np.stack([rows[each.said] for each in some]) for some in (support, queries))

@@ -4,7 +4,6 @@ Nothing is guessed: a column is found by its name, and an answer is read as the 
 wrongly is refused and never scored.
 """
 
-import json
 import string
 from abc import ABC
 from collections.abc import Collection, Iterator, Mapping
@@ -18,6 +17,7 @@ from pydantic import Field, model_validator
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, unknown_name
+from driftledger.core.files import load_json
 from driftledger.core.strict import Strict
 from driftledger.data.datasets.base import (
     MAX_PIXELS,
@@ -169,8 +169,8 @@ def _options(cells: list[Any], where: str) -> tuple[str, ...]:
     """The options in a list of cells, or in the one cell that holds a list, or a list as JSON."""
     options = cells[0] if len(cells) == 1 else cells
     if isinstance(options, str):
-        with suppress(ValueError, RecursionError):
-            options = json.loads(options)
+        with suppress(ValueError):
+            options = load_json(options.encode(), finite=False)
     if not isinstance(options, list | tuple):
         what = "holds neither a list nor a list as JSON; correct it, or name one column per option"
         raise DataError(f"{where} {what}")

@@ -8,7 +8,7 @@ from pathspec import GitIgnoreSpec
 from pydantic import TypeAdapter
 
 from driftledger.core.canonical import md5_bytes
-from driftledger.core.files import LARGEST_TEXT, load_json
+from driftledger.core.files import LARGEST_TEXT, MANY_VALUES, load_json
 from driftledger.core.strict import Md5, RelativePath
 
 DIR = ".dir"
@@ -65,7 +65,7 @@ def listing_md5(files: dict[str, str]) -> str:
 def parse_listing(data: bytes) -> dict[str, str] | None:
     """Relative path → MD5; None where ``data`` is not a listing of DVC's, or names files outside of the folder."""
     try:
-        rows = load_json(data, LARGEST_TEXT)
+        rows = load_json(data, LARGEST_TEXT, values=MANY_VALUES)
         files = _LISTING.validate_python({row["relpath"]: row["md5"] for row in rows})
     except (ValueError, TypeError, KeyError):
         return None

@@ -192,7 +192,7 @@ def _find(root: Path) -> pygit2.Repository | str:
             return _NO_REPOSITORY
         # By its place and not by that of its objects, to which a checkout may be no more than linked.
         repository = pygit2.Repository(here)
-        return _NO_COMMIT if repository.head_is_unborn else repository
+        return _NO_COMMIT if repository.head_is_unborn or not repository.head.target else repository
     except _UNREADABLE as error:
         reason = str(error).removeprefix(f"{here}: ").replace(here, ".")
         return f"the Git repository here cannot be read ({shortened(reason)})"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from driftledger.core.canonical import sha256_file
+from driftledger.core.canonical import sha256_bytes
 from driftledger.core.files import read_bytes
 from driftledger.data.datasets.base import PILLOW_LIMIT
 from driftledger.data.datasets.decode import decode
@@ -63,7 +63,7 @@ def write_thumbnails(site: Path, files: Iterable[Path], before: Path) -> Mapping
 
     files = list(dict.fromkeys(files))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        digests = list(pool.map(sha256_file, files))
+        digests = list(pool.map(lambda file: sha256_bytes(read_bytes(file)), files))
         new = dict(zip(digests, files, strict=True))
         shown = dict(zip(new, pool.map(write, new, new.values()), strict=True))
     return {file: shown[digest] for file, digest in zip(files, digests, strict=True)}
