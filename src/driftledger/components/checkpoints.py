@@ -241,7 +241,7 @@ class ImageCheckpoint(CheckpointComponent):
         folder = self.source.local(names)
         content: dict[str, Any] = {}
         for name in reversed(names):
-            with suppress(OSError, ValueError):  # what is missing or damaged is said when it is loaded
+            with suppress(OSError, ValueError):  # loading names what is missing or damaged
                 content |= json.loads((folder / name).read_text(encoding="utf-8"))
         content |= content.get("image_processor") or {}
         kind = str(content.get("image_processor_type")).removesuffix("Fast")

@@ -61,10 +61,11 @@ class WeightsFile(Strict):
         return file
 
     def identity(self) -> dict[str, Any]:
-        """The commit and the file's name, or the SHA-256 of a local file."""
-        if self.source.folder is not None:
-            return {"sha256": remembered_sha256(self.local())}
-        return {"repository": self.source.repository, "commit": self.source.commit, "file": self.file}
+        """The commit and the file's name, or the SHA-256 of a local file; and the scale of a LoRA."""
+        folder, repository, commit = self.source
+        of_hub = {"repository": repository, "commit": commit, "file": self.file}
+        file = of_hub if folder is None else {"sha256": remembered_sha256(self.local())}
+        return file | self.model_dump(include={"scale"})
 
 
 class LoRA(WeightsFile):
@@ -211,11 +212,7 @@ class Diffusers(CheckpointComponent, Generator):
     def identity(self) -> dict[str, Any]:
         identity, (name, config) = super().identity(), self._scheduler_config
         more: dict[str, Sequence[WeightsFile]] = {"gguf": [self.gguf] if self.gguf else [], "peft": self.loras}
-        applied = {
-            library: [each.identity() | each.model_dump(include={"scale"}) for each in files]
-            for library, files in more.items()
-            if files
-        }
+        applied = {library: [each.identity() for each in files] for library, files in more.items() if files}
         identity["libraries"] |= library_versions(*applied, *(["bitsandbytes"] if self.quantization else []))
         if self.scheduler is not None:
             scheduler = self._other_scheduler()
