@@ -8,7 +8,6 @@ part of the calls, into a store of its own, for ``driftledger merge``.
 
 import math
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,7 +21,6 @@ from rich.table import Table
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
 from driftledger.benchmarks.records import CARD, CollectedRecord, read_records
-from driftledger.collect.batches import say
 from driftledger.collect.call import Context, NotStoredError, Planned
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.ray import RayWorkers
@@ -33,7 +31,7 @@ from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few, unknown_name
 from driftledger.core.files import files_digest, keep_only, made_from, make
 from driftledger.core.terminal import Progress, line, table
-from driftledger.core.text import for_line
+from driftledger.core.text import for_line, say
 from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of
 from driftledger.project.settings import Settings
@@ -119,7 +117,7 @@ def ask(collecting: Collecting, collector: Collector) -> list[CollectedRecord]:
         for note in (model.check_subjects(subjects) for model, subjects in subjects_of.values()):
             if note is not None and note not in notes:
                 notes.add(note)
-                print(note, file=sys.stderr, flush=True)
+                say(note)
         return collector.run((each.steps() for each in planned), progress)
 
     with Progress(collecting.title, total=collecting.calls) as progress:
@@ -295,7 +293,7 @@ def require_readiness(project: Project) -> None:
     """Print what to know before the first call; ConfigError if something is missing that calls need."""
     missing, notes = readiness(project)
     for note in notes:
-        print(for_line(note), file=sys.stderr, flush=True)
+        say(for_line(note))
     if missing:
         raise ConfigError(f"nothing was asked yet: {first_few(missing)}; correct that and run again")
 
