@@ -154,14 +154,14 @@ class VLLM(ChatCheckpoint):
 
     def answers(self, conversations: Sequence[Conversation], prompts: Mapping[int, Prompt]) -> dict[int, Reply]:
         """In whole batches; a :class:`ConfigError` where the engine has died."""
-        ready, asked = self.loaded, list[tuple[Conversation, dict[str, Any]]]()
+        ready, requests = self.loaded, list[tuple[Conversation, dict[str, Any]]]()
         for index, prompt in prompts.items():
             # A TokensPrompt; vLLM puts each image's own tokens into the place of its place-holder.
             images = [image.open() for image in prompt.images]
             shown = {"multi_modal_data": {"image": images}} if images else {}
-            asked.append((conversations[index], {"prompt_token_ids": ready.chat.tokens(prompt), **shown}))
+            requests.append((conversations[index], {"prompt_token_ids": ready.chat.tokens(prompt), **shown}))
         try:
-            return dict(zip(prompts, self._answers(ready, asked), strict=True))
+            return dict(zip(prompts, self._answers(ready, requests), strict=True))
         except ready.dead as error:
             self.release()
             raise ConfigError(
