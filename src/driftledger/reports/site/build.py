@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from driftledger import __version__
 from driftledger.benchmarks.base import COVERAGE, NEEDED_FOR, ROLES, Origin
@@ -138,6 +139,7 @@ def write_site(
             "series": series_of(scores),
             "pictures": write_thumbnails(top, files, folder) if images else {},
             "href": href,
+            "breaking": lambda name: escape(for_terminal(name)).replace("_", Markup("_<wbr>")),
             "by_kind": lambda table: {"": table.rows} if table.across else by_kind(table, parts),
             "kinds": KINDS,
             "number_of": number_of,
