@@ -19,7 +19,6 @@ LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("metrics",), ("benchmarks._questions.parsing",)),  # pure functions of arrays and of text
     (("data",),),
     (("components.base",),),
-    (("components.card",),),
     (("components.checkpoints",), ("components.service",)),
     (("components",),),
     (("collect",),),

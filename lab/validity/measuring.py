@@ -14,14 +14,15 @@ from driftledger.benchmarks.genception.score import GenCeptionScoring
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.features import encode_images, encode_texts
+from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
+from driftledger.commands.collect import ask
 from driftledger.components.base import Encoder, Generator, Model
 from driftledger.core.files import write_json
 from driftledger.core.types import Conversation
 from driftledger.data.build import build
 from driftledger.data.records import read_samples
 from driftledger.metrics.retrieval import top1
-from driftledger.project.asking import ask
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 from driftledger_demo.datasets.arrangements.grammar import Arrangement
@@ -119,8 +120,8 @@ class Bench:
         if not target.is_dir():
             asks = {"model": ("faultless", Faultless()), "generator": ("generator", generator)}
             collecting = Collecting(benchmark("genception"), keys, drawn, asks, asked.model_dump(mode="json"))
-            with CallStore(self.folder / "calls") as store:
-                write_collected(target, collecting, ask(collecting, store))
+            with CallStore(self.folder / "calls") as store, Collector(store) as collector:
+                write_collected(target, collecting, ask(collecting, collector))
         given = ToScore(
             keys=keys,
             folders={"dataset": drawn, "chain": target},

@@ -14,7 +14,7 @@ from driftledger import __version__
 from driftledger.benchmarks.base import Metric
 from driftledger.benchmarks.score import SPREAD, Row, base_key
 from driftledger.benchmarks.traces import Shot, Shown, Trace
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.files import INPUTS, load_json, read_jsonl, write_bytes

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from driftledger.benchmarks.score import Score
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import StoreError
 from driftledger.core.files import parse_json

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import ClassVar, cast
 
-from driftledger.components.base import Component
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import Component, ComponentCard
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.human import Human
 from driftledger.components.openai import OpenAIChat

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import ComponentCard
 from driftledger.core import registry
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, UntrustedCodeError

@@ -8,12 +8,13 @@ from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.registry import benchmark
+from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
+from driftledger.commands.collect import ask
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard, SampleEntry
-from driftledger.project.asking import ask
 
 CARD = DatasetCard(
     name="d", provider="image_folder", settings={}, source={}, samples=3, categories={}, groups={}, digest="x"
@@ -53,5 +54,5 @@ def chains(
 
 def collected(collecting: Collecting, store: Path) -> list[CollectedRecord]:
     """What came of a stage, asked through the call store in a folder."""
-    with CallStore(store) as calls:
-        return ask(collecting, calls)
+    with CallStore(store) as calls, Collector(calls) as collector:
+        return ask(collecting, collector)

@@ -8,7 +8,7 @@ from typing import Any
 from PIL import Image
 
 from driftledger.benchmarks.score import Row, Score
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
 from driftledger.core.images import png_bytes

@@ -16,8 +16,7 @@ from pydantic import TypeAdapter
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult, read_records
 from driftledger.collect.call import Call, NotStoredError, Planned, Result, RunSteps, walk
-from driftledger.components.base import Component, Encoder, Generator, Model
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import Component, ComponentCard, Encoder, Generator, Model
 from driftledger.core.errors import StoreError
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.types import Sample

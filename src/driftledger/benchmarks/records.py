@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from driftledger.collect.call import Call, Result
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import ComponentCard
 from driftledger.core.errors import StoreError
 from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, read_records
 from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Row, Score
 from driftledger.benchmarks.settings import Scoring
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl

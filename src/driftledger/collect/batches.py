@@ -22,6 +22,7 @@ from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
 from driftledger.core.images import png_bytes
 from driftledger.core.terminal import Progress
+from driftledger.core.text import say
 from driftledger.core.thinking import separated
 from driftledger.core.types import Generated, Outcome, Reply, Usage
 
@@ -259,8 +260,3 @@ class Workers:
     def close(self) -> None:
         """Release everything."""
         self._device.shutdown(wait=False, cancel_futures=True)
-
-
-def say(text: str) -> None:
-    """Print a line to stderr at once."""
-    print(text, file=sys.stderr, flush=True)

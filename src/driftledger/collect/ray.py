@@ -20,14 +20,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from driftledger.collect.batches import LocalCalls, Workers, finished, say
+from driftledger.collect.batches import LocalCalls, Workers, finished
 from driftledger.collect.call import Ask, Call, Finished
 from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, first_few
 from driftledger.core.registry import import_extra, import_place, place_of
-from driftledger.core.text import changes, shortened
+from driftledger.core.text import changes, say, shortened
 from driftledger.core.types import ImageFile
 
 _MOST_LOSSES = 5

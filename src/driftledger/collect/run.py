@@ -18,7 +18,6 @@ from driftledger.collect.batches import (
     Waiting,
     Workers,
     finished,
-    say,
     set_error,
 )
 from driftledger.collect.call import Ask, Call, Finished, NotStoredError, Planned, Result, Spent, Steps, walk
@@ -31,6 +30,7 @@ from driftledger.components.service import (
 )
 from driftledger.core.errors import ConfigError
 from driftledger.core.terminal import Progress
+from driftledger.core.text import say
 from driftledger.core.types import Outcome
 
 R = TypeVar("R")

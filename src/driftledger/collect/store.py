@@ -25,6 +25,7 @@ from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.files import load_json, write_bytes, write_text
 from driftledger.core.images import MEDIA, suffix_of
+from driftledger.core.text import say
 from driftledger.core.types import ImageFile, Outcome
 
 DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
@@ -347,7 +348,7 @@ def _locked(folder: Path, *, wait: bool) -> BaseFileLock:
         used = f"the call store {folder} is in use by {holder.read_text() if holder.exists() else 'another process'}"
         if not wait:
             raise StoreError(f"{used}; run again when it has ended, or without --no-wait") from None
-        print(f"{used}; waiting for it", file=sys.stderr, flush=True)
+        say(f"{used}; waiting for it")
         lock.acquire()
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     write_text(holder, f"process {os.getpid()} ({command}, since {time.strftime('%Y-%m-%d %H:%M:%S')})")

@@ -8,7 +8,6 @@ part of the calls, into a store of its own, for ``driftledger merge``.
 
 import math
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,21 +19,22 @@ from typing import Any, TypeVar
 from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
-from driftledger.benchmarks.collecting import Collecting, write_collected
-from driftledger.benchmarks.records import CARD, read_records
-from driftledger.collect.batches import say
-from driftledger.collect.call import Context, NotStoredError
+from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
+from driftledger.benchmarks.records import CARD, CollectedRecord, read_records
+from driftledger.collect.call import Context, NotStoredError, Planned
 from driftledger.collect.plan import Plan, PlannedCalls
+from driftledger.collect.ray import RayWorkers
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
+from driftledger.components.base import Model
 from driftledger.components.service import RemoteComponent
-from driftledger.core.errors import ConfigError, StoreError, first_few, unknown_name
+from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few, unknown_name
 from driftledger.core.files import files_digest, keep_only, made_from, make
 from driftledger.core.terminal import Progress, line, table
-from driftledger.core.text import for_line
-from driftledger.project.asking import ask, collector_of, refuse_failures
+from driftledger.core.text import for_line, say
 from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of
+from driftledger.project.settings import Settings
 
 R = TypeVar("R")
 
@@ -95,6 +95,58 @@ class Task:
         return self.spec.collecting(self.project.stage_inputs(self.spec, self.keys))
 
 
+def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Collector:
+    """Return a collector that keeps the components it has loaded until it ends.
+
+    Args:
+        shards: as of :class:`~driftledger.collect.run.Collector`.
+    """
+    workers = RayWorkers(settings.collect.address, settings.workers) if settings.collect.where == "ray" else None
+    return Collector(store, workers, shards=shards)
+
+
+def ask(collecting: Collecting, collector: Collector) -> list[CollectedRecord]:
+    """Make every call that is not stored yet, show the progress, and say what it has cost."""
+    notes = set[str]()
+
+    def run(planned: Sequence[Planned[R]]) -> list[R]:
+        subjects_of: dict[str, tuple[Model, list[str]]] = {}
+        for component, call in (each for some in planned for each in some.calls):
+            if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
+                subjects_of.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
+        for note in (model.check_subjects(subjects) for model, subjects in subjects_of.values()):
+            if note is not None and note not in notes:
+                notes.add(note)
+                say(note)
+        return collector.run((each.steps() for each in planned), progress)
+
+    with Progress(collecting.title, total=collecting.calls) as progress:
+        collected = collecting.run(run)
+    for component in collecting.asked:
+        if isinstance(component, RemoteComponent):
+            spent = collector.store.spent(component.fingerprint)
+            cost = f", cost {spent.cost:.2f}" if component.prices else ""
+            print(f"{component.title}: {spent.attempts} attempts so far{cost}", flush=True)
+    return collected
+
+
+def refuse_failures(failures: FailedCalls, benchmark_name: str, min_coverage: float) -> None:
+    """Refuse to go on when too much was ended by a failed call, so that there is a next run, which tries it again.
+
+    A refusal is an answer and stays; whether enough is left to score is for the scoring half to say.
+
+    Raises:
+        CoverageError: naming the first few and what went wrong.
+    """
+    failed, total, things = failures
+    if failed and 1 - len(failed) / total < min_coverage:
+        raise CoverageError(
+            f"{len(failed)} of {total} {things} were ended by a failed call, and {benchmark_name}.min_coverage in "
+            f"params.yaml asks for {min_coverage:.0%} ({first_few(failed)}); run 'dvc repro' to try these again: "
+            "finished calls are stored"
+        )
+
+
 def tasks_of(project: Project, model: str) -> list[Task]:
     """List the folders of a model's records, in the order in which components are loaded the fewest times."""
     settings = project.settings
@@ -123,7 +175,7 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
 
     def work(some: Sequence[str]) -> None:
         for task in (task for model in some for task in tasks[model]):
-            _make(task, store, collector, lock)
+            _make(task, collector, lock)
             with lock:
                 left.remove(task)
                 for role, name in task.asks - {each for other in left for each in other.asks}:
@@ -142,7 +194,7 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
             keep_only(top, [task.folder for task in tasks[model]])
 
 
-def _make(task: Task, store: CallStore, collector: Collector, lock: Lock) -> None:
+def _make(task: Task, collector: Collector, lock: Lock) -> None:
     """Make a folder of records, unless it is made.
 
     The calls of an earlier folder are put into the store first, unless the folder was changed since it was made, since
@@ -159,13 +211,13 @@ def _make(task: Task, store: CallStore, collector: Collector, lock: Lock) -> Non
             if (folder / CARD).is_file() and (mark is None or mark.files == files_digest(folder)):
                 with suppress(StoreError):
                     data = task.keys[task.spec.data.keys[0]]
-                    store.restore(
+                    collector.store.restore(
                         (each.key, Context(data, record.unit, record.step), each.result(folder))
                         for record in read_records(folder)
                         for each in record.results
                     )
             collecting = task.collecting()
-        collected = ask(collecting, store, collector)
+        collected = ask(collecting, collector)
         failures = task.spec.failures(collected)
         refuse_failures(failures, task.spec.name, task.project.settings.section(task.spec.name).min_coverage)
         write_collected(folder, collecting, collected)
@@ -241,7 +293,7 @@ def require_readiness(project: Project) -> None:
     """Print what to know before the first call; ConfigError if something is missing that calls need."""
     missing, notes = readiness(project)
     for note in notes:
-        print(for_line(note), file=sys.stderr, flush=True)
+        say(for_line(note))
     if missing:
         raise ConfigError(f"nothing was asked yet: {first_few(missing)}; correct that and run again")
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -130,10 +131,7 @@ def evaluate(
     raw[benchmark] = load_yaml(section_text(benchmark))[benchmark] | {"min_coverage": 0.0} | settings
     if benchmark == "genception":
         raw[benchmark] = {**raw[benchmark], "text_encoder": None, "cross_check": [], **settings}
-
-    def select(section: str, given: Any, called: str = "") -> str:
-        return _select(raw, own, section, given, called)
-
+    select = partial(_select, raw, own)
     several = models if isinstance(models, Sequence) and not isinstance(models, str) else [models]
     raw["run"] |= {
         "models": [select("models", each) for each in several],
@@ -177,7 +175,7 @@ def evaluate(
     return FirstLook(project, benchmark, kept)
 
 
-def _select(raw: dict[str, Any], own: dict[tuple[str, str], Any], section: str, given: Any, called: str) -> str:
+def _select(raw: dict[str, Any], own: dict[tuple[str, str], Any], section: str, given: Any, called: str = "") -> str:
     """Write the entry of what Python gave, the thing itself into ``own``, and return its name, ``called`` or its own.
 
     Raises:

@@ -32,7 +32,7 @@ from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.files import INPUTS, made_from, read_json
 from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
-from driftledger.core.text import as_many, for_line
+from driftledger.core.text import as_many, for_line, say
 from driftledger.data.records import DATASET_CARD, DatasetCard
 from driftledger.ledger.lineage import place_of
 from driftledger.ledger.objects.git import is_unreadable, why_unread
@@ -51,8 +51,6 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 _STAGE = re.compile(r"(Running stage|Stage) '([^']+)'")
 _TROUBLE = re.compile(r"(driftledger|\w*(?:Error|Exception)): (.+)")
-_BREAKS = re.compile(r" ")
-"""Where a head breaks into lines."""
 _COLUMNS = 6
 """Of the closing table; more follow in a second one below it."""
 _LETTERS = 200
@@ -81,7 +79,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
     try:
         with FileLock(log.with_suffix(".lock"), timeout=0):
             for number in (each for each in _STOPS if handlers[each] != signal.SIG_IGN):  # as nohup does to SIGHUP
-                signal.signal(number, _stop)
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
             _remove_unreadable_rwlock(project.root)
             if force:
                 for name in (*(RECORDS_OF.format(model=model) for model in models), "reports/scores"):
@@ -103,7 +101,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
     except Timeout:
         raise ConfigError(f"another 'driftledger run' is under way here; its log is {log}") from None
     except SystemExit as stopped:
-        _tell("stopped; 'driftledger run' goes on from here")
+        say("stopped; 'driftledger run' goes on from here")
         return int(stopped.code or 0)
     finally:
         for number, handler in handlers.items():
@@ -112,12 +110,12 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         work = [name for name in ran if name not in ALWAYS]
         count = f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran" if work else "nothing had to be done"
         where = log.relative_to(project.root)
-        _tell(f"{count}, in {timedelta(seconds=round(time.monotonic() - began))}; DVC's text is in {where}")
+        say(f"{count}, in {timedelta(seconds=round(time.monotonic() - began))}; DVC's text is in {where}")
         marks = [made_from(task.folder) for model in models for task in tasks_of(project, model)]
         if failed := sum(mark.failed for mark in marks if mark is not None):
-            _tell(f"{failed} records end with a failed call and are in no score; 'driftledger run' tries them again")
+            say(f"{failed} records end with a failed call and are in no score; 'driftledger run' tries them again")
         if is_unreadable(project.root):
-            _tell(f"no commit is noted: {why_unread(project.root)}")
+            say(f"no commit is noted: {why_unread(project.root)}")
         show_scores(project)
     return code
 
@@ -136,7 +134,7 @@ def _remove_unreadable_rwlock(root: Path) -> None:
     except ValueError:
         with suppress(Timeout), FileLock(file.with_name("rwlock.lock"), timeout=5):  # DVC holds it for milliseconds
             file.unlink(missing_ok=True)
-            _tell(".dvc/tmp/rwlock is removed: a 'dvc' that was killed left it unreadable")
+            say(".dvc/tmp/rwlock is removed: a 'dvc' that was killed left it unreadable")
 
 
 def _make_calls(project: Project, start: Start, remote: bool) -> int:
@@ -173,7 +171,7 @@ def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bo
                     if match[1] == "Running stage":
                         ran.append(stage)
                         if not plain:
-                            _tell(f"running {stage}")
+                            say(f"running {stage}")
                 elif match := _TROUBLE.match(text):  # the last one: a note may stand above a traceback
                     trouble, mistake = match[2], match[1] == "driftledger"
                 elif text.startswith("ERROR: ") and not trouble:
@@ -183,7 +181,7 @@ def _follow(project: Project, start: Start, command: Sequence[str], *, plain: bo
         _end(process)
     if code:
         what, where = trouble or "DVC ended without saying why", path.relative_to(project.root)
-        _tell(f"driftledger: {stage + ': ' if stage else ''}{what}; the whole text is in {where}")
+        say(f"driftledger: {stage + ': ' if stage else ''}{what}; the whole text is in {where}")
         if stage == "track":
             show_scores(project)
     return (2 if code and mistake else code), ran
@@ -204,7 +202,7 @@ def show_scores(project: Project) -> None:
     for name in project.settings.run.datasets:
         card = project.root / DATASET.at({"dataset": name}) / DATASET_CARD
         if card.is_file() and (left_out := read_json(card, DatasetCard).source.get("left_out")):
-            _tell(f"dataset {name}: left out, not an image that is read: {left_out}")
+            say(for_line(f"dataset {name}: left out, not an image that is read: {left_out}"))
     parts = by_benchmark(scores, rows_beside(project))
     shown, further = overview(parts, every=True), list[str]()
     if shown is not None:
@@ -227,7 +225,7 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
         heads = shown.head[at : at + _COLUMNS]
         drawn = table("", *heads, numbers=heads)
         for column, head in zip(drawn.columns[1:], heads, strict=True):
-            column.header, column.vertical = Text("\n").join(map(line, _BREAKS.split(head))), "bottom"
+            column.header, column.vertical = Text("\n").join(map(line, head.split(" "))), "bottom"
         for kind, rows in kinds.items():
             if kind != "models":
                 drawn.add_row(line(f"{kind}:", QUIET))
@@ -273,11 +271,3 @@ def _end(process: "subprocess.Popen[str]") -> None:
                 process.wait(patience)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)  # what a stage has started that ignores Ctrl-C
-
-
-def _stop(number: int, _: object) -> None:
-    raise SystemExit(128 + number)
-
-
-def _tell(text: str) -> None:
-    print(for_line(text), file=sys.stderr, flush=True)

@@ -1,6 +1,5 @@
 """DVC's stages: read, call the part that does the work, write whole files."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, CoverageError, StoreError
 from driftledger.core.files import keep_only, make, write_json
-from driftledger.core.text import for_terminal
+from driftledger.core.text import say
 from driftledger.project.project import Project
 
 
@@ -96,7 +95,7 @@ def report(project: Project) -> None:
     from driftledger.reports.report import write_report
 
     if missing := write_report(project):
-        print(for_terminal(missing), file=sys.stderr, flush=True)
+        say(missing)
     print("the scores side by side: reports/leaderboard.md", flush=True)
 
 
@@ -112,7 +111,7 @@ def track(project: Project) -> None:
     from driftledger.tracking.track import track as show_in_mlflow
 
     if is_unreadable(project.root):
-        print(f"no commit is noted: {why_unread(project.root)}", file=sys.stderr, flush=True)
+        say(f"no commit is noted: {why_unread(project.root)}")
     refuse_if_deleted(project.root)
     evidence = read_all_evidence(project.root, project.selected, project.combinations)
     print(show_in_mlflow(project.root, evidence, project.settings.tracking), flush=True)

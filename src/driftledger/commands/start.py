@@ -23,6 +23,7 @@ from rich.text import Text
 
 from driftledger.core.errors import ConfigError, DriftledgerError, first_few, unknown_name
 from driftledger.core.files import write_bytes, write_text
+from driftledger.core.paths import top_of
 from driftledger.core.registry import EXTRAS, provider_class
 from driftledger.core.strict import is_relative_path
 from driftledger.core.terminal import HEAD, QUIET, line, table
@@ -83,7 +84,7 @@ def init(
                 "again"
             )
         return [f"{place} is a project already; 'driftledger upgrade' brings its files up to date", *_next(root)]
-    top = _top(root)
+    top = top_of(root)
     path, is_kept = ("", False) if images is None else _images(root, top or root, images)
     selected = {} if images is None else {name_of(Path(path).name): path}
     texts = generated() | {PARAMS: first_params(root, preset or "start", selected, chosen)}
@@ -208,7 +209,7 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
     if not ((root / PARAMS).is_file() and (root / ".dvc").is_dir()):
         raise ConfigError("this folder is not a project; run this in its top folder, or 'driftledger init' first")
     texts = {path: text for path, text in generated().items() if _text(root / path) != text}
-    if texts and not check and _top(root) is not None:
+    if texts and not check and top_of(root) is not None:
         status = _run("git", "status", "--porcelain", "--", *texts, cwd=root).splitlines()
         if changed := [each[3:] for each in status if not each.startswith("??")]:
             raise ConfigError(
@@ -330,11 +331,6 @@ def new(folder: Path, kind: str, name: str, *, package: bool = False) -> list[st
         "",
         f"and its name in {KINDS[kind]}",
     ]
-
-
-def _top(folder: Path) -> Path | None:
-    """The top folder of the Git repository that a folder is in."""
-    return next((each for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
 
 
 def _run(*command: str, cwd: Path) -> str:

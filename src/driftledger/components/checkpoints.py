@@ -190,9 +190,10 @@ class CheckpointComponent(Component):
 
     @property
     def unrepeatable(self) -> str | None:
-        if self.dtype == "float32" or self.batch_size == 1:
+        precision = getattr(self, "quantization", None) or self.dtype  # not every provider can shrink weights
+        if precision == "float32" or self.batch_size == 1:
             return None
-        return f"in {self.dtype}, the company in its batches of {self.batch_size} changes what comes out"
+        return f"in {precision}, the company in its batches of {self.batch_size} changes what comes out"
 
     @cached_property
     def loaded(self) -> Any:
@@ -240,7 +241,7 @@ class ImageCheckpoint(CheckpointComponent):
         folder = self.source.local(names)
         content: dict[str, Any] = {}
         for name in reversed(names):
-            with suppress(OSError, ValueError):  # what is missing or damaged is said when it is loaded
+            with suppress(OSError, ValueError):  # loading names what is missing or damaged
                 content |= json.loads((folder / name).read_text(encoding="utf-8"))
         content |= content.get("image_processor") or {}
         kind = str(content.get("image_processor_type")).removesuffix("Fast")

@@ -119,9 +119,10 @@ def _wrong(name: str, results: Any, count: int) -> str:
             return f"{name}: expected a {kind.__name__} with an Outcome, got {result!r:.80}"
         if isinstance(result, Reply) and not isinstance(result.text, str):
             return f"{name}: expected a text, got {result.text!r:.80}"
-        image = result.image if isinstance(result, Generated) and result.outcome.goes_on else None
-        if isinstance(result, Generated) and result.outcome.goes_on and getattr(image, "mode", None) != "RGB":
-            return f"{name}: expected a PIL image of mode RGB, got {getattr(image, 'mode', type(image).__name__)}"
+        if isinstance(result, Generated) and result.outcome.goes_on:
+            mode = getattr(result.image, "mode", type(result.image).__name__)
+            if mode != "RGB":
+                return f"{name}: expected a PIL image of mode RGB, got {mode}"
         if result.outcome is Outcome.FAILED and not result.error:
             return f"{name}: expected an error beside the outcome failed"
     return ""

@@ -61,19 +61,17 @@ class WeightsFile(Strict):
         return file
 
     def identity(self) -> dict[str, Any]:
-        """The commit and the file's name, or the SHA-256 of a local file."""
-        if self.source.folder is not None:
-            return {"sha256": remembered_sha256(self.local())}
-        return {"repository": self.source.repository, "commit": self.source.commit, "file": self.file}
+        """The commit and the file's name, or the SHA-256 of a local file; and the scale of a LoRA."""
+        folder, repository, commit = self.source
+        of_hub = {"repository": repository, "commit": commit, "file": self.file}
+        file = of_hub if folder is None else {"sha256": remembered_sha256(self.local())}
+        return file | self.model_dump(include={"scale"})
 
 
 class LoRA(WeightsFile):
     """An adapter of diffusers, and how strongly it works."""
 
     scale: float = Field(default=1.0, ge=-10, le=10)
-
-    def identity(self) -> dict[str, Any]:
-        return super().identity() | {"scale": self.scale}
 
 
 class PromptReader:

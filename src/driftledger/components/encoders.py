@@ -45,6 +45,7 @@ class Tower(NamedTuple):
 class TorchEncoder(CheckpointComponent, Encoder):
     """An encoder that computes its features as tensors."""
 
+    version: ClassVar[str] = "1"
     loud: ClassVar[tuple[str, ...]] = ("transformers",)
 
     @contextmanager
@@ -119,8 +120,6 @@ class ViT(TransformersEncoder):
     """
 
     provider: ClassVar[str] = "vit"
-    version: ClassVar[str] = "1"
-    frechet_name: ClassVar[str] = "frechet_vit"
     model_types: ClassVar[tuple[str, ...]] = ("vit",)
     model_arguments: ClassVar[dict[str, Any]] = {"add_pooling_layer": False}
 
@@ -129,8 +128,6 @@ class DINOv2(TransformersEncoder):
     """DINOv2 of transformers, with registers or without; what it sees owes nothing to captions or labels."""
 
     provider: ClassVar[str] = "dinov2"
-    version: ClassVar[str] = "1"
-    frechet_name: ClassVar[str] = "frechet_dinov2"
     model_types: ClassVar[tuple[str, ...]] = ("dinov2", "dinov2_with_registers")
 
 
@@ -138,8 +135,6 @@ class DINOv3(TransformersEncoder):
     """DINOv3's ViTs of transformers; what they see owes nothing to captions or labels."""
 
     provider: ClassVar[str] = "dinov3"
-    version: ClassVar[str] = "1"
-    frechet_name: ClassVar[str] = "frechet_dinov3"
     model_types: ClassVar[tuple[str, ...]] = ("dinov3_vit",)
 
 
@@ -147,8 +142,6 @@ class Timm(TransformersEncoder):
     """An image encoder of timm, loaded by transformers, e.g. Perception Encoder: its pooled features, before a head."""
 
     provider: ClassVar[str] = "timm"
-    version: ClassVar[str] = "1"
-    frechet_name: ClassVar[str] = "frechet_timm"
     libraries: ClassVar[tuple[str, ...]] = (*TransformersEncoder.libraries, "timm", "torchvision")
     model_types: ClassVar[tuple[str, ...]] = ("timm_wrapper",)
 
@@ -160,8 +153,6 @@ class CLIP(TransformersEncoder):
     """A CLIP of transformers: the projected features of both towers, not normalised."""
 
     provider: ClassVar[str] = "clip"
-    version: ClassVar[str] = "1"
-    frechet_name: ClassVar[str] = "frechet_clip"
     libraries: ClassVar[tuple[str, ...]] = (*TransformersEncoder.libraries, "tokenizers")
     model_types: ClassVar[tuple[str, ...]] = ("clip",)
     at_end_token: ClassVar[bool] = True
@@ -212,8 +203,6 @@ class MetaCLIP(CLIP):
     """MetaCLIP 2 of transformers, for texts in many languages: as :class:`CLIP`."""
 
     provider: ClassVar[str] = "metaclip"
-    version: ClassVar[str] = "1"
-    frechet_name: ClassVar[str] = "frechet_metaclip"
     model_types: ClassVar[tuple[str, ...]] = ("metaclip_2",)
 
 
@@ -221,8 +210,6 @@ class SigLIP(CLIP):
     """SigLIP and SigLIP 2 of transformers, NaFlex too: the pooled features of both towers, not normalised."""
 
     provider: ClassVar[str] = "siglip"
-    version: ClassVar[str] = "1"
-    frechet_name: ClassVar[str] = "frechet_siglip"
     model_types: ClassVar[tuple[str, ...]] = ("siglip", "siglip2")
     at_end_token: ClassVar[bool] = False
 
@@ -238,8 +225,6 @@ class OpenCLIP(TorchEncoder):
     """
 
     provider: ClassVar[str] = "open_clip"
-    version: ClassVar[str] = "1"
-    frechet_name: ClassVar[str] = "frechet_open_clip"
     libraries: ClassVar[tuple[str, ...]] = (
         *("torch", "torchvision", "pillow", "open_clip_torch"),
         "timm",  # some image towers
@@ -320,7 +305,6 @@ class Inception(TorchEncoder):
     """
 
     provider: ClassVar[str] = "inception"
-    version: ClassVar[str] = "1"
     frechet_name: ClassVar[str] = "fid"
     libraries: ClassVar[tuple[str, ...]] = ("torch", "pillow", "clean-fid")
     extra: ClassVar[str] = "fid"
@@ -364,7 +348,6 @@ class Sentence(TorchEncoder):
     """A model of sentence-transformers: texts only; prompted, pooled and normalised as the model says."""
 
     provider: ClassVar[str] = "sentence"
-    version: ClassVar[str] = "1"
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers", "sentence-transformers")
     extra: ClassVar[str] = "sentence"
 

@@ -28,16 +28,11 @@ class LiteLLM(OpenAIChat):
     """
 
     provider: ClassVar[str] = "litellm"
-    version: ClassVar[str] = "1"
     library: ClassVar[str] = "litellm"
 
     api_key_env: Operational[str | None] = None
     """``null``: the variables that LiteLLM's documentation names for the service, such as ANTHROPIC_API_KEY."""
     max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] | None = "max_tokens"
-
-    @property
-    def title(self) -> str:
-        return f"litellm {self.model}"
 
     @property
     def host(self) -> str:
@@ -70,7 +65,6 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
     """Generators of fal, Replicate, Together and others by ``huggingface_hub``, with one token of Hugging Face."""
 
     provider: ClassVar[str] = "huggingface_images"
-    version: ClassVar[str] = "1"
     library: ClassVar[str] = "huggingface_hub"
     reserved: ClassVar[frozenset[str]] = frozenset({"model", "seed", "prompt", "inputs"})
     lines: ClassVar[dict[str, str]] = {"model": "correct `model:`", "seed": "set `seeded: false`"}
@@ -81,10 +75,6 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
     api_key_env: Operational[str | None] = "HF_TOKEN"
     seeded: bool = True
     """Whether the seed is sent. Size, steps and the like go into ``extra``: ``{width: 1024, height: 1024}``."""
-
-    @property
-    def title(self) -> str:
-        return f"huggingface_images {self.model}"
 
     @property
     def host(self) -> str:

@@ -126,6 +126,7 @@ async def _bound(largest: int, response: "httpx2.Response") -> None:
 class OpenAIComponent(RemoteComponent):
     """A component behind OpenAI's protocol: OpenAI, vLLM, llama.cpp, Ollama, or a compatible endpoint of others."""
 
+    version: ClassVar[str] = "1"
     library: ClassVar[str] = "openai"
     """The optional library that it calls through."""
     reserved: ClassVar[frozenset[str]] = frozenset({"model", "n", "stream"})
@@ -179,7 +180,7 @@ class OpenAIComponent(RemoteComponent):
 
     @property
     def title(self) -> str:
-        return f"openai {self.model}"
+        return f"{self.library} {self.model}"
 
     @property
     def host(self) -> str:
@@ -477,7 +478,6 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     """A chat model. Its reasoning, where a service returns it, is kept apart from its answer."""
 
     provider: ClassVar[str] = "openai"
-    version: ClassVar[str] = "1"
     path: ClassVar[str] = "/chat/completions"
     needed: ClassVar[str] = "choices"
     reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
@@ -592,7 +592,6 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     """
 
     provider: ClassVar[str] = "openai_images"
-    version: ClassVar[str] = "1"
     path: ClassVar[str] = "/images/generations"
     needed: ClassVar[str] = "data"
     largest: ClassVar[int] = 2**27  # an image of 4096×4096 pixels takes less, in base64

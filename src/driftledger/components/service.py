@@ -93,10 +93,7 @@ class TransientError(Exception):
         once_more: bool = False,
     ) -> None:
         super().__init__(message)
-        self.retry_after = retry_after
-        self.billed = billed
-        self.advice = advice
-        self.once_more = once_more
+        self.retry_after, self.billed, self.advice, self.once_more = retry_after, billed, advice, once_more
 
 
 class RefusedError(Exception):
@@ -108,8 +105,7 @@ class RefusedError(Exception):
 
     def __init__(self, message: str, advice: str, *, names_setting: bool = False) -> None:
         super().__init__(message)
-        self.advice = advice
-        self.names_setting = names_setting
+        self.advice, self.names_setting = advice, names_setting
 
 
 @dataclass
@@ -233,8 +229,9 @@ class ServiceClient:
         try:
             answered.answer = await retrying(once)
             answered.error = None
-            if _says_nothing(answered.answer) and answered.attempts < self._limits.attempts:
-                answered.answer = await retrying(once)
+            reply = answered.answer
+            if isinstance(reply, Reply) and reply.outcome is Outcome.OK and not (reply.text.strip() or reply.reasoning):
+                answered.answer = await retrying(once) if answered.attempts < self._limits.attempts else reply
         except RefusedError as error:
             answered.error = str(error)
         except TransientError as error:
@@ -344,10 +341,6 @@ class ServiceClient:
             requests, used = requests - 1, used - taken
             seconds = max(seconds, when + _MINUTE - now)
         return seconds
-
-
-def _says_nothing(answer: Any) -> bool:
-    return isinstance(answer, Reply) and answer.outcome is Outcome.OK and not (answer.text.strip() or answer.reasoning)
 
 
 class RemoteComponent(Component):

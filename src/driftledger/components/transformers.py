@@ -5,7 +5,7 @@ tokenizer does not know who wrote them.
 """
 
 import re
-from collections import defaultdict
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -29,6 +29,7 @@ from driftledger.components.checkpoints import (
 )
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
+from driftledger.core.grouping import grouped
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.core.thinking import decoded
@@ -284,6 +285,29 @@ class ChatCheckpoint(CheckpointComponent, Model):
     def continues(self) -> bool:
         return True
 
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        """Answer the last turn of each conversation, in order.
+
+        One that the checkpoint cannot take has failed, with the reason as its error; it is left out of the batch.
+
+        Raises:
+            ConfigError: the checkpoint cannot be loaded, or its chat template cannot show such turns.
+            OutOfMemoryError: the batch does not fit.
+        """
+        replies, prompts = dict[int, Reply](), dict[int, Prompt]()
+        for index, conversation in enumerate(conversations):
+            try:
+                prompts[index] = self.loaded.chat.prompt(conversation)
+            except UnfitError as error:
+                replies[index] = Reply(outcome=Outcome.FAILED, error=str(error))
+        with memory_guard(self.path):
+            replies |= self.answers(conversations, prompts)
+        return [replies[index] for index in range(len(conversations))]
+
+    @abstractmethod
+    def answers(self, conversations: Sequence[Conversation], prompts: Mapping[int, Prompt]) -> dict[int, Reply]:
+        """The reply to each conversation that has a prompt, by its place."""
+
     def chat(self, processor: Any, image_settings: Mapping[str, Any]) -> Chat:
         if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
             raise ValueError("it has no processor for both images and text")
@@ -336,18 +360,9 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
 
     def identity(self) -> dict[str, Any]:
         identity = super().identity()
-        if self.quantization is not None:
-            import_extra("bitsandbytes")
-            identity["libraries"] |= library_versions("bitsandbytes", extra=self.extra)
-        if self.attention in FLASH:
-            identity["libraries"] |= library_versions(FLASH[self.attention])
+        more = [*(["bitsandbytes"] if self.quantization else []), *filter(None, [FLASH.get(self.attention)])]
+        identity["libraries"] |= library_versions(*more)
         return identity
-
-    @property
-    def unrepeatable(self) -> str | None:
-        if self.batch_size > 1 and self.quantization is not None:
-            return f"in {self.quantization}, the company in its batches of {self.batch_size} changes what comes out"
-        return super().unrepeatable
 
     def load(self, source: Source) -> _Ready:
         transformers = import_extra("transformers")
@@ -402,35 +417,23 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         return _Ready(model, chat, ends, context)
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        """Answer the last turn of each conversation, in order; those with one limit together.
+    def answers(self, conversations: Sequence[Conversation], prompts: Mapping[int, Prompt]) -> dict[int, Reply]:
+        """Those with one limit together.
 
         Conversations without images are a batch of their own: beside images, Llama 3.2 Vision answers them otherwise.
-
-        A conversation that the checkpoint cannot take has failed, with the reason as its error; it is left out of the
-        batch.
-
-        Raises:
-            ConfigError: the checkpoint cannot be loaded, or its chat template cannot show such turns.
-            OutOfMemoryError: the batch does not fit.
         """
-        ready = self.loaded
-        replies: dict[int, Reply] = {}
-        askable: dict[tuple[int, bool], dict[int, Prompt]] = defaultdict(dict)
-        for index, conversation in enumerate(conversations):
-            try:
-                prompt = ready.chat.prompt(conversation)
-                askable[conversation.most_tokens(self.max_new_tokens), bool(prompt.images)][index] = prompt
-            except UnfitError as error:
-                replies[index] = Reply(outcome=Outcome.FAILED, error=str(error))
-        with memory_guard(self.path):
-            for (most, _), prompts in askable.items():
-                inputs, unfit = self._encoded(ready, prompts, most)
-                replies |= {index: Reply(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()}
-                if fit := [index for index in prompts if index not in unfit]:
-                    answers = self._answers(ready, [conversations[index] for index in fit], inputs, most)
-                    replies |= dict(zip(fit, answers, strict=True))
-        return [replies[index] for index in range(len(conversations))]
+        ready, replies = self.loaded, dict[int, Reply]()
+
+        def batch(index: int) -> tuple[int, bool]:
+            return conversations[index].most_tokens(self.max_new_tokens), bool(prompts[index].images)
+
+        for (most, _), indices in grouped(prompts, batch).items():
+            inputs, unfit = self._encoded(ready, {index: prompts[index] for index in indices}, most)
+            replies |= {index: Reply(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()}
+            if fit := [index for index in indices if index not in unfit]:
+                answers = self._answers(ready, [conversations[index] for index in fit], inputs, most)
+                replies |= dict(zip(fit, answers, strict=True))
+        return replies
 
     def _encoded(self, ready: _Ready, prompts: Mapping[int, Prompt], most: int) -> tuple[Any, dict[int, str]]:
         """Tensors of the prompts that the model can take, and what is wrong with the others."""

@@ -6,15 +6,15 @@ Conversations are written by the checkpoint's chat template as for ``transformer
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.base import Operational
-from driftledger.components.checkpoints import FULL, DType, memory_guard
-from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, reply_of
+from driftledger.components.checkpoints import FULL, DType
+from driftledger.components.transformers import Chat, ChatCheckpoint, Prompt, reply_of
 from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
@@ -41,8 +41,6 @@ OWN_ARGUMENTS = {
 class _Ready(NamedTuple):
     engine: Any
     chat: Chat
-    sampling: Any
-    """The class of vLLM's sampling parameters."""
     dead: type[Exception]
     """What is raised once the engine's process has ended."""
     refusals: tuple[type[Exception], ...]
@@ -152,41 +150,31 @@ class VLLM(ChatCheckpoint):
         dead = import_module("vllm.v1.engine.exceptions").EngineDeadError
         # A prompt that the engine refuses: a ValueError up to 0.31.
         client_error = getattr(sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError)
-        return _Ready(engine, chat, vllm.SamplingParams, dead, (ValueError, client_error))
+        return _Ready(engine, chat, dead, (ValueError, client_error))
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        """Answer as :class:`Transformers` does, in whole batches; a :class:`ConfigError` where the engine has died."""
-        ready = self.loaded
-        replies: dict[int, Reply] = {}
-        askable: dict[int, tuple[Conversation, dict[str, Any]]] = {}
-        for index, conversation in enumerate(conversations):
-            try:
-                prompt = ready.chat.prompt(conversation)
-            except UnfitError as error:
-                replies[index] = Reply(outcome=Outcome.FAILED, error=str(error))
-                continue
+    def answers(self, conversations: Sequence[Conversation], prompts: Mapping[int, Prompt]) -> dict[int, Reply]:
+        """In whole batches; a :class:`ConfigError` where the engine has died."""
+        ready, requests = self.loaded, list[tuple[Conversation, dict[str, Any]]]()
+        for index, prompt in prompts.items():
             # A TokensPrompt; vLLM puts each image's own tokens into the place of its place-holder.
             images = [image.open() for image in prompt.images]
             shown = {"multi_modal_data": {"image": images}} if images else {}
-            askable[index] = conversation, {"prompt_token_ids": ready.chat.tokens(prompt), **shown}
+            requests.append((conversations[index], {"prompt_token_ids": ready.chat.tokens(prompt), **shown}))
         try:
-            with memory_guard(self.path):
-                replies |= dict(zip(askable, self._answers(ready, [*askable.values()]), strict=True))
+            return dict(zip(prompts, self._answers(ready, requests), strict=True))
         except ready.dead as error:
             self.release()
             raise ConfigError(
                 f"{self.path!r:.200}: vLLM's engine has died ({for_line(str(error)):.200}); it says above why: lower "
                 "gpu_memory_utilization or batch_size if it lacks memory, and run again; finished calls are stored"
             ) from None
-        return [replies[index] for index in range(len(conversations))]
 
     def _answers(self, ready: _Ready, prompts: Sequence[tuple[Conversation, dict[str, Any]]]) -> list[Reply]:
         """One reply per prompt; where the engine refuses one, each half is asked for alone."""
         if not prompts:
             return []
-        sampling = [
-            ready.sampling(temperature=0.0, max_tokens=each.most_tokens(self.max_new_tokens)) for each, _ in prompts
-        ]
+        limits = [each.most_tokens(self.max_new_tokens) for each, _ in prompts]
+        sampling = [import_extra("vllm").SamplingParams(temperature=0.0, max_tokens=limit) for limit in limits]
         try:
             outputs = ready.engine.generate([prompt for _, prompt in prompts], sampling, use_tqdm=False)
         except ready.refusals as error:

@@ -20,12 +20,11 @@ from driftledger.core.canonical import sha256_bytes, sha256_file, sha256_of
 from driftledger.core.errors import ConfigError
 
 _INSTALLED = ("site-packages", "dist-packages")
-_PACKAGE = "driftledger"
 
 
 def is_ours(module: str) -> bool:
     """Whether a module is one of driftledger's own, which have a version instead of a digest."""
-    return module.partition(".")[0] == _PACKAGE
+    return module.partition(".")[0] == "driftledger"
 
 
 def code_digest(*targets: str) -> str:

@@ -1,33 +1,15 @@
-"""The exception tree.
-
-::
-
-    DriftledgerError              one sentence: what was wrong, where, what to do; the CLI exits with 2
-    ├── ConfigError               params.yaml, the command line or the environment
-    │   ├── MissingExtraError     an optional library is not installed
-    │   ├── MissingSourceError    a folder, file or repository that a setting names is not on this machine
-    │   └── UntrustedCodeError    a checkout's own code, where it may not be run
-    ├── DataError                 a dataset's images, names or columns
-    ├── CoverageError             too few samples could be scored
-    ├── StoreError                the call store or a stage's output folder
-    ├── ServiceError              a remote service that would answer every call with the same refusal
-    │   └── BudgetError           what params.yaml allows to be spent is spent
-    ├── OutOfMemoryError          a batch, or a component's weights, do not fit
-    └── LedgerError               dvc.lock, evidence or MLflow do not hold what was asked for
-
-Anything else is a bug and keeps its traceback.
-"""
+"""Every error of ours is a :class:`DriftledgerError`; anything else is a bug and keeps its traceback."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
 class DriftledgerError(Exception):
-    """A mistake the user can correct; its text is one sentence without a traceback."""
+    """A mistake the user can correct. Its text is one sentence: what was wrong, where, what to do."""
 
 
 class ConfigError(DriftledgerError):
-    """A setting is missing, unknown or out of bounds."""
+    """``params.yaml``, the command line or the environment: a setting is missing, unknown or out of bounds."""
 
 
 class MissingExtraError(ConfigError):
@@ -63,11 +45,11 @@ class BudgetError(ServiceError):
 
 
 class OutOfMemoryError(DriftledgerError):
-    """The device has no room; a smaller batch may fit."""
+    """The device has no room for a batch, or for a component's weights; a smaller batch may fit."""
 
 
 class LedgerError(DriftledgerError):
-    """The ledger does not hold what was asked for."""
+    """``dvc.lock``, evidence or MLflow do not hold what was asked for."""
 
 
 def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:

@@ -53,12 +53,12 @@ def main_checkout(root: Path) -> Path:
     """
     here = root.resolve()
     for elsewhere in (_copied_from, _worktree_of):
-        if (top := _top(here)) and (main := elsewhere(top)):
+        if (top := top_of(here)) and (main := elsewhere(top)):
             here = main / here.relative_to(top)
     return root if here == root.resolve() else here
 
 
-def _top(folder: Path) -> Path | None:
+def top_of(folder: Path) -> Path | None:
     """Return the top folder of a checkout."""
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
 
@@ -68,7 +68,7 @@ def _copied_from(top: Path) -> Path | None:
     named = [Path(os.environ[MADE_FOR])] if os.environ.get(MADE_FOR) else []
     around = [place.parents[2] for place in top.parents if place.parts[-3:] == _COPIES]
     made_for = (each for each in (*named, *around) if each.joinpath(*_COPIES).resolve() in top.parents)
-    return next(filter(None, map(_top, map(Path.resolve, made_for))), None)
+    return next(filter(None, map(top_of, map(Path.resolve, made_for))), None)
 
 
 def _worktree_of(top: Path) -> Path | None:

@@ -63,23 +63,13 @@ _WORDS = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
 _PLACE = re.compile(f"{_WORDS}:{_WORDS}")
 
 EXTRAS = {
-    "datasets": "huggingface",
-    "huggingface_hub": "huggingface",
-    "safetensors": "torch",
-    "openai": "openai",
-    "litellm": "litellm",
+    **{name: name for name in ("openai", "litellm", "ray", "diffusers", "open_clip", "vllm")},
+    **dict.fromkeys(("torch", "torchvision", "transformers", "accelerate", "safetensors"), "torch"),
+    **dict.fromkeys(("datasets", "huggingface_hub"), "huggingface"),
     "openpyxl": "xlsx",
-    "ray": "ray",
-    "torch": "torch",
-    "torchvision": "torch",
-    "transformers": "torch",
-    "accelerate": "torch",
     "bitsandbytes": "quantization",
-    "diffusers": "diffusers",
-    "open_clip": "open_clip",
     "sentence_transformers": "sentence",
     "cleanfid": "fid",
-    "vllm": "vllm",
     "inspect_ai": "inspect",
 }
 """Top-level module of an optional library → the extra of this package that installs it."""

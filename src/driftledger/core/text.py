@@ -6,6 +6,7 @@ Text from models, files and users is escaped once, where it is written: :func:`f
 
 import html
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -31,6 +32,11 @@ def for_terminal(text: str) -> str:
     """Write out control characters, escape sequences, direction marks and what is invisible, e.g. ``\\x1b``; tabs and
     newlines stay."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+
+
+def say(text: str) -> None:
+    """Print to stderr at once, with :func:`for_terminal`."""
+    print(for_terminal(text), file=sys.stderr, flush=True)
 
 
 def for_line(text: str) -> str:

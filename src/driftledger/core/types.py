@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, overload
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from PIL import Image
 
 Float32: TypeAlias = NDArray[np.float32]
 Float64: TypeAlias = NDArray[np.float64]
+Limit = TypeVar("Limit", int, int | None)
 
 Split = Literal["support", "test"]
 """Which half of a labelled dataset: the support set is retrieved from, the test set is what is asked about."""
@@ -114,13 +115,9 @@ class Conversation:
         blank = " " if self.prefix and text[:1] not in ".,;:!?)" else ""
         return self.prefix + blank + text
 
-    @overload
-    def most_tokens(self, own: int) -> int: ...
-    @overload
-    def most_tokens(self, own: int | None) -> int | None: ...
-    def most_tokens(self, own: int | None) -> int | None:
+    def most_tokens(self, own: Limit) -> Limit:
         """The most tokens of a reply by a model with its ``own`` limit, if it has one."""
-        return min((limit for limit in (own, self.max_tokens) if limit is not None), default=None)
+        return min((limit for limit in (own, self.max_tokens) if limit is not None), default=own)
 
     @property
     def last_image(self) -> ImageFile | None:

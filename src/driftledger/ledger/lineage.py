@@ -6,7 +6,7 @@ from pathlib import Path
 from driftledger.benchmarks.base import Benchmark, Selected, Stage
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE, Score
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import load_json, parse_json

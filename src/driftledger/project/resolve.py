@@ -4,7 +4,6 @@ DVC compares the parts of that file that a stage names as its parameters. So a c
 a new version of a component runs what depends on it, and nothing else.
 """
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +17,7 @@ from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.errors import MissingExtraError, MissingSourceError, StoreError
 from driftledger.core.files import files_digest, keep_only, made_from, write_json
 from driftledger.core.registry import PROVIDED_SECTIONS, provider_place
-from driftledger.core.text import for_terminal
+from driftledger.core.text import say
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_files
 from driftledger.project.project import RESOLVED, Project
@@ -93,7 +92,7 @@ def resolved(project: Project) -> dict[str, Any]:
     noted["entries"] = versions.entries
     for key, why in versions.missing.items():
         sentence = f"{key} is not on this machine ({why}); its noted version is kept, and only new calls to it fail"
-        print(f"driftledger: {for_terminal(sentence)}", file=sys.stderr, flush=True)
+        say(f"driftledger: {sentence}")
     return noted
 
 

@@ -17,8 +17,7 @@ from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.registry import benchmark, benchmark_names, question_rules
 from driftledger.benchmarks.settings import EntryOf, OfSelected, Section
 from driftledger.collect.settings import CollectSettings, WorkerSettings
-from driftledger.components.base import Component, Encoder, Model
-from driftledger.components.card import CONTROLS
+from driftledger.components.base import CONTROLS, Component, Encoder, Model
 from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
 from driftledger.core.files import load_yaml
 from driftledger.core.registry import PROVIDED_SECTIONS

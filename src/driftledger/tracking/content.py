@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from driftledger.benchmarks.base import ROLES, Metric, Tracked
 from driftledger.benchmarks.score import Row
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.text import csv_text, for_csv, for_line
 from driftledger.ledger.lineage import Evidence, Lineage

@@ -17,7 +17,7 @@ from filelock import FileLock
 
 from driftledger.benchmarks.base import ROLES, Kind
 from driftledger.benchmarks.score import Row
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import ComponentCard
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import read_jsonl
 from driftledger.core.grouping import grouped

@@ -14,11 +14,11 @@ from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord,
 from driftledger.benchmarks.scoring import noted
 from driftledger.collect.call import Result
 from driftledger.collect.store import CallStore
+from driftledger.commands.collect import refuse_failures
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json
 from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, PromptUsage, Reply, Sample
-from driftledger.project.asking import refuse_failures
 from tests.conftest import draw
 from tests.support.chains import CARD as CHAIN_CARD
 from tests.support.chains import chains, collected

@@ -12,13 +12,14 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, Collect
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import Scored, ToScore, write_score
 from driftledger.benchmarks.settings import Section
+from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
+from driftledger.commands.collect import ask
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json, write_json, write_jsonl
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.question_sets.files import QuestionEntry
-from driftledger.project.asking import ask
 from tests.conftest import draw
 
 OPTIONS = ["red", "blue", "green", "yellow", "It cannot be determined."]
@@ -182,8 +183,8 @@ class Exam:
     def collect(self) -> "Exam":
         """Ask everything, and write the records."""
         collecting = self.collecting()
-        with CallStore(self.root / "store") as store:
-            write_collected(self.answers, collecting, ask(collecting, store))
+        with CallStore(self.root / "store") as store, Collector(store) as collector:
+            write_collected(self.answers, collecting, ask(collecting, collector))
         return self
 
     def follow(self) -> tuple[list[CollectedRecord], Replay]:

@@ -18,8 +18,7 @@ from driftledger.benchmarks.fidelity.spec import Fidelity, FidelitySettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.components.base import Encoder
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import ComponentCard, Encoder
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, read_jsonl, write_json, write_jsonl

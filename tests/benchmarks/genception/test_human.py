@@ -11,13 +11,14 @@ from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.genception.human import write_human_sheet
 from driftledger.benchmarks.genception.spec import GenCeption, GenCeptionSettings
 from driftledger.benchmarks.records import CollectedRecord, read_records
+from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
+from driftledger.commands.collect import ask, refuse_failures
 from driftledger.components.base import Model
 from driftledger.components.human import Human
 from driftledger.core.errors import ConfigError, CoverageError, StoreError
 from driftledger.data.build import build
 from driftledger.data.datasets.image_folder import ImageFolder
-from driftledger.project.asking import ask, refuse_failures
 from tests.conftest import draw
 from tests.support.fakes import EchoModel, SizeGenerator, TableEncoder
 from tests.support.params import default_params
@@ -67,8 +68,8 @@ def fill_in(folder: Path, texts: dict[tuple[str, str], str]) -> None:
 
 def collect(folder: Path) -> list[CollectedRecord]:
     collecting = GenCeption().collecting(given(folder))
-    with CallStore(folder / "store") as store:
-        collected = ask(collecting, store)
+    with CallStore(folder / "store") as store, Collector(store) as collector:
+        collected = ask(collecting, collector)
     refuse_failures(collecting.spec.failures(collected), "genception", 0.9)
     write_collected(folder / "chain", collecting, collected)
     return read_records(folder / "chain")

@@ -14,8 +14,7 @@ from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import REPEAT, Row, Score, base_key
 from driftledger.benchmarks.scoring import ToScore, interval_ends, interval_of_known
-from driftledger.components.base import Encoder
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import ComponentCard, Encoder
 from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import write_json, write_jsonl

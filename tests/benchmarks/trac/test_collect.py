@@ -9,11 +9,11 @@ from driftledger.benchmarks.descriptions import Demonstrations, Description, che
 from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, read_records
 from driftledger.benchmarks.trac.spec import Trac
 from driftledger.collect.store import CallStore
+from driftledger.commands.collect import refuse_failures
 from driftledger.core.errors import ConfigError, CoverageError, DataError
 from driftledger.core.files import read_json
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from driftledger.data.records import read_samples
-from driftledger.project.asking import refuse_failures
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.chains import collected as ask
 from tests.support.fakes import HEARD, ColourModel, SizeGenerator, TableEncoder

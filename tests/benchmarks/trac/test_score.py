@@ -13,8 +13,7 @@ from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.trac.records import TracProtocol
 from driftledger.benchmarks.trac.score import TracScoring, retrieve
 from driftledger.benchmarks.trac.spec import Trac
-from driftledger.components.base import Encoder
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import ComponentCard, Encoder
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import write_json, write_jsonl

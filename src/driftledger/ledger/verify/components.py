@@ -9,8 +9,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from driftledger.benchmarks.base import ROLES, SECTIONS
-from driftledger.components.base import Component
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import Component, ComponentCard
 from driftledger.components.service import NEVER_TWICE, RemoteComponent
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, DriftledgerError

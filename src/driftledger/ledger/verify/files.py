@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from driftledger.benchmarks.base import DATASET
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
-from driftledger.components.card import ComponentCard
+from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import md5_bytes, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json, read_jsonl
