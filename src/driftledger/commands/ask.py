@@ -197,16 +197,18 @@ def check_report(project: Project, contents: Contents) -> VerifyResult:
             here, again = f"reports/{top}", Path(folder, top)
             if any(each.where == here for each in result.skipped):
                 continue
-            made = {path.relative_to(folder).as_posix(): path for path in (again, *again.rglob("*")) if path.is_file()}
+            written = {
+                path.relative_to(folder).as_posix(): path for path in (again, *again.rglob("*")) if path.is_file()
+            }
             stored = {f"{top}/{name}" for name in contents.listing_here(here)} or {top}
-            result.checked["files"] += len(made)
-            for name in sorted(made.keys() | stored):
+            result.checked["files"] += len(written)
+            for name in sorted(written.keys() | stored):
                 data = contents.here.read(f"reports/{name}")
-                if data is None or name not in made:
+                if data is None or name not in written:
                     what = "the scores give no such file" if data is not None else "it is missing; run 'dvc repro'"
                     result.findings.append(Finding("numbers", f"reports/{name}", what))
-                elif not name.endswith((".svg", ".webp")) and data != made[name].read_bytes():
-                    what = _first_difference(data.decode(errors="replace"), made[name].read_bytes().decode())
+                elif not name.endswith((".svg", ".webp")) and data != written[name].read_bytes():
+                    what = _first_difference(data.decode(errors="replace"), written[name].read_bytes().decode())
                     result.findings.append(Finding("numbers", f"reports/{name}", what))
     return result
 
