@@ -58,11 +58,13 @@ def test_a_model_by_litellm(asked: dict[str, Any]) -> None:
 
 
 def test_litellm_knows_which_keys_are_missing(asked: dict[str, Any]) -> None:
-    model, names = LiteLLM(model="anthropic/claude-opus-5-5"), ["ANTHROPIC_API_KEY", "AWS_REGION"]
-    sys.modules["litellm"].validate_environment = lambda model: {"missing_keys": names}  # type: ignore[attr-defined]
-    (missing,), (_, note) = model.readiness()
-    assert missing.endswith("the environment variable ANTHROPIC_API_KEY is not set")
-    assert note.endswith("the environment variable AWS_REGION is not set")
+    names = {"gemini/g": ["GOOGLE_API_KEY", "GEMINI_API_KEY"], "bedrock/b": ["AWS_REGION"], "anthropic/c": []}
+    sys.modules["litellm"].validate_environment = lambda model: {"missing_keys": names[model]}  # type: ignore[attr-defined]
+    [missing], _ = LiteLLM(model="gemini/g").readiness()
+    assert missing.endswith("LiteLLM finds none of its environment variables GOOGLE_API_KEY, GEMINI_API_KEY")
+    missings, (_, note) = LiteLLM(model="bedrock/b").readiness()
+    assert (missings, note.endswith("variables AWS_REGION")) == ([], True)
+    assert LiteLLM(model="anthropic/c").readiness()[0] == []
     assert LiteLLM(model="ollama/x", base_url="http://127.0.0.1:9", api_key_env=None).readiness()[0] == []
 
 

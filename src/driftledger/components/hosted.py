@@ -1,5 +1,6 @@
 """Services with interfaces of their own, by libraries that know them: LiteLLM for models, Hugging Face for images."""
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -40,16 +41,21 @@ class LiteLLM(OpenAIChat):
 
     def readiness(self) -> tuple[list[str], list[str]]:
         missing, notes = super().readiness()
-        if not (missing or self.api_key_env or self.base_url):
-            names = import_extra("litellm").validate_environment(self.model)["missing_keys"]
-            for name in names:  # of other variables, clouds know several ways around
-                sentence = f"{self.title}: the environment variable {name} is not set"
-                (missing if name.endswith("_API_KEY") else notes).append(sentence)
+        if missing or self.api_key_env or self.base_url:
+            return missing, notes
+        if names := self._litellm().validate_environment(self.model)["missing_keys"]:
+            sentence = f"{self.title}: LiteLLM finds none of its environment variables {', '.join(names)}"
+            # of other variables, clouds know several ways around
+            (missing if any(name.endswith("_API_KEY") for name in names) else notes).append(sentence)
         return missing, notes
+
+    def _litellm(self) -> Any:
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it asks GitHub for prices when imported
+        return import_extra("litellm")
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
-        litellm = import_extra("litellm")
+        litellm = self._litellm()
         litellm.suppress_debug_info = True
         yield partial(self._ask, litellm)
 
