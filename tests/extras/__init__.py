@@ -7,6 +7,7 @@ NEEDS = {
     "diffusers": ("torch", "diffusers"),
     "exports": ("inspect_ai", "jsonschema"),
     "fid": ("torch", "cleanfid"),
+    "litellm": ("litellm",),
     "neural": ("torch", "transformers", "diffusers", "open_clip", "cleanfid"),
     "notebook": ("nbclient", "ipykernel"),
     "openclip": ("torch", "open_clip"),

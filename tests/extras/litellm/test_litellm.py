@@ -1,0 +1,88 @@
+"""LiteLLM itself before a server on loopback that speaks as Anthropic or OpenAI do."""
+
+import json
+from typing import Any
+
+import pytest
+
+from driftledger.components.hosted import LiteLLM
+from driftledger.components.service import Limits
+from driftledger.core.errors import ServiceError
+from driftledger.core.types import Conversation, Outcome, Reply, Turn, Usage
+from tests.support.canned_server import Canned
+
+HELLO = Conversation((Turn("user", ("Hello",)),))
+THOUGHT = {"type": "thinking", "thinking": "Is it?", "signature": "x"}
+CLAUDE = {
+    "id": "m", "type": "message", "role": "assistant", "model": "claude-1",
+    "content": [THOUGHT, {"type": "text", "text": "A boat."}], "stop_reason": "end_turn",
+    "usage": {"input_tokens": 9, "output_tokens": 3},
+}  # fmt: skip
+CHOICE = {"index": 0, "message": {"role": "assistant", "content": "A boat."}, "finish_reason": "stop"}
+GPT = {
+    "id": "c", "object": "chat.completion", "created": 1, "model": "gpt-1", "choices": [CHOICE],
+    "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12},
+}  # fmt: skip
+
+
+def ask(model: str, status: int, answer: dict[str, Any]) -> tuple[Reply, int]:
+    """The reply, and how many requests the server got."""
+    with Canned(status, json.dumps(answer), {"content-type": "application/json"}) as server:
+        url = server.base_url.removesuffix("/v1") if model.startswith("anthropic/") else server.base_url
+        client = LiteLLM(model=model, base_url=url, api_key_env="SOME_KEY", limits=Limits(attempts=2, timeout=5))
+        [reply] = client.respond([HELLO])
+        assert {headers.get("x-api-key", headers.get("authorization")) for _, headers in server.requests} <= {
+            "sk-some",
+            "Bearer sk-some",
+        }
+        return reply, len(server.requests)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_KEY", "sk-some")
+
+
+@pytest.mark.parametrize(
+    ("model", "answer", "outcome", "text", "requests"),
+    [
+        ("anthropic/claude-1", CLAUDE, Outcome.OK, "A boat.", 1),
+        ("anthropic/claude-1", CLAUDE | {"stop_reason": "max_tokens"}, Outcome.TRUNCATED, "A boat.", 1),
+        ("anthropic/claude-1", CLAUDE | {"stop_reason": "refusal", "content": []}, Outcome.FILTERED, "", 1),
+        ("anthropic/claude-1", CLAUDE | {"content": []}, Outcome.OK, "", 2),
+        ("openai/gpt-1", GPT, Outcome.OK, "A boat.", 1),
+        ("openai/gpt-1", GPT | {"choices": [CHOICE | {"finish_reason": "length"}]}, Outcome.TRUNCATED, "A boat.", 1),
+        ("openai/gpt-1", GPT | {"choices": [CHOICE | {"finish_reason": "content_filter"}]}, Outcome.FILTERED, None, 1),
+    ],
+)
+def test_an_answer(model: str, answer: dict[str, Any], outcome: Outcome, text: str | None, requests: int) -> None:
+    reply, asked = ask(model, 200, answer)
+    assert (reply.outcome, asked) == (outcome, requests)
+    assert text is None or reply.text == text
+    assert reply.usage == Usage(9, 3)
+    assert reply.served_model == model.partition("/")[2]
+    assert reply.reasoning == ("Is it?" if THOUGHT in answer.get("content", []) else None)
+
+
+REFUSED = {
+    "`temperature` is deprecated for this model.": (400, "set `temperature: null` in its entry"),
+    "invalid x-api-key": (401, "check the key in SOME_KEY"),
+    "model: claude-x": (404, "check `model: anthropic/claude-1`"),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_a_refusal_names_what_to_change(message: str) -> None:
+    status, advice = REFUSED[message]
+    error = {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+    with pytest.raises(ServiceError) as refused:
+        ask("anthropic/claude-1", status, error)
+    assert message in str(refused.value)
+    assert advice in str(refused.value)
+
+
+def test_an_overloaded_service_is_asked_again() -> None:
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    reply, asked = ask("anthropic/claude-1", 529, error)
+    assert (reply.outcome, asked) == (Outcome.FAILED, 2)
+    assert "Overloaded" in (reply.error or "")
