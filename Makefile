@@ -10,7 +10,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: run run-neural train-trio test test-all install-all browser postgres pictures check lint ui perf requirements clean
+.PHONY: run run-neural train-trio test test-all install-all browser postgres pictures check lint ui perf requirements dist clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow; what others have pushed is pulled
@@ -74,6 +74,12 @@ requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
 		--no-emit-index-url --no-emit-find-links --constraint requirements-dev.txt --extra test-all \
 		pyproject.toml -o requirements-all.txt
+
+dist: $(VENV)/uv ## build what an upload would hold, and check it: its metadata, and that the wheel alone starts
+	rm -rf dist
+	$(VENV)/bin/uv build --quiet --out-dir dist
+	$(VENV)/bin/uv run --quiet --isolated --no-project --with twine twine check --strict dist/*
+	$(VENV)/bin/uv run --quiet --isolated --no-project --with dist/*.whl driftledger models > /dev/null
 
 clean: ## remove what was installed; data, results and MLflow stay
 	rm -rf $(VENV)
