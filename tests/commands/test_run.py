@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -187,10 +186,7 @@ def test_a_stop_ends_all_children_and_the_next_run_goes_on(
     pids = tmp_path / "pids"
     dvc(say(RUNNING.format(COLLECT)), f"sleep 600 & echo $! $$ > {shlex.quote(str(pids))}", "wait")
     command = [sys.executable, "-m", "driftledger", "run", "report"]
-    heard = partial(signal.signal, number, signal.SIG_DFL)  # a shell ignores Ctrl-C for what it starts with &
-    with subprocess.Popen(
-        command, cwd=project.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=heard
-    ) as process:
+    with subprocess.Popen(command, cwd=project.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         wait_for(lambda: pids.is_file() and len(pids.read_text().split()) == 2)
         process.send_signal(number)
         told = process.communicate(timeout=PATIENCE)[0].decode()
