@@ -5,6 +5,7 @@ import gc
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -72,6 +73,9 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
         return collectors
     return [each for each in collectors if not isinstance(each, DoctestModule)]
 
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it for what it starts with &
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore = [f"extras/{folder}" for folder in MISSING]
 
