@@ -274,7 +274,7 @@ def main(
     count: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     seed: Annotated[int, typer.Option(help="Decides which.")] = 1,
     jobs: Annotated[int, typer.Option(min=1, help="Tried at once, each in a copy of its own.")] = 1,
-    reach: Annotated[int, typer.Option(min=1, help="Test files per mutation, at most.")] = 8,
+    reach: Annotated[int, typer.Option(min=1, help="Test files per mutation, at most.")] = 16,
     limit: Annotated[float, typer.Option(help="Seconds after which tests count as failed.")] = 300,
     marks: Annotated[str, typer.Option(help="Which tests, as for pytest -m.")] = "not slow",
 ) -> None:

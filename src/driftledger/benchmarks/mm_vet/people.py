@@ -97,7 +97,7 @@ def agreement(root: Path, models: Sequence[str], question_set: str, sheets: Sequ
         raters |= grades
     pairs = []
     for one, other in combinations(raters, 2):
-        both = sorted(raters[one].keys() & raters[other].keys())
+        both = raters[one].keys() & raters[other].keys()
         kappa = _kappa([raters[one][place] for place in both], [raters[other][place] for place in both])
         pairs.append(Pair(one, other, kappa, len(both)))
     return pairs
