@@ -74,8 +74,6 @@ class Trace:
     """Title of a headline metric → what the unit is worth in it."""
     start: str = ""
     """What stands above the image that was asked about, where it is the first of a row of images: ``t = 0``."""
-    curve: str = ""
-    """What the numbers of its columns are, where they make a line over these."""
     facts: Mapping[str, Shown] = field(default_factory=dict)
     """What is known of the unit for every model: its label, what is right."""
 

@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from driftledger.core.text import for_line
 
-HEAD, QUIET, GOOD, BAD, DOUBT = "bold", "dim", "green", "red", "yellow"
+HEAD, QUIET, GOOD, BAD = "bold", "dim", "green", "red"
 """Styles."""
 
 

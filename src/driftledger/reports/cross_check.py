@@ -65,8 +65,8 @@ def cross_checks(project: Project, scores: Sequence[Score]) -> list[dict[str, An
     for place, score in chains.items():
         texts: dict[int, dict[str, str]] = {}
         for record in read_records(project.root / spec.collects.at(score.keys)):
-            if record.step == 1 and record.outcome.goes_on and record.text:
-                texts.setdefault(record.repeat, {})[record.unit] = record.text
+            if record.step == 1 and record.is_there:
+                texts.setdefault(record.repeat, {})[record.unit] = record.text or ""
         first[place] = texts
     rows = []
     for (on, model, generator), score in chains.items():

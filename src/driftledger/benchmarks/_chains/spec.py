@@ -165,7 +165,6 @@ class ChainBenchmark(Benchmark):
                 steps=[step for record in chains for step in steps(row, record)],
                 values=values(row),
                 start="t = 0",
-                curve="s(t)" if len(row.alone(0).values.get("similarity", [])) > 1 else "",
             )
 
 

@@ -123,7 +123,7 @@ def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, 
     tables = {"similarity": similarity, "gc": np.stack([gc_at(similarity, t) for t in iterations], axis=1)}
     means, cut = {"similarity_mean": _mean_until(similarity, ends)}, list[bool]()
     if reader := given.encoders.get("text_encoder"):
-        texts = {(each.unit, each.step): each.text for each in records if each.outcome.goes_on and each.text}
+        texts = {(each.unit, each.step): each.text or "" for each in records if each.is_there}
         texts = {place: text for place, text in texts.items() if place[1] <= len(iterations)}
         fitted = reader.fitted([text for (_, t), text in texts.items() if t == 1]) if texts else reader
         kept = given.features if fitted is reader else None
