@@ -1,5 +1,6 @@
 """What is asked of a model for TRAC: prompts, lengths and in-context examples."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from driftledger.collect.store import CallStore
 from driftledger.commands.collect import refuse_failures
 from driftledger.core.errors import ConfigError, CoverageError, DataError
 from driftledger.core.files import read_json
-from driftledger.core.types import Conversation, ImageFile, Outcome
+from driftledger.core.types import Conversation, ImageFile, Outcome, Reply
 from driftledger.data.records import read_samples
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.chains import collected as ask
@@ -185,6 +186,16 @@ def test_examples_may_be_described_by_another_model(folder: Path) -> None:
     assert Collecting.recorded(Trac(), card, folder / "birds", {}).run(replay) == records
     with CallStore(folder / "store") as store:
         assert [store.find(digest) is None for digest in replay.calls] == [False] * len(written)
+
+
+def test_what_another_model_refuses_to_describe_is_no_example(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refuses(ColourModel):
+        def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+            return [Reply("I cannot help with that.", Outcome.REFUSED) for _ in conversations]
+
+    monkeypatch.setitem(MODELS, "better", Refuses())
+    with pytest.raises(DataError, match="0 different support images"):
+        collected(folder, stage(folder, drawn(1, by="better")))
 
 
 def test_too_many_examples_are_one_sentence(folder: Path) -> None:
