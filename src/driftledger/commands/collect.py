@@ -20,7 +20,7 @@ from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
-from driftledger.benchmarks.records import CARD, CollectedRecord, read_records
+from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, read_records
 from driftledger.collect.call import Context, NotStoredError, Planned
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.ray import RayWorkers
@@ -29,7 +29,7 @@ from driftledger.collect.store import CallStore, stores_in
 from driftledger.components.base import Model
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few, unknown_name
-from driftledger.core.files import files_digest, keep_only, made_from, make
+from driftledger.core.files import files_digest, keep_only, made_from, make, read_json
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line, say
 from driftledger.project.project import Project
@@ -210,9 +210,15 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
             mark = made_from(folder)  # None after 'run --force'
             if (folder / CARD).is_file() and (mark is None or mark.files == files_digest(folder)):
                 with suppress(StoreError):
-                    data = task.keys[task.spec.data.keys[0]]
+                    data, card = task.keys[task.spec.data.keys[0]], read_json(folder / CARD, CollectedCard)
+                    versions = {role: each.fingerprint for role, each in card.components.items()}
                     collector.store.restore(
-                        (each.key, Context(data, record.unit, record.step), each.result(folder))
+                        (
+                            each.key,
+                            versions.get(each.role),
+                            Context(data, record.unit, record.step),
+                            each.result(folder),
+                        )
                         for record in read_records(folder)
                         for each in record.results
                     )
