@@ -313,6 +313,25 @@ def export_calls(
     typer.echo(for_terminal(collecting.export_calls(context.obj, folder)))
 
 
+@app.command("gc", rich_help_panel=EVALUATE)
+def remove_unused(
+    context: typer.Context,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove it; without this, it is only counted.")] = False,
+    published: Annotated[
+        bool, typer.Option("--published", help="Also what published runs use that are not selected.")
+    ] = False,
+    no_wait: NoWaitOption = False,
+) -> None:
+    """Remove stored calls, images and features that no selected and no published run uses.
+
+    DVC's own cache is cleaned by 'dvc gc'.
+    """
+    from driftledger.commands import collect as collecting
+
+    project = replace(context.obj, waits=not no_wait)
+    typer.echo(for_terminal(collecting.remove_unused(project, published=published, yes=yes)))
+
+
 @app.command(rich_help_panel=ASK)
 def audit(
     context: typer.Context,

@@ -13,7 +13,7 @@ import sqlite3
 import sys
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import count
@@ -311,6 +311,32 @@ class CallStore(AbstractContextManager["CallStore"]):
             self._db.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", other._db.execute("SELECT * FROM texts"))
             whole = filter(_is_whole, other._db.execute("SELECT * FROM calls ORDER BY rowid"))
             return self._db.executemany(_INSERT.format("IGNORE"), whole).rowcount
+
+    def unused(self, used: Collection[str], components: Collection[str]) -> tuple[list[bytes], list[Path]]:
+        """Return the keys of calls that are none of the ``used`` and not of these component versions, by fingerprint,
+        and the images that no other call has; errors as in :meth:`find`."""
+        versions, images, keys = set(map(_text_id, components)), set[str](), list[bytes]()
+        with self._reading():
+            for key, component, image in self._db.execute("SELECT key, component, image FROM calls"):
+                # of a call without a component no more is known than that a record tells of it
+                if key.hex() in used or (versions and (component is None or component in versions)):
+                    images.add(image.hex() if image else "")
+                else:
+                    keys.append(key)
+        return keys, [file for file in self.folder.glob("objects/*/*") if file.stem not in images]
+
+    def remove(self, keys: Iterable[bytes], files: Iterable[Path]) -> None:
+        """Remove calls, then files that no call has, and compact the database; errors as of :meth:`put`."""
+        with self._transaction():
+            self._db.executemany("DELETE FROM calls WHERE key = ?", ((key,) for key in keys))
+            self._db.execute(
+                "DELETE FROM texts WHERE id NOT IN (SELECT component FROM calls WHERE component NOT NULL) "
+                "AND id NOT IN (SELECT request FROM calls WHERE request NOT NULL)"
+            )
+        with suppress(sqlite3.OperationalError):  # no room for a copy; the pages are used again
+            self._db.execute("VACUUM")
+        for file in files:
+            file.unlink(missing_ok=True)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
