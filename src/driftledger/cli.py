@@ -284,7 +284,7 @@ def collect(
         typer.echo(for_terminal(collecting.collect_shard(project, shard, into, model or ())))
 
 
-@app.command(rich_help_panel=EVALUATE)
+@app.command(hidden=True)  # what a shard says at its end names it
 def merge(
     context: typer.Context,
     stores: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Stores of shards, or folders of them.")],
@@ -322,9 +322,9 @@ def remove_unused(
     ] = False,
     no_wait: NoWaitOption = False,
 ) -> None:
-    """Remove stored calls, images and features that no selected and no published run uses.
+    """Remove stored calls and images that no run uses any more.
 
-    DVC's own cache is cleaned by 'dvc gc'.
+    Runs that params.yaml selects, in any worktree, and published runs keep theirs. DVC's own cache is cleaned by 'dvc gc'.
     """
     from driftledger.commands import collect as collecting
 
