@@ -20,8 +20,10 @@ from lab.scenes import draw
 from tests.conftest import REPOSITORY
 
 
-@pytest.mark.parametrize("kind", [Scenes, ScenePhotos])
-@pytest.mark.parametrize(("protocol", "questions"), [("mm_sap", 414), ("mm_vet", 120), ("mme", 240)])
+@pytest.mark.parametrize(
+    ("kind", "protocol", "questions"),
+    [(Scenes, "mm_sap", 414), (Scenes, "mm_vet", 120), (Scenes, "mme", 240), (ScenePhotos, "mme", 240)],
+)
 def test_question_sets_of_scenes(tmp_path: Path, kind: type[Scenes], protocol: str, questions: int) -> None:
     sets = {count: kind.model_validate({"protocol": protocol, "count": count}) for count in (3, 120)}
     for count, provider in sets.items():

@@ -282,7 +282,7 @@ def test_a_changed_byte_is_found(ledger: Ledger) -> None:
     folders = {each for lineage in evidence.lineages for each in lineage.folders.values()}
     files = sorted(path for each in folders for path in (ledger.root / each.path).rglob("*") if path.is_file())
     files += [*(ledger.root / "ledger").iterdir()]
-    for file in random.sample(files, 25):
+    for file in random.sample(files, 12):
         data = file.read_bytes()
         place = random.randrange(len(data))
         file.write_bytes(data[:place] + bytes([data[place] ^ (1 << random.randrange(8))]) + data[place + 1 :])
@@ -314,8 +314,6 @@ def test_without_any_bytes_the_files_are_missing(ledger: Ledger) -> None:
 
 
 def test_verify_ends_with_1_and_its_json_names_the_findings(ledger: Ledger) -> None:
-    found = json.loads(ledger.run("driftledger", "verify", "--json"))
-    assert found["holds"] is True
     (ledger.root / read_published(ledger.root)[0].file).unlink()
     said = json.loads(ledger.run("driftledger", "verify", "--json", check=False))
     assert set(said) == {"runs", "holds", "checked", "findings", "skipped", "told"}
@@ -340,17 +338,16 @@ def test_a_name_is_the_hash_of_the_content(original: Ledger) -> None:
     assert published.file == f"ledger/{sha256_bytes(canonical.encode())}.json"
 
 
-@pytest.mark.parametrize("name", REPORT)
 @pytest.mark.parametrize("mended", [False, True])
-def test_a_changed_report_is_found(ledger: Ledger, name: str, mended: bool) -> None:
-    change, place = REPORT[name]
-    change(ledger)
+def test_changed_reports_are_found(ledger: Ledger, mended: bool) -> None:
+    for change, _ in REPORT.values():
+        change(ledger)
     if mended:
         ledger.relock()
-    project = ledger.project
-    found = check_report(project, Contents(ledger.root))
-    assert [each for each in places(found) if each.startswith(f"numbers {place}")], places(found)
-    assert any(each.startswith("bytes reports/") for each in places(found)) is not mended
+    found = places(check_report(ledger.project, Contents(ledger.root)))
+    for name, (_, place) in REPORT.items():
+        assert [each for each in found if each.startswith(f"numbers {place}")], (name, found)
+    assert any(each.startswith("bytes reports/") for each in found) is not mended
 
 
 @pytest.mark.parametrize(
