@@ -13,6 +13,7 @@ from driftledger.benchmarks.records import RECORDS, read_records
 from driftledger.benchmarks.registry import benchmarks, find_score
 from driftledger.benchmarks.settings import Scoring, Section
 from driftledger.core.errors import StoreError
+from tests.support.ledgers import genception_score
 from tests.words.spec import Words
 
 EACH = pytest.mark.parametrize("spec", [*benchmarks(), Words()], ids=lambda spec: spec.name)
@@ -21,6 +22,7 @@ EACH = pytest.mark.parametrize("spec", [*benchmarks(), Words()], ids=lambda spec
 @EACH
 def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec: Benchmark) -> None:
     assert spec.metrics[0].headline
+    assert spec.headline(genception_score(metrics={})) == (spec.metrics[0].key, None)
     assert len({metric.key for metric in spec.metrics}) == len(spec.metrics)
     for metric in spec.metrics:
         assert metric.title, metric.key
