@@ -14,6 +14,7 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache, partial
 from io import BytesIO
@@ -339,6 +340,14 @@ class OpenAIComponent(RemoteComponent):
         line = _MASKED_KEY.sub("***", for_line(text.encode(errors="backslashreplace").decode()))
         return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
 
+    async def shown(self, data: bytes, usage: Usage) -> Generated:
+        """The image in the bytes that a service drew; these are kept where they hold it as it is."""
+        try:
+            image, changes = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
+        except DataError as error:
+            raise self.useless(f"an answer with no image that can be used: {error}") from None
+        return Generated(image, usage=usage, data=data if suffix_of(data) and not changes else None)
+
     def useless(self, text: str, *, may_pass: Any = False) -> TransientError:
         """The service has done something, but nothing to go on with; ``text`` may quote it."""
         advice = "" if may_pass else f"check {self._entry}"
@@ -646,10 +655,8 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
             raise self.useless("an answer without an image")
         try:
             data = base64.b64decode(encoded.rpartition(",")[2], validate=True)  # some send a data URL
-            image, changes = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
-        except (binascii.Error, DataError) as error:
+        except binascii.Error as error:
             raise self.useless(f"an answer with no image that can be used: {error}") from None
         usage = Usage(_tokens(answer, "input_tokens"), _tokens(answer, "output_tokens"), images=1)
         revised = _field(drawn, str, "revised_prompt")
-        served, kept = _field(answer, str, "model"), data if suffix_of(data) and not changes else None
-        return Generated(image, served_model=served, revised_prompt=revised, usage=usage, data=kept)
+        return replace(await self.shown(data, usage), served_model=_field(answer, str, "model"), revised_prompt=revised)
