@@ -106,5 +106,5 @@ $(VENV)/installed-all: $(VENV)/installed-dev requirements-all.txt
 		$(UV) --constraint requirements-all.txt -e '.[test-all]'
 	$(UV) --no-deps --python-version 3.12 --target $(VENV)/schemas every-eval-ever==0.3.0
 	-$(VENV)/bin/uv venv --quiet --clear --python $(VENV)/bin/python $(VENV)/litellm && \
-		$(VENV)/bin/uv pip install --quiet --python $(VENV)/litellm/bin/python 'litellm[proxy]==1.83.0'
+		$(VENV)/bin/uv pip install --quiet --python $(VENV)/litellm/bin/python 'litellm[proxy]==1.83.14'
 	touch $@
