@@ -324,7 +324,7 @@ def remove_unused(
 ) -> None:
     """Remove stored calls and images that no run uses any more.
 
-    Runs that params.yaml selects, in any worktree, and published runs keep theirs. DVC's own cache is cleaned by 'dvc gc'.
+    Runs that params.yaml selects, in any worktree, and published runs keep theirs. 'dvc gc' cleans DVC's own cache.
     """
     from driftledger.commands import collect as collecting
 
