@@ -31,6 +31,7 @@ EACH = pytest.mark.parametrize("spec", [*benchmarks(), Words()], ids=lambda spec
 @EACH
 def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec: Benchmark) -> None:
     assert spec.metrics[0].headline
+    assert spec.headline(genception_score(metrics={})) == (spec.metrics[0].key, None)
     assert len({metric.key for metric in spec.metrics}) == len(spec.metrics)
     for metric in spec.metrics:
         assert metric.title, metric.key

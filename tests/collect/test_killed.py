@@ -19,7 +19,7 @@ from driftledger.core.types import Conversation, ImageFile
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.fakes import SizeGenerator
-from tests.support.openai_server import OpenAIServer
+from tests.support.openai_server import ChatAnswer, OpenAIServer
 from tests.support.stores import stored_rows
 
 COUNT = 6
@@ -70,8 +70,8 @@ def collect(base_url: str, folder: Path) -> list[list[Result]]:
         return run_protocols(protocols, store)
 
 
-def says(request: dict[str, object]) -> str:
-    return "a cat"
+def says(request: dict[str, object]) -> ChatAnswer:
+    return ChatAnswer("a cat")
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_killed_run_goes_on_and_repeats_no_finished_call(
         assert killed.returncode == -signal.SIGKILL, killed.stderr
         before = len(server.requests)
         with CallStore(tmp_path / "killed" / "store", writes=False) as store:
-            answered = sum(row["role"] == "describe" for row in stored_rows(tmp_path / "killed" / "store").values())
+            answered = sum("describe" in row["request"] for row in stored_rows(tmp_path / "killed" / "store").values())
             assert store.count() >= at
             assert before <= store.spent(seer(server.base_url).fingerprint).attempts <= before + 2
         assert rows(collect(server.base_url, tmp_path / "killed")) == reference

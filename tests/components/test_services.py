@@ -27,7 +27,7 @@ from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn
 from tests.conftest import draw
 from tests.support.canned_server import Canned
 from tests.support.cases import cases
-from tests.support.openai_server import KEY, OpenAIServer, attempt
+from tests.support.openai_server import KEY, ChatAnswer, OpenAIServer, attempt
 from tests.support.virtual_time import STARTED, run
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
@@ -264,7 +264,7 @@ def test_what_is_sent_to_a_chat_model(image: ImageFile) -> None:
         Turn("assistant", ("It has",)),
     )
     settings = {"image_detail": "low", "seed": 7, "beams": 3, "prefill": "vllm", "extra": {"top_p": 0.5}}
-    with OpenAIServer(api_key=KEY, reply=lambda _: " long ears.") as server:
+    with OpenAIServer(api_key=KEY, reply=lambda _: ChatAnswer(" long ears.")) as server:
         model = chat(server.base_url, **settings)
         reply = attempt(model, Conversation(turns, max_tokens=20))
         attempt(chat(server.base_url, temperature=None), HELLO)
@@ -311,14 +311,13 @@ def test_an_image_is_sent_as_the_settings_say(
 
 
 def test_what_is_sent_to_a_generator() -> None:
-    settings = {"quality": "high", "style": "vivid", "response_format": "b64_json", "extra": {"moderation": "low"}}
+    extra = {"quality": "high", "response_format": "b64_json"}
     with OpenAIServer() as server:
         attempt(images(server.base_url, image_size="64x48"), "a red boat", 5)
-        attempt(images(server.base_url, image_size=None, seed_parameter="seed", **settings), "a red boat", 2**32 - 1)
+        attempt(images(server.base_url, image_size=None, seed_parameter="seed", extra=extra), "a red boat", 2**32 - 1)
         plain, full = (request.body for request in server.requests)
     assert plain == {"model": "m", "prompt": "a red boat", "n": 1, "size": "64x48"}
-    asked = {"quality": "high", "style": "vivid", "response_format": "b64_json", "moderation": "low"}
-    assert full == {"model": "m", "prompt": "a red boat", "n": 1, "seed": 2**32 - 1} | asked
+    assert full == {"model": "m", "prompt": "a red boat", "n": 1, "seed": 2**32 - 1} | extra
 
 
 def test_estimates(image: ImageFile) -> None:
@@ -333,7 +332,7 @@ def test_fingerprints() -> None:
     assert OpenAIChat(model="m", base_url="http://one.example:8000/v1", api_key_env=None).fingerprint == (
         "609a2635eb548722357cc3063fe81d23262679ed01a70dd691d0ebdf185bfe60"
     )
-    assert OpenAIImages(model="m").fingerprint == "8f1903c7c236a7006bf5dc1d937a75dabbe9471823081566cebcede19e0c7503"
+    assert OpenAIImages(model="m").fingerprint == "e18454307225967b5eaf230a3c0bacf81fe773f1925a1a37777fe9101ff3af1b"
     same = [{"limits": {"concurrency": 3}}, {"prices": {"input": 1}}, {"image_tokens": 5}, {"prefill": "vllm"}]
     other = [{"temperature": None}, {"max_tokens": 5}, {"seed": 1}, {"extra": {"top_p": 0.5}}]
     url = "http://one.example:8000/v1"
@@ -599,13 +598,13 @@ def test_no_more_calls_at_once_than_allowed() -> None:
     ("limits", "expected", "counted", "moments"),
     [
         ({}, [10**9] * 3, None, [0, 0, 0]),
-        ({"requests_per_minute": 2}, [0] * 5, None, [0, 0, 60, 60, 120]),
-        ({"tokens_per_minute": 100}, [60, 40, 30, 30, 30, 20], None, [0, 0, 60, 60, 60, 120]),
-        ({"tokens_per_minute": 100}, [90, 90, 90], [10, 0, 5], [0, 0, 0]),
-        ({"tokens_per_minute": 100}, [500, 500, 10], None, [0, 60, 120]),
+        ({"requests_per_minute": 2}, [0] * 4, None, [0, 30, 60, 90]),
+        ({"tokens_per_minute": 100}, [60, 40, 500, 10], None, [0, 36, 60, 360]),
+        ({"tokens_per_minute": 100}, [90, 90, 90], [10, 0, 5], [0, 6, 6]),
+        ({"tokens_per_minute": 100, "requests_per_minute": 10}, [90, 90, 90], [1, 20, 20], [0, 6, 18]),
     ],
 )
-def test_requests_and_tokens_in_any_minute(
+def test_requests_and_tokens_per_minute(
     limits: dict[str, Any], expected: list[int], counted: list[int] | None, moments: list[float]
 ) -> None:
     async def starts() -> list[float]:

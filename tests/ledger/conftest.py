@@ -67,13 +67,13 @@ class Ledger:
         rows[row] = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         file.write_text("".join(f"{each}\n" for each in rows))
 
-    def relock(self) -> None:
+    def relock(self, inputs: str = INPUTS) -> None:
         """Make inputs.json, DVC's cache and dvc.lock fit to the files as they are, as somebody who forges would."""
         lock = (self.root / "dvc.lock").read_text()
         for entry in read_lock(self.root).values():
             for out in entry.outs:
                 top = self.root / out.path
-                for made in top.rglob(INPUTS):
+                for made in top.rglob(inputs):
                     noted = read_json(made, Made)
                     write_json(made, noted.model_copy(update={"files": files_digest(made.parent)}))
                 if top.is_dir():

@@ -241,6 +241,12 @@ def test_a_change_with_all_hashes_repaired_is_found(ledger: Ledger, name: str) -
     assert any(each.startswith(place) for each in found), found
 
 
+def test_a_digest_that_is_not_that_of_the_files_beside_it_is_found(ledger: Ledger) -> None:
+    ledger.edit(f"{CHAINS}/inputs.json", lambda made: made.update(files="0" * 64))
+    ledger.relock(inputs="nothing")
+    assert places(ledger.check(GENCEPTION)) == [f"bytes {CHAINS}/inputs.json"]
+
+
 @pytest.mark.parametrize(
     ("failed", "kind", "compared"), [(False, "genception: describe", 8), (True, "genception: describe, failed", 1)]
 )

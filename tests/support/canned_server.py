@@ -35,16 +35,17 @@ class OnLoopback:
 
 
 class Canned(OnLoopback):
-    """Answers all requests alike, and keeps each request's path and headers, with names in lower case."""
+    """Answers every GET and POST alike, and keeps each request's path, headers with names in lower case, and body."""
 
     def __init__(self, status: int, body: str | bytes, headers: Mapping[str, str] | None = None) -> None:
         content = body.encode() if isinstance(body, str) else body
         requests = self.requests = []  # type: list[tuple[str, dict[str, str]]]
+        bodies = self.bodies = []  # type: list[bytes]
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 requests.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
-                self.rfile.read(int(self.headers.get("content-length", 0)))
+                bodies.append(self.rfile.read(int(self.headers.get("content-length", 0))))
                 self.send_response(status)
                 for name, value in {"content-length": str(len(content)), **(headers or {})}.items():
                     self.send_header(name, value)

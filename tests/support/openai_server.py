@@ -28,8 +28,20 @@ def attempt(component: Any, *call: Any) -> Any:
     return asyncio.run(once())
 
 
+class ChatAnswer(NamedTuple):
+    """What a chat model says; with another ``status``, the error that its server says."""
+
+    text: str
+    status: int = 200
+
+
 def digest(asked: Any) -> bytes:
     return hashlib.sha256(json.dumps(asked).encode()).digest()
+
+
+def described(body: dict[str, Any]) -> ChatAnswer:
+    """A sentence chosen by the messages of a request."""
+    return ChatAnswer(describe(digest(body["messages"])))
 
 
 class Incoming(NamedTuple):
@@ -51,7 +63,7 @@ class OpenAIServer(OnLoopback):
         self,
         *,
         faults: Sequence[str] = (),
-        reply: Callable[[dict[str, Any]], str] = lambda body: describe(digest(body["messages"])),
+        reply: Callable[[dict[str, Any]], ChatAnswer] = described,
         api_key: str | None = None,
         served_models: Sequence[str] = (),
         switch_after: int = 1,
@@ -101,18 +113,21 @@ class OpenAIServer(OnLoopback):
         if kind in ("timeout", "reset", "drop"):
             request.close_connection = True
             return request.connection.shutdown(socket.SHUT_RDWR) if kind == "drop" else request.connection.close()
-        made = _image(body) if request.path.endswith("/images/generations") else self._chat(body, served)
-        return _send(request, 200, made, cut=kind == "drop_midway")
+        if request.path.endswith("/images/generations"):
+            return _send(request, 200, _image(body), cut=kind == "drop_midway")
+        text, status = self._reply(body)
+        made = _chat(text, served) if status == 200 else {"error": {"message": text}}
+        return _send(request, status, made, cut=kind == "drop_midway")
 
-    def _chat(self, body: dict[str, Any], served: str) -> dict[str, Any]:
-        text = self._reply(body)
-        return {
-            "object": "chat.completion",
-            "model": served,
-            "system_fingerprint": f"fp_{served}",
-            "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 90, "completion_tokens": len(text.split())},
-        }
+
+def _chat(text: str, served: str) -> dict[str, Any]:
+    return {
+        "object": "chat.completion",
+        "model": served,
+        "system_fingerprint": f"fp_{served}",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 90, "completion_tokens": len(text.split())},
+    }
 
 
 def _image(body: dict[str, Any]) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def test_what_brings_no_grade_is_asked_once_more_with_the_published_words_behind
     ("judge", "outcome", "replies"),
     [
         (Grades(unsure="What is 0?", decides=False), Outcome.UNPARSED, ["Hm.", "Hm."]),
-        (Grades(unsure="What is 0?", decides=False, outcome=Outcome.REFUSED), Outcome.REFUSED, ["Hm.", "Hm."]),
+        (Grades(unsure="What is 0?", decides=False, outcome=Outcome.REFUSED), Outcome.FAILED, ["Hm.", "Hm."]),
         (Grades(unsure="What is 0?", hums="1.0", outcome=Outcome.REFUSED), Outcome.OK, ["1.0", "0.5"]),
         (Grades(unsure="What is 0?", hums="0.7", outcome=Outcome.TRUNCATED), Outcome.OK, ["0.7"]),
         (Grades(unsure="What is 0?", hums="", outcome=Outcome.FAILED), Outcome.FAILED, [""]),
@@ -138,8 +138,8 @@ def test_both_askings_are_planned_before_answers_are_there_and_counted_after(
         ([("truncated", "**0."), ("truncated", "**0.")], ("unparsed", None, "no grade")),
         ([("ok", "half of it"), ("ok", "0.5")], ("ok", 0.5, "grade, asked again")),
         ([("refused", "0.5"), ("ok", "0.4")], ("ok", 0.4, "grade, asked again")),
-        ([("ok", "no"), ("refused", "0.5")], ("refused", None, "no grade")),
-        ([("filtered", None), ("filtered", None)], ("filtered", None, "no grade")),
+        ([("ok", "no"), ("refused", "0.5")], ("failed", None, "no grade")),
+        ([("filtered", None), ("filtered", None)], ("failed", None, "no grade")),
         ([("failed", None)], ("failed", None, "no grade")),
     ],
 )
