@@ -15,10 +15,19 @@ from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.metrics.paired import minimum_detectable_difference
-from tests.support.description_ledgers import fidelity_score, trac_row, trac_score, values_of
-from tests.support.ledgers import COMBINATION, component, genception_score, marked, varied
-from tests.support.question_ledgers import question_score
-from tests.support.records import row
+from tests.support.ledgers import (
+    COMBINATION,
+    component,
+    fidelity_score,
+    genception_score,
+    marked,
+    question_score,
+    row,
+    trac_row,
+    trac_score,
+    values_of,
+    varied,
+)
 from tests.support.terminal import printed
 
 OTHER = component("oracle")
