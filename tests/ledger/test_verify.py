@@ -247,6 +247,15 @@ def test_a_change_with_all_hashes_repaired_is_found(ledger: Ledger, name: str) -
     assert any(each.startswith(place) for each in found), found
 
 
+def test_files_that_nothing_wrote_are_found_in_the_order_of_their_names(ledger: Ledger) -> None:
+    added = [f"bytes {CHAINS}/{name}" for name in "abcde"]
+    for name in "ebdac":
+        (ledger.root / CHAINS / name).touch()
+    assert [each for each in places(ledger.check("")) if each in added] == added
+    ledger.relock()
+    assert [each for each in places(ledger.check("")) if each in added] == added
+
+
 def test_a_digest_that_is_not_that_of_the_files_beside_it_is_found(ledger: Ledger) -> None:
     ledger.edit(f"{CHAINS}/inputs.json", lambda made: made.update(files="0" * 64))
     ledger.relock(inputs="nothing")
