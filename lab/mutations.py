@@ -5,10 +5,10 @@ Run as ``python -m lab.mutations src/driftledger/metrics --count 50`` in the top
 All mutations of the named files are drawn in an order that the seed and each one's own text decide, and are tried in
 copies of the checkout (uncommitted changes included). First each test runs once without a fault, and notes which
 functions it calls (``lab/tracer``); a test that fails then is left out. A mutation is tried with the tests that call
-the changed function, the quickest first, and what passes them on the default run, as CI does: each stage of
-``dvc.yaml`` that calls the function makes its files again, and all of them have to be the same. A mutation is *killed*
-if a test or a stage fails, differs, or takes several times the processor's time that it takes without a fault, else it
-has *survived*, and its diff is printed. ``lab/equivalent.jsonl`` lists mutations that change nothing, each with the
+the changed function, with mypy, and with the default run, as in CI: each stage of ``dvc.yaml`` that calls the function
+makes its files again, and all of them have to be the same. What is quick comes first. A mutation is *killed* if one of
+these fails, differs, or takes several times the processor's time that it takes without a fault, else it has *survived*,
+and its diff is printed. ``lab/equivalent.jsonl`` lists mutations that change nothing, each with the
 reason; they are tried and counted apart. Outcomes are appended to ``.driftledger/mutations.jsonl``: started again, a
 mutation that was killed in the same text is not tried again.
 """
@@ -60,6 +60,8 @@ _SKIPPED = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
 """Messages, and what only stops the program."""
 _UNCHECKED = ("annotation", "returns", "decorator_list", "type_comment")
 
+_TYPES, _SECONDS_OF_TYPES = ["-m", "mypy", "src/driftledger"], 2.0
+"""What CI checks, too; only its first run takes long."""
 _MADE = ("data", "reports", ".driftledger")
 """What stages write."""
 
@@ -252,6 +254,8 @@ class Bench:
             shutil.copy2(root / name, first / name)
         # By hash, not by time: a fault may come and go within a second and leave the file as long as it was.
         compileall.compile_dir(first / "src", quiet=1, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
+        if self._exit_code(first, _TYPES, 1000):
+            raise ConfigError("mypy finds errors without a fault")
         for again in (False, True):  # calls are made once, and replayed from then on
             for stage, outs in self._stages.items():
                 self._unmark(first, outs)
@@ -285,6 +289,7 @@ class Bench:
             (cost, [*self._pytest, "-x", *tests], list[str]())
             for cost, tests in self.calls.reaching(fault.path, function, seconds)
         ]
+        runs += [(_SECONDS_OF_TYPES, _TYPES, [])]
         runs += [
             (self.calls.seconds[stage], ["-m", *stage.split()], outs)
             for stage, outs in self._stages.items()
