@@ -58,16 +58,20 @@ _AGAIN = {408, 409, 425, 429}
 _AFTER_THE_WORK = {502, 504, 524}
 """A gateway has lost the answer; the service behind it may have made it, and bill it."""
 _THIS_INPUT = {400, 413, 415, 422}
+_UNSAFE = (
+    r"moderat|guardrail|censor|nsfw|toxic|profanity|harmful|unsafe|(?<!case.)sensitive|prohibited[ _]content"
+    r"|safety(?![ _](identifier|settings))"
+)
+"""Words about content, in errors and in the reasons of an end."""
 _FILTER = re.compile(
-    r"(content|safety|prompt)[ _-]*(filter|management|moderation|policy|violation|check)|responsible ?ai|guardrail"
-    r"|moderation[ _]blocked|requires moderation|data_?inspection|(prompt|input|request|output)\b.{0,20}\bflagged"
-    r"|flagged as|prohibited[ _]content|censorship|nsfw"
-    r"|sensitive ?content|new_sensitive|unsafe content|(may contain|contains) (inappropriate|sensitive)"
-    r"|high risk|violates? (our |the )?(\w+ )?(usage|content|safety) (guidelines|polic)|blockreason|敏感|不安全",
+    rf"{_UNSAFE}|(content|prompt)[ _-]*(filter|management|polic(y|ies)|violation|check|audit|exists risk)"
+    r"|responsible ?ai|data_?inspection|inappropriate|high risk|risk control|敏感|不安全|blockreason|flagged (as|by)"
+    r"|(prompt|input|request|response|output|image|content)\b.{0,20}\b(flagged|violat|withheld)"
+    r"|(prompt|response|output|image)\b.{0,20}\bblocked",
     re.IGNORECASE,
 )
-"""In an error's codes or message: OpenAI, Azure, LiteLLM, OpenRouter, Anthropic, Gemini, DashScope, Zhipu, Moonshot,
-MiniMax, Volcengine, StepFun, xAI, Together, Stability."""
+"""In an error's codes or message: OpenAI, Azure, LiteLLM, OpenRouter, Anthropic, Gemini, DashScope, Zhipu, DeepSeek,
+Moonshot, MiniMax, Volcengine, StepFun, xAI, Together, Stability, Black Forest Labs."""
 _TOO_LONG = re.compile(r"context|too (long|many)|(input|prompt)\W.{0,30}(token|length)", re.IGNORECASE)
 """In a refusal of one input, whatever setting it names as well."""
 _CONTENT = re.compile("messages|prompt|input")
@@ -88,12 +92,12 @@ _ADVICE = {
 }
 
 FINISH_REASONS = {
-    Outcome.OK: r"|(finish_?reason[_.])?(stop(ped|_token|_sequence)?|end_(of_)?turn|eos(_token)?|completed?|done)",
-    Outcome.FILTERED: r".*(filter|safety|recitation|block_?list|blocked|sensitive|prohibited|spii|moderat|guardrail"
-    r"|censor|nsfw).*",
+    Outcome.OK: r"|(finish_?reason[_.])?(stop(ped|_token|_sequence)?|end_(of_)?turn|end_?of_?text|eos(_token)?"
+    r"|completed?|finished|done)",
+    Outcome.FILTERED: rf".*({_UNSAFE}|filter|recitation|block_?list|blocked|prohibited|spii|policy).*",
     Outcome.REFUSED: r".*(refus|declin).*",
-    Outcome.TRUNCATED: r"(.*_)?length|.*(max_(new_|output_|completion_)?(token|reached|output|length)|token_limit"
-    r"|max_output|context_(window|length)|truncated).*|incomplete",
+    Outcome.TRUNCATED: r"(.*_)?length|.*(max_(new_|output_|completion_)?(token|reached|output|length)|truncat"
+    r"|(token|output)_(limit|budget)|max_output|context_(window|length)).*|incomplete",
 }
 """Outcome → why an answer with it ended, in lower case. After any other reason the call is tried again."""
 _MAY_PASS = re.compile("network|resource|load|time|rate|error|fail|abort|cancel|interrupt")
