@@ -6,25 +6,16 @@ from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
-import openai
 import pytest
 from PIL import Image
 
 from driftledger.components.hosted import HuggingFaceImages, LiteLLM
 from driftledger.components.service import Limits
 from driftledger.core.errors import MissingExtraError, ServiceError
-from driftledger.core.types import Conversation, Turn, Usage
+from driftledger.core.types import Conversation, Turn
 from tests.support.canned_server import Canned
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
-
-
-def refusal(status: int, message: str) -> openai.APIStatusError:
-    """As LiteLLM raises it: an answer without a body, and what the service said in the message."""
-    import httpx2
-
-    response = httpx2.Response(status, request=httpx2.Request("POST", "https://litellm.ai"))
-    return openai.APIStatusError(message, response=response, body=None)
 
 
 @pytest.fixture
@@ -40,23 +31,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     monkeypatch.setitem(sys.modules, "litellm", SimpleNamespace(acompletion=acompletion))
     return last
-
-
-def test_a_model_by_litellm(asked: dict[str, Any]) -> None:
-    model = LiteLLM(model="anthropic/claude-opus-5-5", temperature=None)
-    message = {"content": "A boat.", "reasoning_content": "Is it?"}
-    usage = {"prompt_tokens": 9, "completion_tokens": 3}
-    asked["answer"] = {"choices": [{"message": message, "finish_reason": "stop"}], "model": "m-1", "usage": usage}
-    [reply] = model.respond([HELLO])
-    assert (reply.text, reply.reasoning, reply.served_model, reply.usage) == ("A boat.", "Is it?", "m-1", Usage(9, 3))
-    sent = asked["request"]
-    assert (sent["model"], sent["max_tokens"], sent["num_retries"]) == ("anthropic/claude-opus-5-5", 1024, 0)
-    assert not sent.keys() & {"temperature", "api_key", "api_base"}
-    asked["answer"] = refusal(400, "litellm.ContentPolicyViolationError: no")
-    assert model.respond([HELLO])[0].outcome == "filtered"
-    asked["answer"] = refusal(400, "litellm.BadRequestError: `temperature` is deprecated for this model.")
-    with pytest.raises(ServiceError, match=r"litellm anthropic/\S+: .*set `temperature: null` in its entry"):
-        model.respond([HELLO])
 
 
 def test_litellm_knows_which_keys_are_missing(asked: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from driftledger.components.service import Answered, Limits, Meter, Prices, Refu
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import BudgetError, ConfigError, ServiceError
 from driftledger.core.images import suffix_of
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Turn, Usage
+from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
 from tests.conftest import draw
 from tests.support.canned_server import Canned
 from tests.support.cases import cases
@@ -411,24 +411,6 @@ def test_a_key_that_is_none_is_one_sentence(value: str, monkeypatch: pytest.Monk
     assert not value.strip() or value not in str(caught.value)
 
 
-def test_faults_change_no_reply_and_no_image() -> None:
-    kinds = ("429", "500", "503", "drop", "reset", "drop_midway", "malformed_json", "timeout")
-
-    def made(faults: Faults | None) -> tuple[list[Reply], list[bytes], int]:
-        with OpenAIServer(faults=faults, image_size=(32, 32)) as server:
-            limits = Limits(timeout=1)
-            asked = [Conversation((Turn("user", (f"Question {number}",)),)) for number in range(20)]
-            replies = chat(server.base_url, limits=limits).respond(asked)
-            prompts = [f"boat {number}" for number in range(20)]
-            drawn = images(server.base_url, image_size="auto", limits=limits).generate(prompts, range(20))
-            return replies, [each.image.tobytes() for each in drawn if each.image], sum(server.faults.values())
-
-    calm, rough = made(None), made(Faults(rate=0.3, kinds=kinds, retry_after=0.01))
-    assert rough[:2] == calm[:2]
-    assert rough[2] > 10
-    assert len({reply.text for reply in calm[0]}) == len(set(calm[1])) == 20
-
-
 # Pacing, retries and budgets, in time that passes only while nothing can be done.
 
 EXPECTED = Usage(input_tokens=1000, output_tokens=1000)
@@ -653,11 +635,3 @@ def test_requests_and_tokens_per_minute(
 )
 def test_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers) == seconds
-
-
-def test_a_failed_call_says_why() -> None:
-    with OpenAIServer(faults=Faults(rate=1, kinds=["500"], most_in_a_row=100)) as server:
-        [drawn] = images(server.base_url, limits={"attempts": 3}).generate(["a red boat"], [5])
-        [reply] = chat(server.base_url, limits={"attempts": 3}).respond([HELLO])
-    said = "HTTP 500: The server had an error while processing your request. (3 attempts)"
-    assert (drawn, reply) == (Generated(None, Outcome.FAILED, error=said), Reply("", Outcome.FAILED, error=said))

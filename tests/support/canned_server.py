@@ -15,8 +15,12 @@ class OnLoopback:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
     @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
+        return f"{self.address}/v1"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -48,7 +52,7 @@ class Canned(OnLoopback):
                 self.end_headers()
                 self.wfile.write(content)
 
-            do_GET = do_POST  # noqa: N815
+            do_GET = do_HEAD = do_PUT = do_POST  # noqa: N815
 
             def log_message(self, *_: object) -> None:
                 pass

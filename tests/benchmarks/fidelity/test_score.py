@@ -28,8 +28,8 @@ from driftledger.core.types import Outcome, Sample
 from driftledger.data.records import read_samples
 from tests.support.fakes import ColourModel, LetterEncoder, SizeGenerator, TableEncoder
 from tests.support.labelled import Item, write_labelled
+from tests.support.ledgers import iteration, result
 from tests.support.params import default_params
-from tests.support.records import iteration, result
 
 SCORING = FidelityScoring(ssim_side=64, confidence=0.9, seed=1)
 DRAWN = {"a": (100, 0, 0), "b": (100, 100, 0), "c": (0, 100, 0), "d": None}
