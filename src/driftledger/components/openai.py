@@ -380,9 +380,9 @@ class OpenAIComponent(RemoteComponent):
         if not every_call:
             if status in _AGAIN or status >= 500:
                 after = retry_after(headers)
-                raise TransientError(reason, after, billed=status in _AFTER_THE_WORK) from None
+                raise TransientError(reason, retry_after=after, billed=status in _AFTER_THE_WORK) from None
             if status in _THIS_INPUT:
-                raise RefusedError(reason, "" if of_content else advice, names_setting=setting)
+                raise RefusedError(reason, advice="" if of_content else advice, names_setting=setting)
         if wrong_key:
             env = self.api_key_env
             advice = f"check the key in {env}" if env else "name in api_key_env the variable that holds its key"
