@@ -330,9 +330,9 @@ def test_estimates(image: ImageFile) -> None:
 
 def test_fingerprints() -> None:
     assert OpenAIChat(model="m", base_url="http://one.example:8000/v1", api_key_env=None).fingerprint == (
-        "609a2635eb548722357cc3063fe81d23262679ed01a70dd691d0ebdf185bfe60"
+        "1f3de308e143cc85a29133d7af9446927fef46e2b988fa7e5329a24d9068524c"
     )
-    assert OpenAIImages(model="m").fingerprint == "e18454307225967b5eaf230a3c0bacf81fe773f1925a1a37777fe9101ff3af1b"
+    assert OpenAIImages(model="m").fingerprint == "9a88767136fb9669ea35ad48b18feac374b01ffa4e268d3108d23afdb407a42d"
     same = [{"limits": {"concurrency": 3}}, {"prices": {"input": 1}}, {"image_tokens": 5}, {"prefill": "vllm"}]
     other = [{"temperature": None}, {"max_tokens": 5}, {"seed": 1}, {"extra": {"top_p": 0.5}}]
     url = "http://one.example:8000/v1"

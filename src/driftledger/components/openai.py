@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 from urllib.parse import urlsplit
@@ -146,13 +146,13 @@ class OpenAIComponent(RemoteComponent):
 
     model: str = Field(min_length=1)
     """The pinned name, e.g. ``gpt-4o-2024-08-06``; an alias such as ``gpt-4o`` names another model some day."""
-    base_url: str | None = None
+    base_url: Operational[str | None] = None
     """Up to and with ``/v1``; ``null`` is OpenAI's own, whatever OPENAI_BASE_URL says. It decides who answers, so it
-    is in the fingerprint as it stands: at another port there may be another server. For several servers of one model
-    name a router in front of them, LiteLLM's or vLLM's."""
-    service_name: str | None = Field(default=None, min_length=1, max_length=100, exclude_if=lambda name: name is None)
-    """What stands in the fingerprint in the place of addresses that change from job to job. Whoever serves another
-    model, or another version of the server, has to choose another name."""
+    is in the identity as it stands: at another port there may be another server. For several servers of one model name
+    a router in front of them, LiteLLM's or vLLM's."""
+    service_name: Operational[str | None] = Field(default=None, min_length=1, max_length=100)
+    """What stands in the identity in the place of addresses that change from job to job. Whoever serves another model,
+    or another version of the server, has to choose another name."""
     api_key_env: Operational[str | None] = "OPENAI_API_KEY"
     """The environment variable that holds the key; ``null`` for a server that needs none. Has to be given together
     with ``base_url``, so that no service is sent another one's key."""
@@ -193,14 +193,7 @@ class OpenAIComponent(RemoteComponent):
         return urlsplit(self.base_url or OFFICIAL).netloc
 
     def identity(self) -> dict[str, Any]:
-        return {"model": self.model, "service": self.service_name or self.host}
-
-    @cached_property
-    def spec(self) -> dict[str, Any]:
-        spec: dict[str, Any] = super().spec
-        if self.service_name is not None:
-            del spec["settings"]["base_url"]
-        return spec
+        return {"service": self.service_name or self.base_url or self.host}
 
     @abstractmethod
     def body_of(self, *given: Any) -> dict[str, Any]:
