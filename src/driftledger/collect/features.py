@@ -50,7 +50,7 @@ class FeatureStore:
         key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
         if self.folder is None:
             return self._kept[key] if key in self._kept else self._kept.setdefault(key, make())
-        path = self.folder / key[:2] / f"{key}.npy"
+        path = self.folder / encoder[:16] / f"{key}.npy"
         with suppress(OSError, ValueError, EOFError):
             stored: NDArray[Number] = np.load(path, allow_pickle=False)
             return stored
