@@ -115,7 +115,8 @@ class CallStore(AbstractContextManager["CallStore"]):
             )
         if version == 4 and self._writes:
             db.close()
-            self._rebuild(f"{DATABASE}.version-4")
+            self._rebuild(aside := f"{DATABASE}.version-4")
+            say(f"{self.folder / DATABASE} is converted to version {VERSION}; the old file, {aside}, can be deleted")
             return self._open(file)
         if version != VERSION and not self._writes:
             old, db = db, _connect("")  # a temporary one
@@ -123,7 +124,7 @@ class CallStore(AbstractContextManager["CallStore"]):
             db.executescript(_CREATE)
         if old is not None:
             if version == 4:
-                _copy_rows(old, db)
+                _copy_rows(old, db, version)
             old.close()
         [(self._name,)] = db.execute("SELECT name FROM store")
         db.execute("SELECT count(*) FROM calls").fetchone()  # a database that was cut, or has a damaged index, fails
@@ -167,12 +168,13 @@ class CallStore(AbstractContextManager["CallStore"]):
         with closing(_connect(partial)) as db:
             db.executescript(_CREATE)
             pages = bytearray(file.read_bytes())
-            if pages[60:64] != (4).to_bytes(4, "big"):  # the new one's first page has the header and the same tables
+            version = 4 if pages[:7] == b"SQLite " and pages[60:64] == (4).to_bytes(4, "big") else VERSION
+            if version == VERSION:  # the new one's first page has the header and the same tables
                 pages[:_PAGE] = partial.read_bytes()[:_PAGE]
             pages[28:40] = (len(pages) // _PAGE).to_bytes(4, "big") + bytes(8)
             copy.write_bytes(pages)
             with closing(_connect(copy)) as old:
-                rows = _copy_rows(old, db, len(pages) // 50)  # a row has more bytes
+                rows = _copy_rows(old, db, version, len(pages) // 50)  # a row has more bytes
         copy.unlink()
         link_file(file, self.folder / aside)
         partial.replace(file)
@@ -376,14 +378,13 @@ def _connect(file: Path | str) -> sqlite3.Connection:
     return db
 
 
-def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, most: int = 0) -> int:
+def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, version: int, most: int = 0) -> int:
     """Copy each row that can be read, in one transaction, and return how many calls these are.
 
     Args:
-        old: of this version or of version 4.
+        version: of the old one: 4, or this one.
         most: in a damaged one, up to which number rows are tried, whether or not they are listed.
     """
-    [(version,)] = old.execute("PRAGMA user_version")
     new.execute("BEGIN")
     for name in ("calls", "spent"):
         with suppress(sqlite3.Error):
