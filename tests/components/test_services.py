@@ -27,7 +27,7 @@ from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn
 from tests.conftest import draw
 from tests.support.canned_server import Canned
 from tests.support.cases import cases
-from tests.support.openai_server import KEY, ChatAnswer, Faults, OpenAIServer, attempt
+from tests.support.openai_server import KEY, ChatAnswer, OpenAIServer, attempt
 from tests.support.virtual_time import STARTED, run
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
@@ -244,7 +244,7 @@ def test_an_empty_answer_is_asked_for_once_more() -> None:
     ("kind", "billed"), [("drop", True), ("reset", True), ("drop_midway", True), ("timeout", True), ("gone", False)]
 )
 def test_a_lost_connection_may_pass(kind: str, billed: bool) -> None:
-    with OpenAIServer(faults=Faults(script=[kind] if kind != "gone" else [])) as server:
+    with OpenAIServer(faults=[kind] if kind != "gone" else []) as server:
         model = chat(server.base_url, limits=Limits(timeout=0.3))
         if kind != "gone":
             with pytest.raises(TransientError) as caught:
