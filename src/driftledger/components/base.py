@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
@@ -39,6 +39,9 @@ class Component(Provided, ABC):
     code_is_identity: ClassVar[bool] = True
     """Whether the code of a class that does not come with driftledger is part of the fingerprint: it is, unless the
     code only looks up what has an identity of its own, such as weights or what people wrote."""
+
+    reads_files: ClassVar[bool] = False
+    """Whether it looks its answers up in files of this checkout, which other machines lack."""
 
     understands: ClassVar[frozenset[str] | None] = None
     """Of a generator, an image encoder or a judge: the providers of the only models that it can do its work for. None
@@ -148,14 +151,6 @@ class Model(Component):
     @abstractmethod
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer the last turn of each conversation, in order; a reply holds the beginning that it was given."""
-
-    def check_subjects(self, subjects: Collection[str]) -> str | None:
-        """Look at the ids of all questions or samples of a stage before it asks: what people should know of them.
-
-        Raises:
-            ConfigError: it can answer nothing about any of them.
-        """
-        return None
 
 
 class Generator(Component):
