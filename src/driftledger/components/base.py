@@ -210,8 +210,11 @@ class Encoder(Component):
         raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
-        """How much of each text the text tower reads before its limit cuts it off, in its own tokens."""
-        raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
+        """How much of each text the text tower reads before its limit cuts it off, in its own tokens.
+
+        A class that says nothing of a limit reads all of every text, counted in words.
+        """
+        return [PromptUsage(count, count) for count in (len(text.split()) for text in texts)]
 
 
 CONTROLS = frozenset({"blind", "always_refuse", "random_choice"})
