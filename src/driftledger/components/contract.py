@@ -72,12 +72,12 @@ def _tasks(component: Component, folder: Path) -> Iterator[tuple[str, Make, Sequ
         pictures.append(Image.new("RGB", (64, 48), ground))
         ImageDraw.Draw(pictures[-1]).ellipse((12, 6, 44, 38), fill=circle)
     if isinstance(component, Model):
-        asked = []
+        conversations = []
         for number, (text, picture) in enumerate(zip((*QUESTIONS, ""), (*pictures, pictures[0]), strict=True)):
             file = ImageFile(folder / f"{number}.png", sha256_bytes(png_bytes(picture)))
             file.path.write_bytes(png_bytes(picture))
-            asked.append(Conversation.ask(text, file, Subject(f"probe-{number % 3}", 1)))
-        yield "replies", lambda of, calls: of.respond(calls), asked[:3], asked[3:]
+            conversations.append(Conversation.ask(text, file, Subject(f"probe-{number % 3}", 1)))
+        yield "replies", lambda of, calls: of.respond(calls), conversations[:3], conversations[3:]
     elif isinstance(component, Generator):
         prompts = [(text, 2**32 - 1 - number) for number, text in enumerate(TEXTS)]
         yield "images", lambda of, calls: of.generate([p for p, _ in calls], [s for _, s in calls]), prompts, [("", 1)]
