@@ -195,10 +195,13 @@ def test_a_stop_ends_all_children_and_the_next_run_goes_on(
     assert told.endswith("stopped; 'driftledger run' goes on from here\n")
     rwlock = project.root / ".dvc" / "tmp" / "rwlock"  # which DVC empties before it writes it
     rwlock.parent.mkdir(exist_ok=True)
+    lock = project.root / "dvc.lock"
     rwlock.touch()
+    lock.write_text("schema: '2.0'\nstages:\n  data:\n")
     dvc(say(RUNNING.format("resolve")))
     assert run(project, ["report"]) == 0
     assert not rwlock.exists()
+    assert not lock.exists()
 
 
 @pytest.mark.slow
