@@ -72,9 +72,10 @@ def recompute(
     user's files that are not here is ``skipped``.
 
     Args:
-        features: what encoders gave before; by default they see and read everything again.
+        features: what encoders gave before; by default they see and read everything again, once.
     """
     result, components = VerifyResult(), components or Components(project)
+    features = features or FeatureStore()
     for lineage in {each.folder: each for each in lineages}.values():
         stage = lineage.spec.collects.name
         with _reading(lineage, f"records of {stage}", result):
