@@ -326,6 +326,3 @@ def test_an_adapter_is_refused(copy, place):
     (copy / place / "adapter_config.json").write_text('{"base_model_name_or_path": "some/base"}')
     with pytest.raises(ConfigError, match=rf"^{place}.*is an adapter of peft.*merge it into its base first"):
         generator(copy).generate(["a cat"], [1])
-
-
-# Memory and noise on the screen
