@@ -18,7 +18,6 @@ from transformers import CLIPConfig, CLIPImageProcessor
 from driftledger.components.diffusers import Diffusers
 from driftledger.core.errors import ConfigError, MissingExtraError
 from driftledger.core.types import Generated, Outcome, PromptUsage
-from tests.extras.layouts import PIPELINES
 from tests.support.checkpoints import diffusion
 from tests.support.checkpoints.diffusion import SIDE
 from tests.support.checkpoints.weights import change_one_weight, seeded
@@ -35,7 +34,12 @@ READ = {
 }
 """Layout → how many of a prompt's own tokens are read."""
 LONG = {"sd": "stable_diffusion", "sdxl": "stable_diffusion_xl"}
-MORE = dict(PIPELINES.values())
+MORE: dict[str, dict[str, Any]] = {
+    "pixart": {"arguments": {"use_resolution_binning": False}},
+    "sana": {"arguments": {"use_resolution_binning": False}},
+    "flux_2": {"arguments": {"text_encoder_out_layers": [1]}},
+}
+"""Layout → settings that its size asks for."""
 TALE = ("the cat " * 400).strip()
 PROMPTS = ["a red cat on the house", "a dog", "the blue sky with a boat", "a small green tree"]
 SEEDS = [3, 1, 4, 1]
@@ -339,6 +343,3 @@ def test_an_adapter_is_refused(copy, place):
     (copy / place / "adapter_config.json").write_text('{"base_model_name_or_path": "some/base"}')
     with pytest.raises(ConfigError, match=rf"^{place}.*is an adapter of peft.*merge it into its base first"):
         generator(copy).generate(["a cat"], [1])
-
-
-# Memory and noise on the screen
