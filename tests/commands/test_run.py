@@ -139,7 +139,7 @@ def test_a_mistake_of_the_calls_ends_the_run_before_dvc_starts(
     checkout.params(lambda params: params["models"].update({MODEL: theirs}))
     seen = dvc()
     assert run(project) == 2
-    assert "of its 1 are about none of them" in capfd.readouterr().err.splitlines()[-1]
+    assert "its first id is 'none of them'" in capfd.readouterr().err.splitlines()[-1]
     assert not seen.exists()
 
 
