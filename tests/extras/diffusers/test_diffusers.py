@@ -242,6 +242,23 @@ def test_a_lora_changes_the_image_as_strongly_as_it_is_scaled(copy, tmp_path):
     assert (on != twice).any()
 
 
+def test_a_gguf_file_replaces_the_transformers_weights(folders, tmp_path):
+    gguf = pytest.importorskip("gguf")
+    kind = gguf.GGMLQuantizationType.Q8_0
+    flux, images = folders["flux"], [drawn(generator(folders["flux"]))]
+    for name in ("whole.gguf", "q8_0.gguf"):
+        file = gguf.GGUFWriter(str(tmp_path / name), "flux")
+        for key, weight in load_file(flux / "transformer" / "diffusion_pytorch_model.safetensors").items():
+            fits = name == "q8_0.gguf" and weight.ndim == 2 and weight.shape[1] % 32 == 0
+            values = gguf.quants.quantize(weight.numpy(), kind) if fits else weight.numpy()
+            file.add_tensor(key, values, raw_dtype=kind if fits else None)
+        file.write_header_to_file(), file.write_kv_data_to_file(), file.write_tensors_to_file(), file.close()
+        images.append(drawn(generator(flux, gguf={"path": str(tmp_path), "file": name})))
+    plain, whole, quantized = images
+    assert (plain == whole).all()
+    assert 0 < np.abs(plain - quantized).max() < 20
+
+
 # Identity
 
 
