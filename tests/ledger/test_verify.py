@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from driftledger.collect.call import Context, Draw
-from driftledger.commands.ask import check_report, verify
+from driftledger.commands.ask import verify
 from driftledger.components.base import Component
 from driftledger.components.predictions import Predictions
 from driftledger.components.transformers import Transformers
@@ -20,6 +20,7 @@ from driftledger.ledger.published import check_published, read_published
 from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.files import check_hashes
 from driftledger.ledger.verify.replay import draw_lots, regenerate
+from driftledger.reports.report import check_report
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS, Ledger
 from tests.support.params import default_params
 
