@@ -238,6 +238,7 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
         return len(failures.failed)
 
     make(folder, task.inputs(), write)
+    collector.store.link_images(folder)
 
 
 def _chosen(project: Project, models: Sequence[str]) -> Sequence[str]:
