@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
@@ -359,6 +360,17 @@ def test_a_name_is_the_hash_of_the_content(original: Ledger) -> None:
     content = json.loads((original.root / published.file).read_text())
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert published.file == f"ledger/{sha256_bytes(canonical.encode())}.json"
+
+
+def test_the_first_page_says_when_and_at_which_commit(ledger: Ledger) -> None:
+    page = (ledger.root / "reports/site/index.html").read_text(encoding="utf-8")
+    [text] = re.findall(r"Evaluated at commit ([^<]+)\.</p>", page)
+    commit = str(ledger.evidence().code.commit)
+    seconds = int(ledger.git("show", "--no-patch", "--format=%ct", commit))
+    assert text == f"{commit[:12]} of {datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"
+    (ledger.root / read_published(ledger.root)[0].file).unlink()  # so that the present commit counts
+    ledger.commit("later")
+    assert places(check_report(ledger.project, Contents(ledger.root))) == []
 
 
 @pytest.mark.parametrize("mended", [False, True])
