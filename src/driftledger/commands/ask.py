@@ -58,7 +58,7 @@ def audit(
             return offers_table(target, list(offers))
         if as_json:
             return json.dumps(data_of(resolved), indent=2)
-        return as_yaml(resolved) if full else as_answer(resolved, why_unread(project.root))
+        return as_yaml(resolved) if full else as_answer(resolved, why_unread(project.root), sources.git)
     rows = touched(sources, versions)
     if sources.git is None:
         notes = [f"Git was not read: {why_unread(project.root)}"]
