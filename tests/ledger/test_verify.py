@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from driftledger.collect.call import Context, Draw
-from driftledger.commands.ask import verify
+from driftledger.commands.ask import Verified, verify
 from driftledger.components.base import Component
 from driftledger.components.predictions import Predictions
 from driftledger.components.transformers import Transformers
@@ -24,6 +24,7 @@ from driftledger.ledger.verify.replay import draw_lots, regenerate
 from driftledger.reports.report import check_report
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS, Ledger
 from tests.support.params import default_params
+from tests.support.terminal import printed
 
 SAMPLES = "data/datasets/my_images/samples.jsonl"
 RECORDS = f"{CHAINS}/records.jsonl"
@@ -334,6 +335,7 @@ def test_without_any_bytes_the_files_are_missing(ledger: Ledger) -> None:
     shutil.rmtree(ledger.root / ".dvc/cache")
     result = ledger.check(GENCEPTION)
     assert f"missing {CHAINS}" in places(result)
+    assert "not pulled yet" in printed(Verified(["m"], {"files": result}).as_text())
     assert any(each.where == f"{GENCEPTION}/score.json" for each in result.skipped)
 
 

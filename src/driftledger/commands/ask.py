@@ -103,6 +103,10 @@ class Verified(NamedTuple):
         rest = f" that can be checked here; {len(result.skipped)} not" if result.skipped else ""
         several = "" if len(result.findings) == 1 else "s"
         end = f"{len(result.findings)} difference{several}" if result.findings else f"all holds{rest}"
+        if result.findings and all(
+            each.kind == "missing" and each.where.startswith("data/") for each in result.findings
+        ):
+            end = "not pulled yet: 'dvc pull' brings what is missing here"
         return Group(lines(shown), line(f"{what}: {end}", GOOD if result.holds else BAD), line(_UNSIGNED))
 
     def to_dict(self) -> dict[str, object]:
