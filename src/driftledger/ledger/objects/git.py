@@ -69,8 +69,8 @@ class Git:
 
     def date(self, commit: str) -> str:
         """The day of a commit; empty where the repository has no such commit."""
-        known = self._object(commit)
-        return _date(known)[:10] if isinstance(known, pygit2.Commit) else ""
+        named = self._object(commit)
+        return _date(named)[:10] if isinstance(named, pygit2.Commit) else ""
 
     def heads(self) -> list[str]:
         """The ids of HEAD and of what is being merged into it."""
