@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AsyncExitStack, suppress
@@ -45,9 +45,9 @@ class StoppedError(Exception):
 class Collector:
     """Makes the calls of any number of runs at once, in an event loop that has a thread of its own.
 
-    Services are asked side by side, each as many calls at once as its limits allow. Local components compute meanwhile,
-    one batch at a time; as long as batches of the component at work are complete, others wait, so that two components
-    that do not fit into memory together are not loaded in turn.
+    Services are asked side by side, each as many calls at once as its limits allow. Local components compute meanwhile:
+    a batch begins while the results of the last are encoded and stored. As long as batches of the component at work are
+    complete, others wait, so that two components that do not fit into memory together are not loaded in turn.
     """
 
     def __init__(self, store: CallStore, workers: Workers | None = None, *, shards: int = 1) -> None:
@@ -65,9 +65,11 @@ class Collector:
         """Calls under way, by the digest of their keys."""
         self._services: dict[str, asyncio.Task[tuple[ServiceClient, Attempt]]] = {}
         self._connections = AsyncExitStack()
-        self._at_work: str | None = None
+        self._complete: dict[str, deque[tuple[Run, list[Waiting]]]] = {}
+        """Batches that have not begun, by their component's fingerprint; that of the component at work comes first."""
+        self._computing = Counter[str]()
         self._under_way = Counter[str]()
-        """Batches that are being made or stored, or with units that have not come to their next call."""
+        """See :meth:`Workers.has_room`."""
         self._tasks = set[asyncio.Task[None]]()
         self._is_woken = False
         self._spent: dict[str, Spent] = {}
@@ -119,7 +121,8 @@ class Collector:
         try:
             futures = [threads.submit(job) for job in jobs]
             for future in as_completed(futures):
-                if (error := future.exception()) is not None:  # said at once, since the others may go on for hours
+                error = future.exception()
+                if error is not None and not self._is_closing:  # said at once, since the others may go on for hours
                     say(f"stopped: {error}")
         finally:
             threads.shutdown(wait=False, cancel_futures=True)  # after an interrupt, the threads end with their runs
@@ -176,29 +179,34 @@ class Collector:
                     call = next(protocol) if result is None else protocol.send(result)
                 except StopIteration as stop:
                     run.step[position] = ENDED
+                    self._look(run, position)
                     value: R = stop.value
                     return value
                 run.step[position] = step
-                self._wake()  # others may have waited for this unit
-                digest = call.key.digest
-                if (result := self.store.find(digest)) is None:
+                result, waiting = self.store.find(digest := call.key.digest), None
+                if result is None:
                     if run.stopped is not None:
                         raise run.stopped
-                    if isinstance(call.component, RemoteComponent):
-                        result = await self._from_service(run, call, call.component, digest)
-                    else:
-                        waiting: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-                        run.add(position, call, waiting)
-                        result = await waiting
+                    if not isinstance(call.component, RemoteComponent):
+                        waiting = run.add(position, call, self._workers.batch_size(call.component))
+                self._look(run, position)
+                if waiting is not None:
+                    result = await waiting
+                elif result is None:
+                    result = await self._from_service(run, call, call.component, digest)  # type: ignore[arg-type]
                 run.progress.update()
                 step += 1
         except BaseException as error:
             run.stop(error)
             raise
-        finally:
-            self._wake()
 
     # Local components
+
+    def _look(self, run: Run, position: int) -> None:
+        """Let those batches begin that waited for this unit."""
+        for batch in run.complete(position):
+            self._complete.setdefault(batch[0][0].component.fingerprint, deque()).append((run, batch))
+        self._wake()
 
     def _wake(self) -> None:
         """Start batches as soon as every unit that can go on has come to its next call."""
@@ -208,17 +216,21 @@ class Collector:
 
     def _start_batches(self) -> None:
         self._is_woken = False
-        while ready := [
-            (run, place)
-            for run in self._runs
-            for place, component in run.complete()
-            if self._workers.has_room(component, self._under_way)
-        ]:
-            of_loaded = (each for each in ready if each[1].fingerprint == self._at_work)
-            run, place = next(of_loaded, ready[0])
-            self._at_work = place.fingerprint
-            self._under_way[place.fingerprint] += 1
-            batch = [call for _, call in sorted(run.waiting.pop(place).items())]  # in the order of the units
+
+        def has_room(own: str) -> bool:
+            component = self._complete[own][0][1][0][0].component
+            return self._workers.has_room(component, self._computing, self._under_way)
+
+        while (own := next(filter(has_room, self._complete), None)) is not None:
+            batches = self._complete.pop(own)
+            run, batch = batches.popleft()
+            if batches:
+                self._complete = {own: batches, **self._complete}
+            if run.stopped is not None:
+                set_error((waiting for _, waiting in batch), run.stopped)
+                continue
+            self._computing[own] += 1
+            self._under_way[own] += 1
             task = asyncio.create_task(self._make(run, batch))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -226,6 +238,11 @@ class Collector:
     async def _make(self, run: Run, batch: Sequence[Waiting]) -> None:
         """Make those calls of a batch that are still missing, store their results, and give every unit its result."""
         component, missing = batch[0][0].component, dict[str, Waiting]()
+
+        def computed() -> None:
+            self._computing[component.fingerprint] -= 1
+            self._wake()
+
         try:
             for call, waiting in batch:
                 digest = call.key.digest
@@ -237,11 +254,13 @@ class Collector:
                     self._asked[digest] = waiting
                     missing[digest] = call, waiting
             if missing:
-                results = await self._workers.make([call for call, _ in missing.values()])
+                results = await self._workers.make([call for call, _ in missing.values()], computed)
                 self._count(run, component, results)
                 for (_, waiting), result in zip(missing.values(), await self._put(results), strict=True):
                     if not waiting.done():
                         waiting.set_result(result)
+            else:
+                computed()
             await asyncio.sleep(0)  # until every unit has come to its next call
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt | SystemExit):  # a component's own, which would end the event loop

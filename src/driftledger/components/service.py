@@ -1,6 +1,7 @@
 """Components behind a service: what their calls may cost, how fast they follow one another, and when one is retried."""
 
 import asyncio
+import math
 import random
 import re
 import time
@@ -42,8 +43,8 @@ _NAME_OF_A_REQUEST = re.compile(r"\b(?=[\w-]*\d)[\w-]{8,}\b")
 class Limits(Strict):
     """How calls to a service are made. None of it can change an answer."""
 
-    concurrency: int = Field(default=8, ge=1, le=1024)
-    """Calls on their way at once."""
+    concurrency: int = Field(default=32, ge=1, le=1024)
+    """Calls on their way at once, at most: fewer while the service says that it is busy."""
     requests_per_minute: int | None = Field(default=None, ge=1)
     """In any 60 seconds, retries included."""
     tokens_per_minute: int | None = Field(default=None, ge=1)
@@ -80,7 +81,8 @@ class TransientError(Exception):
 
     ``retry_after`` is how many seconds the service asks to wait. ``billed`` says that it may have done the work.
     ``advice`` is what to change where no call gets past this; empty for what has to do with one moment only.
-    ``once_more`` says that a second attempt with the same end is the last.
+    ``once_more`` says that a second attempt with the same end is the last, and ``busy`` that the service has too many
+    calls at once.
     """
 
     def __init__(
@@ -91,9 +93,11 @@ class TransientError(Exception):
         billed: bool = False,
         advice: str = "",
         once_more: bool = False,
+        busy: bool = False,
     ) -> None:
         super().__init__(message)
         self.retry_after, self.billed, self.advice, self.once_more = retry_after, billed, advice, once_more
+        self.busy = busy
 
 
 class RefusedError(Exception):
@@ -163,6 +167,42 @@ class Meter:
             await self.note(-1 if cost is None else 0, (cost or 0.0) - most, False)
 
 
+class Slots(asyncio.Semaphore):
+    """One slot for each call that may be on its way at once.
+
+    They are halved where a service is busy, and grow by one after as many answers as there are slots.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self.most = self.size = most
+        self._to_take = self._answers = 0
+        self._halved = -math.inf
+
+    def halve(self, began: float) -> None:
+        """Take half of the slots, unless they were halved since an attempt ``began`` that has met a busy service."""
+        if began >= self._halved:
+            self._halved, self._to_take, self.size = (
+                time.monotonic(),
+                self._to_take + self.size // 2,
+                -(-self.size // 2),
+            )
+
+    def answered(self) -> None:
+        """Count an answer."""
+        self._answers += 1
+        if self.size < self.most and self._answers >= self.size:
+            self.size, self._answers = self.size + 1, 0
+            self.release()
+
+    def release(self) -> None:
+        """Give a slot to the next call, or take it away."""
+        if self._to_take:
+            self._to_take -= 1
+        else:
+            super().release()
+
+
 class ServiceClient:
     """The calls to one service in one run: paced, timed, retried and paid for; used inside one event loop."""
 
@@ -179,8 +219,8 @@ class ServiceClient:
         """Attempts that were under way when there were a few equal refusals: one may still be answered."""
         self._prices = prices or Prices()
         self._budget = budget
-        self.slots = asyncio.Semaphore(limits.concurrency)
-        """One for each call that may be on its way at once, with its attempts."""
+        self.slots = Slots(limits.concurrency)
+        """A call keeps one for all its attempts."""
         self._turn = asyncio.Lock()
         self._minute: deque[list[float]] = deque()
         """When each request of the last 60 seconds started, and its tokens."""
@@ -290,7 +330,7 @@ class ServiceClient:
                 raise self._refused
             cost = 0.0
             answered.attempts += 1
-            before, this = time.perf_counter(), object()
+            before, began, this = time.perf_counter(), time.monotonic(), object()
             self._under_way.add(this)
             try:
                 async with asyncio.timeout(self._limits.timeout):
@@ -299,6 +339,8 @@ class ServiceClient:
                 raise TransientError(f"no answer within {self._limits.timeout:g} s", billed=True) from None
             except (TransientError, RefusedError) as error:
                 self._under_way.discard(this)
+                if isinstance(error, TransientError) and error.busy:
+                    self.slots.halve(began)
                 self._stop_if_always(error)
                 raise
             except asyncio.CancelledError:
@@ -308,6 +350,7 @@ class ServiceClient:
                 self._under_way.discard(this)
                 answered.seconds = time.perf_counter() - before
             self._has_answered = True
+            self.slots.answered()
             used = answer.usage or expected
             tokens_in = expected.input_tokens if used.input_tokens is None else used.input_tokens
             tokens_out = expected.output_tokens if used.output_tokens is None else used.output_tokens
