@@ -6,15 +6,18 @@ is looked up. It only saves work, like the call store beside it; a damaged file 
 
 import io
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
@@ -24,6 +27,8 @@ from driftledger.core.types import Float32, ImageFile, PromptUsage
 Number = TypeVar("Number", np.float32, np.int64)
 Modality = Literal["images", "texts", "readings"]
 """Features of images, features of texts, or how much of each text was read."""
+_AT_WORK = Lock()
+"""Held while an encoder computes: several benchmarks may ask the same one at once."""
 
 
 @dataclass
@@ -45,13 +50,15 @@ class FeatureStore:
             batch: the images' SHA-256, or the texts. If one is unknown, nothing is stored.
         """
         if self.folder is None or (seen == "images" and not all(batch)):
-            return make()
+            with _AT_WORK:
+                return make()
         key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
         path = self.folder / key[:2] / f"{key}.npy"
         with suppress(OSError, ValueError, EOFError):
             stored: NDArray[Number] = np.load(path, allow_pickle=False)
             return stored
-        array = make()
+        with _AT_WORK:
+            array = make()
         content = io.BytesIO()
         np.save(content, array, allow_pickle=False)
         with suppress(OSError):  # a full disk: nothing is lost by it
@@ -60,13 +67,21 @@ class FeatureStore:
 
 
 def encode_images(encoder: Encoder, images: Iterable[ImageFile], features: FeatureStore | None = None) -> Float32:
-    """Features of images, n×d; one batch of them is decoded at a time."""
-    store, waiting, batches = features or FeatureStore(), iter(images), []
-    while batch := list(islice(waiting, encoder.batch_size)):
-        digests = [image.sha256 for image in batch]
-        encode = partial(lambda files: encoder.encode_images([image.open() for image in files]), batch)
-        batches.append(store.get(encoder.fingerprint, "images", digests, encode))
-    return np.concatenate(batches) if batches else np.zeros((0, 0), np.float32)
+    """Features of images, n×d; the next batch of them is decoded while one is computed."""
+    store, files, size, arrays = features or FeatureStore(), [*images], encoder.batch_size, []
+    decoding: dict[int, list[Future[Image.Image]]] = {}
+    with ThreadPoolExecutor(thread_name_prefix="decode") as pool:
+
+        def encode(first: int) -> Float32:
+            for start in (first, first + size):
+                if start not in decoding:
+                    decoding[start] = [pool.submit(each.open) for each in files[start : start + size]]
+            return encoder.encode_images([each.result() for each in decoding.pop(first)])
+
+        for first in range(0, len(files), size):
+            digests = [image.sha256 for image in files[first : first + size]]
+            arrays.append(store.get(encoder.fingerprint, "images", digests, partial(encode, first)))
+    return np.concatenate(arrays) if arrays else np.zeros((0, 0), np.float32)
 
 
 def encode_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | None = None) -> Float32:
