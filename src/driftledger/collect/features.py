@@ -53,7 +53,7 @@ class FeatureStore:
             with _AT_WORK:
                 return make()
         key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
-        path = self.folder / key[:2] / f"{key}.npy"
+        path = self.folder / encoder[:16] / f"{key}.npy"
         with suppress(OSError, ValueError, EOFError):
             stored: NDArray[Number] = np.load(path, allow_pickle=False)
             return stored
