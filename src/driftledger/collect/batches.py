@@ -222,8 +222,10 @@ class LocalCalls:
                     reply = Reply(outcome=Outcome.FAILED, error=self._message(component, error))
                 if reply is not None:
                     ended[number] = reply
-            while not ended and time.monotonic() < until:
+            while not ended:
                 ended = component.step()
+                if time.monotonic() >= until:
+                    break
         except BaseException as error:
             self.release(component)
             if not isinstance(error, OutOfMemoryError):

@@ -221,11 +221,9 @@ class Collector:
             component = self._complete[own][0][1][0][0].component
             return self._workers.has_room(component, self._computing, self._under_way)
 
-        while (own := next(filter(has_room, self._complete), None)) is not None:
-            batches = self._complete.pop(own)
-            run, batch = batches.popleft()
-            if batches:
-                self._complete = {own: batches, **self._complete}
+        while own := next((each for each, batches in self._complete.items() if batches and has_room(each)), None):
+            run, batch = self._complete[own].popleft()
+            self._complete = {own: self._complete[own], **self._complete}
             if run.stopped is not None:
                 set_error((waiting for _, waiting in batch), run.stopped)
                 continue
