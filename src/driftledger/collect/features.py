@@ -8,12 +8,12 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_bytes
 from driftledger.core.types import Float32, ImageFile, PromptUsage
 
+R = TypeVar("R")
 Number = TypeVar("Number", np.float32, np.int64)
 Modality = Literal["images", "texts", "readings"]
 """Features of images, features of texts, or how much of each text was read."""
@@ -35,10 +36,11 @@ _AT_WORK = Lock()
 class FeatureStore:
     """Arrays in ``folder``, each written in one step: safe under kills and under several processes at once.
 
-    Without a folder nothing is stored.
+    Without a folder they are kept in memory, as long as this object.
     """
 
     folder: Path | None = None
+    _kept: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def get(
         self, encoder: str, seen: Modality, batch: Sequence[str], make: Callable[[], NDArray[Number]]
@@ -49,21 +51,26 @@ class FeatureStore:
             encoder: its fingerprint.
             batch: the images' SHA-256, or the texts. If one is unknown, nothing is stored.
         """
-        if self.folder is None or (seen == "images" and not all(batch)):
-            with _AT_WORK:
-                return make()
+        if seen == "images" and not all(batch):
+            return make()
         key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
+        if self.folder is None:
+            return self._kept[key] if key in self._kept else self._kept.setdefault(key, make())
         path = self.folder / encoder[:16] / f"{key}.npy"
         with suppress(OSError, ValueError, EOFError):
             stored: NDArray[Number] = np.load(path, allow_pickle=False)
             return stored
-        with _AT_WORK:
-            array = make()
+        array = make()
         content = io.BytesIO()
         np.save(content, array, allow_pickle=False)
         with suppress(OSError):  # a full disk: nothing is lost by it
             write_bytes(path, content.getvalue(), durable=True)
         return array
+
+
+def _alone(compute: Callable[[Sequence[R]], NDArray[Number]], given: Sequence[R]) -> NDArray[Number]:
+    with _AT_WORK:
+        return compute(given)
 
 
 def encode_images(encoder: Encoder, images: Iterable[ImageFile], features: FeatureStore | None = None) -> Float32:
@@ -76,7 +83,7 @@ def encode_images(encoder: Encoder, images: Iterable[ImageFile], features: Featu
             for start in (first, first + size):
                 if start not in decoding:
                     decoding[start] = [pool.submit(each.open) for each in files[start : start + size]]
-            return encoder.encode_images([each.result() for each in decoding.pop(first)])
+            return _alone(encoder.encode_images, [each.result() for each in decoding.pop(first)])
 
         for first in range(0, len(files), size):
             digests = [image.sha256 for image in files[first : first + size]]
@@ -93,7 +100,7 @@ def encode_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore 
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     store, waiting, batches = features or FeatureStore(), iter(places), []
     while batch := list(islice(waiting, encoder.batch_size)):
-        batches.append(store.get(encoder.fingerprint, "texts", batch, partial(encoder.encode_texts, batch)))
+        batches.append(store.get(encoder.fingerprint, "texts", batch, partial(_alone, encoder.encode_texts, batch)))
     return np.concatenate(batches)[[places[text] for text in texts]] if batches else np.zeros((0, 0), np.float32)
 
 
