@@ -1,5 +1,6 @@
 """What happens when memory runs out or a component raises."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -142,7 +143,7 @@ def test_what_does_not_fit_at_all_is_one_sentence_and_loses_nothing(tmp_path: Pa
     forget()
     MEMORY["most"] = 200
     run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4, weight=55), tmp_path, "store")
-    assert [name for name, _ in BATCHES] == ["heavy_generator"] * 2 + ["heavy_model"] * 2 + ["heavy_generator"] * 2
+    assert Counter(BATCHES) == {("heavy_generator", 4): 4, ("heavy_model", 4): 2}
 
 
 class Brittle(HeavyModel):

@@ -54,21 +54,18 @@ class Run:
         """Why no more calls are started."""
         self.step = dict.fromkeys(positions, -1)
         """Position → the number of the unit's current call, or :data:`ENDED`."""
-        self._waiting: dict[int, Waiting] = {}
-        """Position → the call that waits."""
         self._sizes: dict[tuple[str, type[Call]], int] = {}
         """Component and what is asked of it (a unified model both answers and draws) → size of a batch."""
-        self._batches: dict[tuple[str, type[Call], int], dict[int, list[int]]] = {}
-        """The same, and the first position of a batch → step → positions of the units that wait."""
+        self._batches: dict[tuple[str, type[Call], int], dict[int, dict[int, Waiting]]] = {}
+        """The same, and the first position of a batch → step → position → the call that waits."""
 
     def add(self, position: int, call: Call, size: int) -> asyncio.Future[Result]:
         """Let a unit's call wait until its batch is complete; the unit has moved to this step."""
         kind = call.component.fingerprint, type(call)
         self._sizes[kind] = size
         steps = self._batches.setdefault((*kind, position - position % size), {})
-        steps.setdefault(self.step[position], []).append(position)
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting[position] = call, result
+        steps.setdefault(self.step[position], {})[position] = call, result
         return result
 
     def complete(self, position: int) -> Iterator[list[Waiting]]:
@@ -78,13 +75,13 @@ class Run:
             steps = self._batches.get((*kind, first), {})
             members = [self.step.get(member, ENDED) for member in range(first, first + size)] if steps else []
             for step in [step for step in steps if min(members) >= step]:
-                yield [self._waiting.pop(member) for member in sorted(steps.pop(step))]
+                yield [call for _, call in sorted(steps.pop(step).items())]
 
     def stop(self, error: BaseException) -> None:
         """Start no more calls, and give every waiting one an error in place of its result."""
         self.stopped = self.stopped or error
-        set_error((result for _, result in self._waiting.values()), error)
-        self._waiting.clear()
+        for batch in (batch for steps in self._batches.values() for batch in steps.values()):
+            set_error((result for _, result in batch.values()), error)
         self._batches.clear()
 
 
@@ -198,13 +195,11 @@ class LocalCalls:
     def queue(self, component: QueueModel, calls: Mapping[int, Call], new: Iterable[int]) -> dict[int, Reply]:
         """Put calls into an engine's queue, and let it compute until some have ended, or for :data:`_LOOK` seconds.
 
+        What it raises comes after its release, so that none of its calls is under way.
+
         Args:
             calls: all that are under way, by number; they begin again where the engine was released meanwhile.
             new: those of them that are not in the queue yet.
-
-        Raises:
-            OutOfMemoryError: it does not fit.
-            Exception: the engine's own; it is released, so that no call of it is under way.
         """
         if self.is_crowded:
             self._release_others(component)
@@ -278,7 +273,7 @@ class LocalCalls:
 
 
 class Workers:
-    """Makes calls in this process; used inside one event loop.
+    """Makes calls in this process, inside one event loop.
 
     One thread computes. Others decode the images of the next batch meanwhile, and encode what the last one has drawn.
     """
@@ -295,12 +290,8 @@ class Workers:
         return 1 if isinstance(component, QueueModel) else component.batch_size
 
     def has_room(self, component: Component, computing: Counter[str], under_way: Counter[str]) -> bool:
-        """Whether one more batch of it may begin.
-
-        Args:
-            computing: batches that have begun and are not computed yet, by their component's fingerprint.
-            under_way: the same, and those that are being stored or have units that have not come to their next call.
-        """
+        """Whether one more batch of it may begin beside those of all components, by fingerprint: that are being
+        computed, and that are computed or stored or have units that have not come to their next call."""
         own = component.fingerprint
         if self._local.is_crowded and under_way.total() > under_way[own]:
             return False  # until the component at work has nothing more to do

@@ -103,7 +103,7 @@ class RayWorkers(Workers):
 
     def has_room(self, component: Component, computing: Counter[str], under_way: Counter[str]) -> bool:
         if (crew := self._crew(component)) is not None:
-            return computing[component.fingerprint] < crew.most * crew.at_once
+            return computing[component.fingerprint] < crew.most * (crew.at_once + 1)
         here = [fingerprint for fingerprint, crew in self._crews.items() if crew is None]
         computing, under_way = (Counter({each: counts[each] for each in here}) for counts in (computing, under_way))
         return super().has_room(component, computing, under_way)
@@ -151,8 +151,8 @@ class _Crew:
         self.most = settings.replicas or len(devices) or 1
         queues = isinstance(component, QueueModel)
         self.batch_size = min(_OF_A_QUEUE, component.batch_size) if queues else component.batch_size
-        self.at_once = max(2, component.batch_size // _OF_A_QUEUE) if queues else 2
-        """Batches that an actor has: of two, one is prepared while the other computes."""
+        self.at_once = max(1, component.batch_size // _OF_A_QUEUE) if queues else 1
+        """Batches that an actor has; one, so that the batch which takes it down is known."""
         on_gpu = component.spec["identity"].get("device") == "cuda"
         gpus = float(on_gpu) if settings.num_gpus is None else settings.num_gpus
         self._needs = {"num_gpus": gpus, "num_cpus": settings.num_cpus, "resources": settings.resources}

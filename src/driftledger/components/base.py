@@ -159,10 +159,7 @@ class Model(Component):
 
 
 class QueueModel(Model):
-    """A model whose engine has a queue: it begins a call as soon as another has ended, and forms its batches itself.
-
-    At most ``batch_size`` calls are in the queue at once.
-    """
+    """A model with an engine that forms its batches itself, from a queue of at most ``batch_size`` calls."""
 
     @abstractmethod
     def begin(self, number: int, conversation: Conversation) -> Reply | None:

@@ -162,10 +162,7 @@ class Meter:
 
 
 class Slots(asyncio.Semaphore):
-    """One slot for each call that may be on its way at once.
-
-    They are halved where a service is busy, and grow by one after as many answers as there are slots.
-    """
+    """One for each call on its way: half as many when a service is busy, one more after as many answers as slots."""
 
     def __init__(self, most: int) -> None:
         super().__init__(most)
@@ -174,7 +171,7 @@ class Slots(asyncio.Semaphore):
         self._halved = -math.inf
 
     def halve(self, began: float) -> None:
-        """Take half of the slots, unless they were halved since an attempt ``began`` that has met a busy service."""
+        """Take half of the slots: once for all attempts that have begun before."""
         if began >= self._halved:
             self._halved, self._to_take, self.size = (
                 time.monotonic(),
@@ -183,14 +180,12 @@ class Slots(asyncio.Semaphore):
             )
 
     def answered(self) -> None:
-        """Count an answer."""
         self._answers += 1
         if self.size < self.most and self._answers >= self.size:
             self.size, self._answers = self.size + 1, 0
             self.release()
 
     def release(self) -> None:
-        """Give a slot to the next call, or take it away."""
         if self._to_take:
             self._to_take -= 1
         else:
