@@ -192,7 +192,7 @@ class LocalCalls:
                 self._make_room(component, error, len(part))
         return answers
 
-    def queue(self, component: QueueModel, calls: Mapping[int, Call], new: Iterable[int]) -> dict[int, Reply]:
+    def queue(self, component: QueueModel, calls: Mapping[int, Call], new: Mapping[int, Call]) -> dict[int, Reply]:
         """Put calls into an engine's queue, and let it compute until some have ended, or for :data:`_LOOK` seconds.
 
         What it raises comes after its release, so that none of its calls is under way.
@@ -208,9 +208,9 @@ class LocalCalls:
         self._loaded[component.fingerprint] = component
         ended, until = dict[int, Reply](), time.monotonic() + _LOOK
         try:
-            for number in new:
+            for number, call in new.items():
                 try:
-                    reply = component.begin(number, calls[number].conversation)  # type: ignore[union-attr]  # an Ask
+                    reply = component.begin(number, call.conversation)  # type: ignore[union-attr]  # an Ask
                 except (DriftledgerError, MemoryError):
                     raise
                 except Exception as error:
@@ -308,18 +308,16 @@ class Workers:
         Raises:
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
-        component, given = calls[0].component, calls
+        component = calls[0].component
         try:
-            if isinstance(component, CheckpointComponent):
-                if len(component.devices) > 1:
-                    devices = f"device {component.device!r} names {len(component.devices)} devices"
-                    way = "name one, or set collect.where to 'ray' to use all"
-                    raise ConfigError(f"{component.provider}: {devices}; {way}")
-                given = await asyncio.gather(*(asyncio.to_thread(_decoded, call) for call in calls))
+            if isinstance(component, CheckpointComponent) and len(component.devices) > 1:
+                devices = f"device {component.device!r} names {len(component.devices)} devices"
+                way = "name one, or set collect.where to 'ray' to use all"
+                raise ConfigError(f"{component.provider}: {devices}; {way}")
             if isinstance(component, QueueModel):
-                answers = await asyncio.gather(*(self._queued(component, call) for call in given))
+                answers = await asyncio.gather(*(self._queued(component, call) for call in calls))
             else:
-                answers = await self.on_device(self._local.make, given)
+                answers = await self.on_device(self._local.make, await _decoded(calls))
         finally:
             computed()
         if isinstance(calls[0], Ask):
@@ -346,7 +344,8 @@ class Workers:
                 new = {next(numbers): due.popleft() for _ in range(min(len(due), _QUEUED_AT_ONCE))}
                 under_way |= new
                 calls = {number: call for number, (call, _) in under_way.items()}
-                ended = await self.on_device(self._local.queue, component, calls, new)
+                fresh = dict(zip(new, await _decoded([call for call, _ in new.values()]), strict=True))
+                ended = await self.on_device(self._local.queue, component, calls, fresh)
                 for number, reply in ended.items():
                     under_way.pop(number)[1].set_result(Answer(reply, (time.perf_counter() - since) / len(ended)))
                 since = time.perf_counter() if ended else since
@@ -365,14 +364,17 @@ class Workers:
         self._device.shutdown(wait=False, cancel_futures=True)
 
 
-def _decoded(call: Call) -> Call:
-    """The call with its images decoded; one that cannot be decoded is left to the component."""
-    if not isinstance(call, Ask):
-        return call
+async def _decoded(calls: Sequence[Call]) -> Sequence[Call]:
+    """Calls with their images decoded, where all are needed; one that cannot be decoded is left to the component."""
 
     def decoded(image: ImageFile) -> ImageFile:
         with suppress(OSError, ValueError):
             return DecodedImage(image.path, image.sha256, image.open())
         return image
 
-    return replace(call, conversation=call.conversation.with_images(decoded))
+    def prepared(call: Any) -> Call:
+        return replace(call, conversation=call.conversation.with_images(decoded))
+
+    if not all(isinstance(call, Ask) and isinstance(call.component, CheckpointComponent) for call in calls):
+        return calls
+    return await asyncio.gather(*(asyncio.to_thread(prepared, call) for call in calls))
