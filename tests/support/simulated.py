@@ -1,4 +1,7 @@
-"""Components with the timing of real ones, on the virtual clock, and how busy collecting keeps them."""
+"""Components with the timing of real ones, on the virtual clock, and how busy collecting keeps them.
+
+Answers have 20 to 1,000 tokens. A drawing takes 0.05 seconds; to encode and to store what was made, 0.1 seconds each.
+"""
 
 import asyncio
 import random

@@ -372,7 +372,7 @@ async def _decoded(calls: Sequence[Call]) -> Sequence[Call]:
             return DecodedImage(image.path, image.sha256, image.open())
         return image
 
-    def prepared(call: Any) -> Call:
+    def prepared(call: Any) -> Any:
         return replace(call, conversation=call.conversation.with_images(decoded))
 
     if not all(isinstance(call, Ask) and isinstance(call.component, CheckpointComponent) for call in calls):
