@@ -377,4 +377,5 @@ async def _decoded(calls: Sequence[Call]) -> Sequence[Call]:
 
     if not all(isinstance(call, Ask) and isinstance(call.component, CheckpointComponent) for call in calls):
         return calls
-    return await asyncio.gather(*(asyncio.to_thread(prepared, call) for call in calls))
+    with_pixels: list[Call] = await asyncio.gather(*(asyncio.to_thread(prepared, call) for call in calls))
+    return with_pixels
