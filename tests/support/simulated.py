@@ -92,10 +92,10 @@ class OneDevice(Workers):
 
     def __init__(self) -> None:
         super().__init__()
-        self._turn = asyncio.Lock()
+        self._free = asyncio.Lock()
 
     async def on_device(self, work: Any, *given: Any) -> Any:
-        async with self._turn:
+        async with self._free:
             before = len(CARD)
             result = work(*given)
             ends = (CARD if len(CARD) > before else ENGINE or [(0.0, 0.0, 0.0)])[-1][1]

@@ -11,9 +11,9 @@ import sys
 import time
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -281,6 +281,9 @@ class Workers:
     def __init__(self) -> None:
         self._local = LocalCalls()
         self._device = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
+        self._turns: dict[str, tuple[Component, deque[asyncio.Future[None]]]] = {}
+        """Batches that wait, by their component's fingerprint; the component at work comes first."""
+        self._computing = Counter[str]()
         self._due: dict[str, deque[tuple[Call, asyncio.Future[Answer]]]] = {}
         """Calls that are to be put into an engine's queue, by the component's fingerprint."""
         self._engines: dict[str, asyncio.Task[None]] = {}
@@ -289,27 +292,44 @@ class Workers:
         """How many neighbours form a batch: one where an engine forms its batches itself."""
         return 1 if isinstance(component, QueueModel) else component.batch_size
 
-    def has_room(self, component: Component, computing: Counter[str], under_way: Counter[str]) -> bool:
-        """Whether one more batch of it may begin beside those of all components, by fingerprint: that are being
-        computed, and that are computed or stored or have units that have not come to their next call."""
-        own = component.fingerprint
-        if self._local.is_crowded and under_way.total() > under_way[own]:
-            return False  # until the component at work has nothing more to do
-        if isinstance(component, QueueModel):
-            return computing[own] < component.batch_size
-        return sum(computing[each] for each in computing if each not in self._due) < 2  # one computes, one is prepared
+    @asynccontextmanager
+    async def _turn(self, component: Component) -> AsyncIterator[None]:
+        """Wait until a batch may be computed; the component at work goes on as long as it has some."""
+        own, turn = component.fingerprint, asyncio.get_running_loop().create_future()
+        self._turns.setdefault(own, (component, deque()))[1].append(turn)
+        self._next()
+        await turn
+        try:
+            yield
+        finally:
+            self._computing[own] -= 1
+            self._next()
 
-    async def make(self, calls: Sequence[Call], computed: Callable[[], None]) -> list[Finished]:
-        """Make one batch of calls to one component.
+    def _next(self) -> None:
+        while own := next((each for each, (_, turns) in self._turns.items() if turns and self._has_room(each)), None):
+            self._turns = {own: self._turns[own], **self._turns}
+            if not (turn := self._turns[own][1].popleft()).done():  # else it was dropped
+                self._computing[own] += 1
+                turn.set_result(None)
 
-        Args:
-            computed: called when it is computed, or has failed, and others may begin.
+    def _has_room(self, own: str) -> bool:
+        if self._local.is_crowded and self._computing.total() > self._computing[own]:
+            return False
+        if isinstance(component := self._turns[own][0], QueueModel):
+            return self._computing[own] < component.batch_size
+        return sum(self._computing[each] for each in self._turns if each not in self._due) < 2  # one is prepared
+
+    async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Finished]:
+        """Make one batch of calls to one component; the next begins before this one is encoded.
 
         Raises:
+            BaseException: why the run was stopped before.
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
         component = calls[0].component
-        try:
+        async with self._turn(component):
+            if run is not None and run.stopped is not None:
+                raise run.stopped
             if isinstance(component, CheckpointComponent) and len(component.devices) > 1:
                 devices = f"device {component.device!r} names {len(component.devices)} devices"
                 way = "name one, or set collect.where to 'ray' to use all"
@@ -318,8 +338,6 @@ class Workers:
                 answers = await asyncio.gather(*(self._queued(component, call) for call in calls))
             else:
                 answers = await self.on_device(self._local.make, await _decoded(calls))
-        finally:
-            computed()
         if isinstance(calls[0], Ask):
             return list(map(finished, calls, answers))
         return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, answers))  # they write PNGs

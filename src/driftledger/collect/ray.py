@@ -10,7 +10,6 @@ import os
 import socket
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,7 +19,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from driftledger.collect.batches import Workers
+from driftledger.collect.batches import Run, Workers
 from driftledger.collect.call import Ask, Call, Finished
 from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component, QueueModel
@@ -101,20 +100,13 @@ class RayWorkers(Workers):
     def batch_size(self, component: Component) -> int:
         return super().batch_size(component) if (crew := self._crew(component)) is None else crew.batch_size
 
-    def has_room(self, component: Component, computing: Counter[str], under_way: Counter[str]) -> bool:
-        if (crew := self._crew(component)) is not None:
-            return computing[component.fingerprint] < crew.most * (crew.at_once + 1)
-        here = [fingerprint for fingerprint, crew in self._crews.items() if crew is None]
-        computing, under_way = (Counter({each: counts[each] for each in here}) for counts in (computing, under_way))
-        return super().has_room(component, computing, under_way)
-
-    async def make(self, calls: Sequence[Call], computed: Callable[[], None]) -> list[Finished]:
+    async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Finished]:
         if (crew := self._crew(calls[0].component)) is None:
-            return await super().make(calls, computed)
-        try:
+            return await super().make(calls, run)
+        async with crew.slots:
+            if run is not None and run.stopped is not None:
+                raise run.stopped
             return await crew.make(calls)
-        finally:
-            computed()
 
     async def release(self, component: Component) -> None:
         crew = self._crews.pop(component.fingerprint, None)
@@ -155,6 +147,7 @@ class _Crew:
         """Batches that an actor has; one, so that the batch which takes it down is known."""
         on_gpu = component.spec["identity"].get("device") == "cuda"
         gpus = float(on_gpu) if settings.num_gpus is None else settings.num_gpus
+        self.slots = asyncio.Semaphore(self.most * (self.at_once + 1))
         self._needs = {"num_gpus": gpus, "num_cpus": settings.num_cpus, "resources": settings.resources}
         self._actors: list[Any] = []
         self._idle: asyncio.Queue[Any] = asyncio.Queue()
@@ -267,7 +260,7 @@ class _Actor:
             for number, call in enumerate(calls):
                 if isinstance(call, Ask):
                     calls[number] = replace(call, conversation=call.conversation.with_images(here))
-            return await self._workers.make(calls, lambda: None)
+            return await self._workers.make(calls)
 
 
 def _message(error: BaseException) -> str:

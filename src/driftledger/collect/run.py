@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AsyncExitStack, suppress
@@ -65,13 +64,7 @@ class Collector:
         """Calls under way, by the digest of their keys."""
         self._services: dict[str, asyncio.Task[tuple[ServiceClient, Attempt]]] = {}
         self._connections = AsyncExitStack()
-        self._complete: dict[str, deque[tuple[Run, list[Waiting]]]] = {}
-        """Batches that have not begun, by their component's fingerprint; that of the component at work comes first."""
-        self._computing = Counter[str]()
-        self._under_way = Counter[str]()
-        """See :meth:`Workers.has_room`."""
         self._tasks = set[asyncio.Task[None]]()
-        self._is_woken = False
         self._spent: dict[str, Spent] = {}
         """What is written with the next results."""
 
@@ -205,42 +198,13 @@ class Collector:
     def _look(self, run: Run, position: int) -> None:
         """Let those batches begin that waited for this unit."""
         for batch in run.complete(position):
-            self._complete.setdefault(batch[0][0].component.fingerprint, deque()).append((run, batch))
-        self._wake()
-
-    def _wake(self) -> None:
-        """Start batches as soon as every unit that can go on has come to its next call."""
-        if not self._is_woken:
-            self._is_woken = True
-            asyncio.get_running_loop().call_soon(self._start_batches)
-
-    def _start_batches(self) -> None:
-        self._is_woken = False
-
-        def has_room(own: str) -> bool:
-            component = self._complete[own][0][1][0][0].component
-            return self._workers.has_room(component, self._computing, self._under_way)
-
-        while own := next((each for each, batches in self._complete.items() if batches and has_room(each)), None):
-            run, batch = self._complete[own].popleft()
-            self._complete = {own: self._complete[own], **self._complete}
-            if run.stopped is not None:
-                set_error((waiting for _, waiting in batch), run.stopped)
-                continue
-            self._computing[own] += 1
-            self._under_way[own] += 1
             task = asyncio.create_task(self._make(run, batch))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def _make(self, run: Run, batch: Sequence[Waiting]) -> None:
         """Make those calls of a batch that are still missing, store their results, and give every unit its result."""
-        component, missing = batch[0][0].component, dict[str, Waiting]()
-
-        def computed() -> None:
-            self._computing[component.fingerprint] -= 1
-            self._wake()
-
+        missing = dict[str, Waiting]()
         try:
             for call, waiting in batch:
                 digest = call.key.digest
@@ -252,14 +216,11 @@ class Collector:
                     self._asked[digest] = waiting
                     missing[digest] = call, waiting
             if missing:
-                results = await self._workers.make([call for call, _ in missing.values()], computed)
-                self._count(run, component, results)
+                results = await self._workers.make([call for call, _ in missing.values()], run)
+                self._count(run, batch[0][0].component, results)
                 for (_, waiting), result in zip(missing.values(), await self._put(results), strict=True):
                     if not waiting.done():
                         waiting.set_result(result)
-            else:
-                computed()
-            await asyncio.sleep(0)  # until every unit has come to its next call
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt | SystemExit):  # a component's own, which would end the event loop
                 error = RuntimeError(f"a component raised {error!r}")
@@ -269,8 +230,6 @@ class Collector:
         finally:
             for digest in missing:
                 del self._asked[digest]
-            self._under_way[component.fingerprint] -= 1
-            self._wake()
 
     # Services
 
