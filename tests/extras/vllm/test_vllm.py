@@ -97,9 +97,6 @@ def test_what_the_engine_refuses_has_failed_and_the_others_have_their_answers(
     assert engine.ENGINES[0].queued == [2, 1]
 
 
-# how it is loaded
-
-
 # which version
 
 
