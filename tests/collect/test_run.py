@@ -24,7 +24,7 @@ from driftledger.components.openai import OpenAIChat
 from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
 from driftledger.core.terminal import Progress
-from driftledger.core.types import Conversation, ImageFile, Turn
+from driftledger.core.types import Conversation, ImageFile, Reply, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images, run
 from tests.support import virtual_time
 from tests.support.canned_server import Canned
@@ -193,6 +193,37 @@ def test_a_job_that_fails_leaves_the_others_going(images: list[ImageFile], tmp_p
         ASKED.clear()
         job(going)
     assert not ASKED
+
+
+class Held(EchoModel):
+    provider: ClassVar[str] = "held"
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        assert HOLD.wait(PATIENCE)
+        return super().respond(conversations)
+
+
+HOLD = threading.Event()
+
+
+def test_a_run_that_stops_leaves_what_another_needs_too(images: list[ImageFile], tmp_path: Path) -> None:
+    """Its batch waits for a turn when its service breaks."""
+    models = [Held(batch_size=1), Held(batch_size=1), EchoModel(batch_size=1), FarModel(breaks_at=50, seconds=0.1)]
+
+    async def main(collector: Collector) -> list[object]:
+        own = [once(model, images[3], number) for number, model in enumerate(models)]
+        stopped = asyncio.create_task(collector.drive(own, Progress("test", 0)))
+        await asyncio.sleep(0.05)
+        other = asyncio.create_task(collector.drive([once(models[2], images[3], 2)], Progress("test", 0)))
+        asyncio.get_running_loop().call_later(0.5, HOLD.set)
+        ended = await asyncio.gather(stopped, other, return_exceptions=True)
+        await collector.aclose()
+        return list(ended)
+
+    with CallStore(tmp_path / "store") as store:
+        broken, [text] = asyncio.run(main(Collector(store)))  # type: ignore[misc]
+    assert isinstance(broken, ServiceError)
+    assert text.startswith("50x30")
 
 
 def test_hiccups_change_nothing_but_are_counted(images: list[ImageFile], tmp_path: Path) -> None:

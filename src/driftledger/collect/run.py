@@ -198,9 +198,12 @@ class Collector:
     def _look(self, run: Run, position: int) -> None:
         """Let those batches begin that waited for this unit."""
         for batch in run.complete(position):
-            task = asyncio.create_task(self._make(run, batch))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._start(run, batch)
+
+    def _start(self, run: Run, batch: Sequence[Waiting]) -> None:
+        task = asyncio.create_task(self._make(run, batch))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _make(self, run: Run, batch: Sequence[Waiting]) -> None:
         """Make those calls of a batch that are still missing, store their results, and give every unit its result."""
@@ -211,7 +214,7 @@ class Collector:
                 if (result := self.store.find(digest)) is not None:  # stored since
                     waiting.set_result(result)
                 elif digest in self._asked:
-                    self._asked[digest].add_done_callback(partial(_pass_on, waiting))
+                    self._asked[digest].add_done_callback(partial(self._pass_on, run, (call, waiting)))
                 else:
                     self._asked[digest] = waiting
                     missing[digest] = call, waiting
@@ -230,6 +233,15 @@ class Collector:
         finally:
             for digest in missing:
                 del self._asked[digest]
+
+    def _pass_on(self, run: Run, own: Waiting, done: asyncio.Future[Result]) -> None:
+        """Give a unit the result of a call that another unit has made; if that unit's run has stopped, make it."""
+        if done.cancelled():
+            own[1].cancel()
+        elif done.exception() is not None:
+            self._start(run, [own])
+        elif not own[1].done():
+            own[1].set_result(done.result())
 
     # Services
 
@@ -291,18 +303,6 @@ class Collector:
     def _count(self, run: Run, component: Component, results: Sequence[Finished]) -> None:
         name = component.title if isinstance(component, RemoteComponent) else component.provider
         run.progress.count(name, len(results), sum(each.cost.cost or 0.0 for each in results))
-
-
-def _pass_on(waiting: asyncio.Future[Result], done: asyncio.Future[Result]) -> None:
-    """Give a unit the result of a call that another unit has made."""
-    if waiting.done():
-        return
-    if done.cancelled():
-        waiting.cancel()
-    elif (error := done.exception()) is not None:
-        set_error([waiting], error)
-    else:
-        waiting.set_result(done.result())
 
 
 class Shard(NamedTuple):
