@@ -315,9 +315,11 @@ class Workers:
     def _has_room(self, own: str) -> bool:
         if self._local.is_crowded and self._computing.total() > self._computing[own]:
             return False
-        if isinstance(component := self._turns[own][0], QueueModel):
+        component = self._turns[own][0]
+        if isinstance(component, QueueModel):
             return self._computing[own] < component.batch_size
-        return sum(self._computing[each] for each in self._turns if each not in self._due) < 2  # one is prepared
+        batches = (self._computing[each] for each, (kind, _) in self._turns.items() if not isinstance(kind, QueueModel))
+        return sum(batches) < 2  # one is prepared
 
     async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Finished]:
         """Make one batch of calls to one component; the next begins before this one is encoded.

@@ -10,23 +10,11 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
-from driftledger.collect.batches import (
-    ENDED,
-    Answer,
-    Run,
-    Waiting,
-    Workers,
-    finished,
-    set_error,
-)
+from driftledger.collect.batches import ENDED, Answer, Run, Waiting, Workers, finished, set_error
 from driftledger.collect.call import Ask, Call, Finished, NotStoredError, Planned, Result, Spent, Steps, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
-from driftledger.components.service import (
-    Meter,
-    RemoteComponent,
-    ServiceClient,
-)
+from driftledger.components.service import Meter, RemoteComponent, ServiceClient
 from driftledger.core.errors import ConfigError
 from driftledger.core.terminal import Progress
 from driftledger.core.text import say

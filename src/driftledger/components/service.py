@@ -14,13 +14,7 @@ from functools import partial
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception_type,
-    stop_after_attempt,
-    stop_before_delay,
-)
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_random_exponential
 
 from driftledger.components.base import Component, Generator, Model, Operational
