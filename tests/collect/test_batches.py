@@ -97,13 +97,6 @@ def run(model: Model, generator: Generator, folder: Path, name: str) -> list[lis
         return run_protocols(protocols, store)
 
 
-def test_with_room_for_both_each_is_loaded_once(tmp_path: Path) -> None:
-    results = run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "store")
-    assert LOADS == ["heavy_model", "heavy_generator"]
-    assert {size for _, size in BATCHES} == {4}
-    assert all(result.note is None for chain in results for result in chain)
-
-
 def test_without_room_for_both_each_is_loaded_once_per_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "roomy")
     forget()
@@ -186,12 +179,15 @@ def test_what_raises_fails_alone(hurt: list[Ask], tmp_path: Path, capsys: pytest
     with CallStore(tmp_path / "store") as store:
         results = run_protocols([single(call) for call in hurt], store)
         stored = found(store, [call.key.digest for call in hurt])
+        forget()
+        queued = run_protocols([single(replace(call, component=HeavyQueue())) for call in hurt], store)
     assert [result.outcome for result in results] == [Outcome.OK, Outcome.FAILED, Outcome.OK, Outcome.OK]
+    assert [result.outcome for result in queued] == [result.outcome for result in results]
     assert results[1].error == "IndexError: index 7 is out of bounds for axis 0"
     assert {result.note for result in results} == {"made alone instead of in a batch of 4: another call of it raised"}
     assert hurt[1].key.digest not in stored
     assert len(stored) == 3
-    assert capsys.readouterr().err.count("Traceback") == 1  # a bug is to be seen, but not a thousand times
+    assert capsys.readouterr().err.count("Traceback") == 2  # a bug of each component is seen, but not a thousand times
 
 
 @pytest.mark.parametrize("error", [ConfigError("no"), MemoryError(), KeyboardInterrupt()])
@@ -243,15 +239,6 @@ def test_an_engine_with_a_queue_gets_each_call_when_it_is_due(tmp_path: Path, mo
     assert max(JOINED) == 6
     assert (LOADS.count("heavy_queue") == 1) == (most == 100)
     assert len(LOADS) <= 6
-
-
-def test_a_call_that_an_engine_does_not_take_fails_alone(hurt: list[Ask], tmp_path: Path) -> None:
-    def single(call: Ask) -> Steps[Result]:
-        return (yield replace(call, component=HeavyQueue()))
-
-    with CallStore(tmp_path / "store") as store:
-        outcomes = [result.outcome for result in run_protocols([single(call) for call in hurt], store)]
-    assert outcomes == [Outcome.OK, Outcome.FAILED, Outcome.OK, Outcome.OK]
 
 
 def test_devices_are_kept_busy(tmp_path: Path) -> None:
