@@ -6,24 +6,30 @@ is looked up. It only saves work, like the call store beside it; a damaged file 
 
 import io
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_bytes
 from driftledger.core.types import Float32, ImageFile, PromptUsage
 
+R = TypeVar("R")
 Number = TypeVar("Number", np.float32, np.int64)
 Modality = Literal["images", "texts", "readings"]
 """Features of images, features of texts, or how much of each text was read."""
+_AT_WORK = Lock()
+"""Held while an encoder computes: several benchmarks may ask the same one at once."""
 
 
 @dataclass
@@ -62,14 +68,27 @@ class FeatureStore:
         return array
 
 
+def _alone(compute: Callable[[Sequence[R]], NDArray[Number]], given: Sequence[R]) -> NDArray[Number]:
+    with _AT_WORK:
+        return compute(given)
+
+
 def encode_images(encoder: Encoder, images: Iterable[ImageFile], features: FeatureStore | None = None) -> Float32:
-    """Features of images, n×d; one batch of them is decoded at a time."""
-    store, waiting, batches = features or FeatureStore(), iter(images), []
-    while batch := list(islice(waiting, encoder.batch_size)):
-        digests = [image.sha256 for image in batch]
-        encode = partial(lambda files: encoder.encode_images([image.open() for image in files]), batch)
-        batches.append(store.get(encoder.fingerprint, "images", digests, encode))
-    return np.concatenate(batches) if batches else np.zeros((0, 0), np.float32)
+    """Features of images, n×d; the next batch of them is decoded while one is computed."""
+    store, files, size, arrays = features or FeatureStore(), [*images], encoder.batch_size, []
+    decoding: dict[int, list[Future[Image.Image]]] = {}
+    with ThreadPoolExecutor(thread_name_prefix="decode") as pool:
+
+        def encode(first: int) -> Float32:
+            for start in (first, first + size):
+                if start not in decoding:
+                    decoding[start] = [pool.submit(each.open) for each in files[start : start + size]]
+            return _alone(encoder.encode_images, [each.result() for each in decoding.pop(first)])
+
+        for first in range(0, len(files), size):
+            digests = [image.sha256 for image in files[first : first + size]]
+            arrays.append(store.get(encoder.fingerprint, "images", digests, partial(encode, first)))
+    return np.concatenate(arrays) if arrays else np.zeros((0, 0), np.float32)
 
 
 def encode_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | None = None) -> Float32:
@@ -81,7 +100,7 @@ def encode_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore 
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     store, waiting, batches = features or FeatureStore(), iter(places), []
     while batch := list(islice(waiting, encoder.batch_size)):
-        batches.append(store.get(encoder.fingerprint, "texts", batch, partial(encoder.encode_texts, batch)))
+        batches.append(store.get(encoder.fingerprint, "texts", batch, partial(_alone, encoder.encode_texts, batch)))
     return np.concatenate(batches)[[places[text] for text in texts]] if batches else np.zeros((0, 0), np.float32)
 
 

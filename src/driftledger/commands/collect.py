@@ -164,21 +164,24 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
     tasks = {model: tasks_of(project, model) for model in models}
     left, lock = [task for some in tasks.values() for task in some], Lock()
 
-    def work(some: Sequence[str]) -> None:
-        for task in (task for model in some for task in tasks[model]):
-            _make(task, collector, lock)
-            with lock:
-                left.remove(task)
-                for role, name in task.asks - {each for other in left for each in other.asks}:
-                    component = project.components.get((f"{role}s", name))
-                    if component is not None:  # else nothing was asked of it, and it may not be on this machine
-                        component.release()
-                        collector.release(component)
+    def work(task: Task) -> None:
+        _make(task, collector, lock)
+        with lock:
+            left.remove(task)
+            for role, name in task.asks - {each for other in left for each in other.asks}:
+                component = project.components.get((f"{role}s", name))
+                if component is not None:  # else nothing was asked of it, and it may not be on this machine
+                    component.release()
+                    collector.release(component)
+
+    def in_turn(some: Sequence[str]) -> None:
+        for model in some:  # all that is asked of it at once, so that it is loaded once and always has work
+            collector.side_by_side([partial(work, task) for task in tasks[model]])
 
     with project.store() as store, collector_of(project.settings, store) as collector:
         remote = [model for model in models if isinstance(project.settings.build("models", model), RemoteComponent)]
         local = [model for model in models if model not in remote]
-        collector.side_by_side([*(partial(work, [model]) for model in remote), partial(work, local)])
+        collector.side_by_side([*(partial(in_turn, [model]) for model in remote), partial(in_turn, local)])
         for model in models:
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)

@@ -153,6 +153,27 @@ class Model(Component):
         """Answer the last turn of each conversation, in order; a reply holds the beginning that it was given."""
 
 
+class QueueModel(Model):
+    """A model with an engine that forms its batches itself, from a queue of at most ``batch_size`` calls."""
+
+    @abstractmethod
+    def begin(self, number: int, conversation: Conversation) -> Reply | None:
+        """Put a call into the queue; return the reply at once if the engine does not take it."""
+
+    @abstractmethod
+    def step(self) -> dict[int, Reply]:
+        """Compute a little, and return the replies to calls that have ended, by the numbers given to :meth:`begin`."""
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        replies = dict[int, Reply]()
+        for number, conversation in enumerate(conversations):
+            if (reply := self.begin(number, conversation)) is not None:
+                replies[number] = reply
+        while len(replies) < len(conversations):
+            replies |= self.step()
+        return [replies[number] for number in range(len(conversations))]
+
+
 class Generator(Component):
     """Text in, sample out."""
 

@@ -372,7 +372,8 @@ class OpenAIComponent(RemoteComponent):
         if not every_call:
             if status in _AGAIN or status >= 500:
                 after = retry_after(headers)
-                raise TransientError(reason, retry_after=after, billed=status in _AFTER_THE_WORK) from None
+                busy = status in (429, 503, 529)
+                raise TransientError(reason, retry_after=after, billed=status in _AFTER_THE_WORK, busy=busy) from None
             if status in _THIS_INPUT:
                 raise RefusedError(reason, advice="" if of_content else advice, names_setting=setting)
         if wrong_key:

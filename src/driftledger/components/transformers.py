@@ -5,7 +5,6 @@ tokenizer does not know who wrote them.
 """
 
 import re
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -285,29 +284,6 @@ class ChatCheckpoint(CheckpointComponent, Model):
     def continues(self) -> bool:
         return True
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        """Answer the last turn of each conversation, in order.
-
-        One that the checkpoint cannot take has failed, with the reason as its error; it is left out of the batch.
-
-        Raises:
-            ConfigError: the checkpoint cannot be loaded, or its chat template cannot show such turns.
-            OutOfMemoryError: the batch does not fit.
-        """
-        replies, prompts = dict[int, Reply](), dict[int, Prompt]()
-        for index, conversation in enumerate(conversations):
-            try:
-                prompts[index] = self.loaded.chat.prompt(conversation)
-            except UnfitError as error:
-                replies[index] = Reply(outcome=Outcome.FAILED, error=str(error))
-        with memory_guard(self.path):
-            replies |= self.answers(conversations, prompts)
-        return [replies[index] for index in range(len(conversations))]
-
-    @abstractmethod
-    def answers(self, conversations: Sequence[Conversation], prompts: Mapping[int, Prompt]) -> dict[int, Reply]:
-        """The reply to each conversation that has a prompt, by its place."""
-
     def chat(self, processor: Any, image_settings: Mapping[str, Any]) -> Chat:
         if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
             raise ValueError("it has no processor for both images and text")
@@ -420,23 +396,34 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
             raise ValueError(f"max_new_tokens = {self.max_new_tokens} leaves no room for a prompt {where}; set fewer")
         return _Ready(model, chat, ends, context)
 
-    def answers(self, conversations: Sequence[Conversation], prompts: Mapping[int, Prompt]) -> dict[int, Reply]:
-        """Those with one limit together.
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        """Answer the last turn of each conversation, in order; those with one limit together.
 
+        One that the checkpoint cannot take has failed, with the reason as its error; it is left out of the batch.
         Conversations without images are a batch of their own: beside images, Llama 3.2 Vision answers them otherwise.
+
+        Raises:
+            ConfigError: the checkpoint cannot be loaded, or its chat template cannot show such turns.
+            OutOfMemoryError: the batch does not fit.
         """
-        ready, replies = self.loaded, dict[int, Reply]()
+        ready, replies, prompts = self.loaded, dict[int, Reply](), dict[int, Prompt]()
+        for index, conversation in enumerate(conversations):
+            try:
+                prompts[index] = ready.chat.prompt(conversation)
+            except UnfitError as error:
+                replies[index] = Reply(outcome=Outcome.FAILED, error=str(error))
 
         def batch(index: int) -> tuple[int, bool]:
             return conversations[index].most_tokens(self.max_new_tokens), bool(prompts[index].images)
 
-        for (most, _), indices in grouped(prompts, batch).items():
-            inputs, unfit = self._encoded(ready, {index: prompts[index] for index in indices}, most)
-            replies |= {index: Reply(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()}
-            if fit := [index for index in indices if index not in unfit]:
-                answers = self._answers(ready, [conversations[index] for index in fit], inputs, most)
-                replies |= dict(zip(fit, answers, strict=True))
-        return replies
+        with memory_guard(self.path):
+            for (most, _), indices in grouped(prompts, batch).items():
+                inputs, unfit = self._encoded(ready, {index: prompts[index] for index in indices}, most)
+                replies |= {index: Reply(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()}
+                if fit := [index for index in indices if index not in unfit]:
+                    answers = self._answers(ready, [conversations[index] for index in fit], inputs, most)
+                    replies |= dict(zip(fit, answers, strict=True))
+        return [replies[index] for index in range(len(conversations))]
 
     def _encoded(self, ready: _Ready, prompts: Mapping[int, Prompt], most: int) -> tuple[Any, dict[int, str]]:
         """Tensors of the prompts that the model can take, and what is wrong with the others."""

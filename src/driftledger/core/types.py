@@ -1,7 +1,7 @@
 """Shared value types. Imports nothing of ours."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
@@ -46,6 +46,16 @@ class ImageFile:
         """Decode the file into an RGB image, H×W×3 of uint8."""
         with Image.open(self.path) as image:
             return image.convert("RGB")
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedImage(ImageFile):
+    """An image that was decoded before it is asked for."""
+
+    pixels: Image.Image
+
+    def open(self) -> Image.Image:
+        return self.pixels.copy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +128,14 @@ class Conversation:
     def most_tokens(self, own: Limit) -> Limit:
         """The most tokens of a reply by a model with its ``own`` limit, if it has one."""
         return min((limit for limit in (own, self.max_tokens) if limit is not None), default=own)
+
+    def with_images(self, change: Callable[[ImageFile], ImageFile]) -> "Conversation":
+        """The same conversation with other files of its images."""
+        turns = (
+            replace(turn, parts=tuple(part if isinstance(part, str) else change(part) for part in turn.parts))
+            for turn in self.turns
+        )
+        return replace(self, turns=tuple(turns))
 
     @property
     def last_image(self) -> ImageFile | None:
