@@ -18,7 +18,7 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.files import INPUTS, load_json, read_jsonl, write_bytes
-from driftledger.core.images import data_url
+from driftledger.core.media import data_url
 from driftledger.core.registry import import_extra
 from driftledger.core.text import csv_text
 from driftledger.ledger.lineage import Evidence, Lineage, read_all_evidence

@@ -20,7 +20,7 @@ from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
-from driftledger.core.images import png_bytes
+from driftledger.core.media import encoded
 from driftledger.core.terminal import Progress
 from driftledger.core.text import say
 from driftledger.core.thinking import separated
@@ -124,12 +124,12 @@ def ask_batch(calls: Sequence[Call]) -> list[Answer]:
 
 
 def finished(call: Call, answer: Answer) -> Finished:
-    """Return an answer as it is stored: text that UTF-8 can hold, without reasoning, and the bytes of an image.
+    """Return an answer as it is stored: text that UTF-8 can hold, without reasoning, and the bytes of a medium.
 
     Raises:
-        ValueError: a generator gave no image and reports success.
+        ValueError: a generator gave nothing and reports success.
     """
-    given, usage, png = answer.given, answer.given.usage or Usage(), None
+    given, usage, data = answer.given, answer.given.usage or Usage(), None
     if isinstance(given, Reply) and isinstance(call, Ask):
         given = separated(given, call.conversation)
     texts: dict[str, str | None] = {
@@ -142,13 +142,14 @@ def finished(call: Call, answer: Answer) -> Finished:
     else:
         texts["revised_prompt"] = given.revised_prompt
         if given.outcome.goes_on:
-            if given.image is None:
-                raise ValueError(f"a generator reported {given.outcome} and gave no image")
-            png = given.data or png_bytes(given.image)
+            medium = given.image if given.image is not None else given.sound
+            if medium is None:
+                raise ValueError(f"a generator reported {given.outcome} and gave no image or sound")
+            data = given.data or encoded(medium)
     whole: dict[str, Any] = {name: text and text.encode("utf-8", "replace").decode() for name, text in texts.items()}
     result = Result(given.outcome, note=answer.note, reading=getattr(given, "reading", None), **whole)
     cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens, answer.cost)
-    return Finished(call.key, call.context, result, png, cost)
+    return Finished(call.key, call.context, result, data, cost)
 
 
 @dataclass

@@ -1,6 +1,6 @@
-"""Images and texts through an encoder, one batch at a time, or from the feature store.
+"""Media and texts through an encoder, one batch at a time, or from the feature store.
 
-The store keeps a file per batch: an image's features may depend on the other images of its batch, so only a whole batch
+The store keeps a file per batch: the features of an image may depend on the others of its batch, so only a whole batch
 is looked up. It only saves work, like the call store beside it; a damaged file is computed again.
 """
 
@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_bytes
-from driftledger.core.types import Float32, ImageFile, PromptUsage
+from driftledger.core.types import Float32, Medium, PromptUsage
 
 Number = TypeVar("Number", np.float32, np.int64)
-Modality = Literal["images", "texts", "readings"]
-"""Features of images, features of texts, or how much of each text was read."""
+Modality = Literal["images", "sounds", "texts", "readings"]
+"""What features are of; or how much of each text was read."""
+OF_FILES = ("images", "sounds")
 
 
 @dataclass
@@ -42,9 +43,9 @@ class FeatureStore:
 
         Args:
             encoder: its fingerprint.
-            batch: the images' SHA-256, or the texts. If one is unknown, nothing is stored.
+            batch: the SHA-256 of files, or the texts. If one is unknown, nothing is stored.
         """
-        if self.folder is None or (seen == "images" and not all(batch)):
+        if self.folder is None or (seen in OF_FILES and not all(batch)):
             return make()
         key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
         path = self.folder / key[:2] / f"{key}.npy"
@@ -59,13 +60,14 @@ class FeatureStore:
         return array
 
 
-def encode_images(encoder: Encoder, images: Iterable[ImageFile], features: FeatureStore | None = None) -> Float32:
-    """Features of images, n×d; one batch of them is decoded at a time."""
-    store, waiting, batches = features or FeatureStore(), iter(images), []
+def encode_media(encoder: Encoder, media: Iterable[Medium], features: FeatureStore | None = None) -> Float32:
+    """Features of images or sounds, n×d; one batch of them is decoded at a time."""
+    store, waiting, batches = features or FeatureStore(), iter(media), []
     while batch := list(islice(waiting, encoder.batch_size)):
-        digests = [image.sha256 for image in batch]
-        encode = partial(lambda files: encoder.encode_images([image.open() for image in files]), batch)
-        batches.append(store.get(encoder.fingerprint, "images", digests, encode))
+        seen: Modality = "sounds" if batch[0].kind == "sound" else "images"
+        encode = encoder.encode_sounds if seen == "sounds" else encoder.encode_images
+        make = partial(lambda encode, files: encode([file.open() for file in files]), encode, batch)
+        batches.append(store.get(encoder.fingerprint, seen, [each.sha256 for each in batch], make))
     return np.concatenate(batches) if batches else np.zeros((0, 0), np.float32)
 
 

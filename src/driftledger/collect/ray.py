@@ -28,7 +28,7 @@ from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, first_few
 from driftledger.core.registry import import_extra, import_place, place_of
 from driftledger.core.text import changes, say, shortened
-from driftledger.core.types import ImageFile
+from driftledger.core.types import Medium
 
 _MOST_LOSSES = 5
 """Actors that may be lost over one batch."""
@@ -150,13 +150,13 @@ class _Crew:
         """Make a batch by an actor; if that is lost, by another one."""
         conversations = [call.conversation for call in calls if isinstance(call, Ask)]
         parts = [part for each in conversations for turn in each.turns for part in turn.parts]
-        images = {part.sha256: part.path.read_bytes() for part in parts if isinstance(part, ImageFile)}
+        media = {_name(part): part.path.read_bytes() for part in parts if isinstance(part, Medium)}
         work = [replace(call, component=None) for call in calls]  # type: ignore[arg-type]  # the actor has its own
         for _ in range(_MOST_LOSSES):
             self._start_if_needed()
             actor = await self._idle.get()
             try:
-                results: list[Finished] = await actor.make.remote(work, images)
+                results: list[Finished] = await actor.make.remote(work, media)
             except self._workers.ray.exceptions.RayTaskError as error:  # what the component raised
                 self._idle.put_nowait(actor)
                 raise error.cause from None
@@ -202,6 +202,10 @@ class _Crew:
         self._actors.clear()
 
 
+def _name(medium: Medium) -> str:
+    return medium.sha256 + medium.path.suffix
+
+
 class _Actor:
     """One replica of a component, in a process that Ray started."""
 
@@ -236,18 +240,18 @@ class _Actor:
     def ready(self) -> None:
         """Answers when there is room for the actor."""
 
-    def make(self, work: Sequence[Any], images: dict[str, bytes]) -> list[Finished]:
-        """Make a batch: calls without their component, and the bytes of their images by hash."""
+    def make(self, work: Sequence[Any], media: dict[str, bytes]) -> list[Finished]:
+        """Make a batch: calls without their component, and the files behind them."""
         with tempfile.TemporaryDirectory(prefix="driftledger-actor-") as folder:
-            for digest, data in images.items():
-                Path(folder, digest).write_bytes(data)
+            for name, data in media.items():
+                Path(folder, name).write_bytes(data)
             calls = [replace(each, component=self._component) for each in work]
             for number, call in enumerate(calls):
                 if isinstance(call, Ask):
                     turns = []
                     for turn in call.conversation.turns:
                         parts = (
-                            part if isinstance(part, str) else replace(part, path=Path(folder, part.sha256))
+                            part if isinstance(part, str) else replace(part, path=Path(folder, _name(part)))
                             for part in turn.parts
                         )
                         turns.append(replace(turn, parts=tuple(parts)))

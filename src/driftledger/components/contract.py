@@ -96,7 +96,7 @@ def _tasks(component: Component, folder: Path) -> Iterator[Task]:
             "images", prompts, [("", 1)], lambda of, calls: of.generate([p for p, _ in calls], [s for _, s in calls])
         )
     elif isinstance(component, Encoder):
-        if component.sees:
+        if "image" in component.media:
             yield Task("image vectors", pictures, [], lambda of, calls: of.encode_images(calls))
         if component.reads:
             yield Task("text vectors", TEXTS, [""], lambda of, calls: of.fitted(TEXTS).encode_texts(calls))

@@ -21,8 +21,9 @@ from PIL import Image
 from driftledger.components.base import Component, Encoder, Generator, Model, frechet_name_of
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.media import ANY_MEDIUM, Kind
 from driftledger.core.registry import LONGEST, Provided, import_place, place_of
-from driftledger.core.types import Conversation, Float32, Generated, ImageFile, PromptUsage, Reply
+from driftledger.core.types import Conversation, Float32, Generated, ImageFile, PromptUsage, Reply, Sound
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
 
 _NUMBERS = itertools.count(1)
@@ -61,7 +62,9 @@ class _Component(_OfFunctions, Component, ABC):
 
 
 class FunctionModel(_Component, Model):
-    """A model that a function is."""
+    """A model that a function is; it is given images, or sounds as :class:`~driftledger.core.media.Sound`."""
+
+    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         replies = []
@@ -78,13 +81,17 @@ class FunctionModel(_Component, Model):
 class FunctionGenerator(_Component, Generator):
     """A generator that a function is."""
 
+    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
+
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         drawn = []
         for prompt, seed in zip(prompts, seeds, strict=True):
-            image = self.call("generator", prompt, seed)
-            if not isinstance(image, Image.Image | Generated):
-                raise TypeError(f"{self.provider} gave {type(image).__name__} where it is to give an image of Pillow's")
-            drawn.append(Generated(image.convert("RGB")) if isinstance(image, Image.Image) else image)
+            made = self.call("generator", prompt, seed)
+            if isinstance(made, Sound):
+                made = Generated(sound=made)
+            if not isinstance(made, Image.Image | Generated):
+                raise TypeError(f"{self.provider} gave {type(made).__name__} where it is to give an image of Pillow's")
+            drawn.append(Generated(made.convert("RGB")) if isinstance(made, Image.Image) else made)
         return drawn
 
 

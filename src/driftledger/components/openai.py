@@ -28,7 +28,8 @@ from driftledger.components.service import RefusedError, RemoteComponent, Remote
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, DataError, ServiceError
 from driftledger.core.files import LARGEST_JSON, load_json
-from driftledger.core.images import MOST_PIXELS, data_url, png_bytes, suffix_of
+from driftledger.core.images import MOST_PIXELS, png_bytes
+from driftledger.core.media import data_url, suffix_of
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
 from driftledger.core.text import for_line

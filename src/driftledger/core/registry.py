@@ -22,6 +22,8 @@ OURS: dict[str, dict[str, str]] = {
     "datasets": {
         "image_folder": "driftledger.data.datasets.image_folder:ImageFolder",
         "huggingface": "driftledger.data.datasets.huggingface:HuggingFace",
+        "sound_folder": "driftledger.data.datasets.sounds:SoundFolder",
+        "huggingface_sounds": "driftledger.data.datasets.sounds:HuggingFaceSounds",
     },
     "models": {
         "human": "driftledger.components.human:Human",
@@ -67,6 +69,7 @@ EXTRAS = {
     **dict.fromkeys(("torch", "torchvision", "transformers", "accelerate", "safetensors"), "torch"),
     **dict.fromkeys(("datasets", "huggingface_hub"), "huggingface"),
     "openpyxl": "xlsx",
+    "soundfile": "sound",
     "bitsandbytes": "quantization",
     "sentence_transformers": "sentence",
     "cleanfid": "fid",

@@ -44,6 +44,11 @@ class HuggingFace(HubTable, DatasetProvider):
         return self
 
     @property
+    def files_in(self) -> str:
+        """The setting that names the column of files."""
+        return "image_column"
+
+    @property
     def unused(self) -> set[str]:
         return set() if self.support_per_label or self.test_per_label else super().unused
 
@@ -54,9 +59,10 @@ class HuggingFace(HubTable, DatasetProvider):
         texts = [column for column in (self.id_column, self.category_column, self.label_column) if column is not None]
         columns = [*texts, self.unique_column] if self.unique_column is not None else texts
         for loaded, (name, split) in zip(self.load(*sets), sets.items(), strict=True):
-            table = self.select(loaded, self.image_column, columns, "image_column")
+            files = getattr(self, self.files_in)
+            table = self.select(loaded, files, columns, self.files_in)
             digits = len(str(max(len(table) - 1, 0)))  # of all rows, so that another limit does not rename samples
-            for row in self.rows(table, name, self.image_column, self._taken(table, split)):
+            for row in self.rows(table, name, files, self._taken(table, split)):
                 text: dict[str | None, str | None] = {None: None}
                 text |= {column: as_text(row.cells[column], f"{row.place} in {column}") for column in texts}
                 own_id = f"{row.number:0{digits}}" if self.id_column is None else text[self.id_column] or ""
