@@ -161,7 +161,7 @@ def few_samples(measured: Measured, reached: int, kind: str) -> Iterator[str]:
     if any(measured.distances.values()) and count < ENOUGH:
         yield (
             f"the Fréchet distance is over {count:,} {kind}s: with fewer than {ENOUGH:,} it is too high, the more so "
-            "the fewer there are, so that values over other numbers of {kind}s are not comparable"
+            f"the fewer there are, so that values over other numbers of {kind}s are not comparable"
         )
 
 

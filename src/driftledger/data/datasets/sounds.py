@@ -22,8 +22,8 @@ from driftledger.data.datasets.image_folder import ImageFolder
 
 FORMATS = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aif", ".aiff")
 MOST_RATE, MOST_CHANNELS, MOST_SAMPLES, MOST_BYTES = 192_000, 8, 2**26, 2**28
-SHORTEST, LONGEST = 0.1, 60.0
-"""Seconds; the longest where settings name no other."""
+SHORTEST, LONGEST, MOST_SECONDS = 0.1, 60.0, 600.0
+"""The longest where settings name no other, and the most that they allow."""
 
 
 def decode_sound(
@@ -94,7 +94,7 @@ class SoundDataset(DatasetProvider):
     """Samples a second of every sound."""
     stereo: bool = False
     """Whether every sound has two channels."""
-    max_seconds: float = Field(default=LONGEST, ge=1, le=600)
+    max_seconds: float = Field(default=LONGEST, ge=1, le=MOST_SECONDS)
     """A longer sound is refused by its header."""
 
     @property
