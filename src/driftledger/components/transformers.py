@@ -39,6 +39,9 @@ from driftledger.data.hub import Source
 FLASH = {"flash_attention_2": "flash-attn", "flash_attention_3": "flash-attn-3"}
 """Flash attention of transformers → the distribution that computes it."""
 
+_TYPES = {"image": "image", "sound": "audio"}
+"""What chat templates call a part that is not text."""
+
 MODEL_CLASSES = {
     "AutoModelForImageTextToText": "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES",
     "AutoModelForMultimodalLM": "MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES",
@@ -205,7 +208,8 @@ class Chat:
         messages: list[dict[str, Any]] = []
         for turn in turns:
             content: Any = [
-                {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"} for part in turn.parts
+                {"type": "text", "text": part} if isinstance(part, str) else {"type": _TYPES[part.kind]}
+                for part in turn.parts
             ]
             if as_string and turn.role != "user" and all(isinstance(part, str) for part in turn.parts):
                 content = "".join(map(str, turn.parts))
@@ -366,18 +370,11 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
 
     def load(self, source: Source) -> _Ready:
         transformers = import_extra("transformers")
-        import_extra("torchvision")  # for processors with a video part, whatever handles the images
         location, arguments = source.location, self.hub_arguments
-        processor = transformers.AutoProcessor.from_pretrained(location, backend="torchvision", **arguments)
-        if self.backend != "torchvision":  # AutoProcessor would ask the video part for the same backend
-            load = transformers.AutoImageProcessor.from_pretrained
-            processor.image_processor = load(location, backend=self.backend, **arguments)
+        processor = self.load_processor(location)
         config = transformers.AutoConfig.from_pretrained(location, **arguments)
         padding = "right" if config.is_encoder_decoder else "left"
         chat = replace(self.chat(processor, self.image_processor), padding=padding)
-        backend = getattr(processor.image_processor, "backend", self.backend)  # code of others may not say
-        if backend != self.backend:
-            raise ValueError(f"it handles images with {backend} only; set image_backend: {backend}")
         processor.tokenizer.padding_side = padding
         if processor.tokenizer.pad_token is None:
             processor.tokenizer.pad_token = processor.tokenizer.eos_token
@@ -416,6 +413,19 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         model.generation_config = transformers.GenerationConfig(decoder_start_token_id=begins)
         context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         return _Ready(model, chat, ends, context)
+
+    def load_processor(self, location: str) -> Any:
+        """What prepares texts and images for the model."""
+        transformers, arguments = import_extra("transformers"), self.hub_arguments
+        import_extra("torchvision")  # for processors with a video part, whatever handles the images
+        processor = transformers.AutoProcessor.from_pretrained(location, backend="torchvision", **arguments)
+        if self.backend != "torchvision":  # AutoProcessor would ask the video part for the same backend
+            load = transformers.AutoImageProcessor.from_pretrained
+            processor.image_processor = load(location, backend=self.backend, **arguments)
+        backend = getattr(getattr(processor, "image_processor", None), "backend", self.backend)  # others may not say
+        if backend != self.backend:
+            raise ValueError(f"it handles images with {backend} only; set image_backend: {backend}")
+        return processor
 
     def answers(self, conversations: Sequence[Conversation], prompts: Mapping[int, Prompt]) -> dict[int, Reply]:
         """Those with one limit together.

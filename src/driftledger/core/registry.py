@@ -32,11 +32,15 @@ OURS: dict[str, dict[str, str]] = {
         "litellm": "driftledger.components.hosted:LiteLLM",
         "transformers": "driftledger.components.transformers:Transformers",
         "vllm": "driftledger.components.vllm:VLLM",
+        "transformers_sounds": "driftledger.components.sounds:TransformersSounds",
     },
     "generators": {
         "diffusers": "driftledger.components.diffusers:Diffusers",
         "openai_images": "driftledger.components.openai:OpenAIImages",
         "huggingface_images": "driftledger.components.hosted:HuggingFaceImages",
+        "transformers_sounds": "driftledger.components.sounds:SoundGenerator",
+        "diffusers_sounds": "driftledger.components.sounds:DiffusersSounds",
+        "openai_speech": "driftledger.components.openai:OpenAISpeech",
     },
     "encoders": {
         "vit": "driftledger.components.encoders:ViT",
@@ -49,6 +53,8 @@ OURS: dict[str, dict[str, str]] = {
         "open_clip": "driftledger.components.encoders:OpenCLIP",
         "sentence": "driftledger.components.encoders:Sentence",
         "inception": "driftledger.components.encoders:Inception",
+        "clap": "driftledger.components.sounds:CLAP",
+        "wav2vec2": "driftledger.components.sounds:Wav2Vec2",
     },
     "question_sets": {
         "table": "driftledger.data.question_sets.table:QuestionTable",
