@@ -2,35 +2,43 @@
 
 Run as ``python -m lab.mutations src/driftledger/metrics --count 50`` in the top folder.
 
-All mutations of the named files are drawn in an order that the seed and each one's own text decide. Each is tried in a
-copy of the checkout (uncommitted changes included), with the test files whose imports lead to the changed file, the
-nearest first. A test file that fails without a fault is left out. What passes them is tried on the default run, as CI
-does: records are replayed from stored calls, scores and reports are made again, and every file has to be the same. A
-mutation is *killed* if a test or the default run fails, differs or takes too long, else it has *survived*, and its diff
-is printed. Outcomes are appended to ``.driftledger/mutations.jsonl``: started again, a mutation that was killed in the
-same text is not tried again.
+All mutations of the named files are drawn in an order that the seed and each one's own text decide, and are tried in
+copies of the checkout (uncommitted changes included). First each test runs once without a fault, and notes which
+functions it calls (``lab/tracer``); a test that fails then is left out. A mutation is tried with the tests that call
+the changed function, the quickest first, and what passes them on the default run, as CI does: each stage of
+``dvc.yaml`` that calls the function makes its files again, and all of them have to be the same. A mutation is *killed*
+if a test or a stage fails, differs, or takes several times the processor's time that it takes without a fault, else it
+has *survived*, and its diff is printed. ``lab/equivalent.jsonl`` lists mutations that change nothing, each with the
+reason; they are tried and counted apart. Outcomes are appended to ``.driftledger/mutations.jsonl``: started again, a
+mutation that was killed in the same text is not tried again.
 """
 
 import ast
+import compileall
 import difflib
 import hashlib
 import json
 import os
+import py_compile
 import random
+import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import suppress
 from copy import deepcopy
+from fnmatch import fnmatch
 from pathlib import Path
 from queue import Queue
 from typing import Annotated, NamedTuple
 
 import typer
+import yaml
 
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import INPUTS
@@ -38,6 +46,7 @@ from driftledger.project.settings import load_settings
 from lab.entry import new_app, run
 
 RESULTS = Path(".driftledger") / "mutations.jsonl"
+EQUIVALENT = Path("lab") / "equivalent.jsonl"
 _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.In: (ast.NotIn,), ast.NotIn: (ast.In,), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
     ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt),
@@ -51,8 +60,8 @@ _SKIPPED = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
 """Messages, and what only stops the program."""
 _UNCHECKED = ("annotation", "returns", "decorator_list", "type_comment")
 
-_DRIFTLEDGER = [sys.executable, "-m", "driftledger"]
-_MADE = ("data/datasets", "data/questions", "data/records", "reports")
+_MADE = ("data", "reports", ".driftledger")
+"""What stages write."""
 
 app = new_app(__doc__ or "")
 
@@ -151,121 +160,178 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
 
 
-def nearest_tests(root: Path) -> dict[str, list[str]]:
-    """Return, for each source file, the test files whose imports lead to it, the nearest first."""
-    modules = {}
-    for top, base in (("src", root / "src"), ("tests", root)):
-        for file in (root / top).rglob("*.py"):
-            modules[".".join(file.relative_to(base).with_suffix("").parts).removesuffix(".__init__")] = file
-    users: dict[str, set[str]] = {name: set() for name in modules}
-    for name, file in modules.items():
-        for node in ast.walk(ast.parse(file.read_bytes())):
-            if isinstance(node, ast.Import):
-                dotted = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                dotted = [f"{node.module}.{alias.name}" for alias in node.names]
+class Calls:
+    """What each test, and each stage of the default run, calls without a fault."""
+
+    def __init__(self, rows: Iterable[str]) -> None:
+        self.of: dict[str, set[str]] = defaultdict(set)
+        """A test, a fixture, a file of tests or a stage → ``path:line`` of functions, line 0 for what loads a file."""
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.fixtures: dict[str, set[str]] = defaultdict(set)
+        self.failed: set[str] = set()
+        for caller, text in (row.rstrip("\n").split("\t") for row in rows):
+            if text[0] == "=":
+                self.seconds[caller] += float(text[1:])
+            elif text[0] == "+":
+                self.fixtures[caller].add(f"{_file(caller)}{text}")
+            elif text[0] == "!":
+                self.failed.add(caller)
             else:
-                continue
-            for each in dotted:
-                used = each if each in modules else each.rpartition(".")[0]
-                if used in users:
-                    users[used].add(name)
-    nearest = {}
-    for name, file in modules.items():
-        seen, level = {name}, {name}
-        order: list[str] = []
-        while level:
-            order += sorted(each for each in level if modules[each].name.startswith("test_"))
-            level = {user for each in level for user in users[each]} - seen
-            seen |= level
-        nearest[str(file.relative_to(root))] = [str(modules[each].relative_to(root)) for each in order]
-    return nearest
+                self.of[caller].add(sys.intern(text))
+        self.tests = [caller for caller in self.fixtures if caller not in self.failed]
+
+    def reaching(self, path: str, function: int, seconds: float) -> list[str]:
+        """Return the tests that call a function, the quickest first, as many as run in ``seconds``.
+
+        What is outside of all functions is reached by tests that call one of the same file, and, as the last, by tests
+        in a file of tests that loads it.
+        """
+        order = []
+        for test in self.tests:
+            users = {test, *self.fixtures[test]}
+            called = set[str]().union(*(self.of[user] for user in users if user in self.of))
+            near = f"{path}:{function}" in called or (not function and any(e.startswith(f"{path}:") for e in called))
+            if near or (not function and f"{path}:0" in self.of[_file(test)]):
+                order.append((not near, sum(self.seconds[user] for user in users), test))
+        reaching, spent, paid = list[str](), 0.0, set[str]()
+        for _, _, test in sorted(order):
+            cost = sum(self.seconds[user] for user in {test} | self.fixtures[test] - paid)
+            if spent + cost <= seconds:
+                reaching.append(test)
+                spent += cost
+                paid |= self.fixtures[test]
+        return reaching
+
+
+def _file(caller: str) -> str:
+    return caller.partition("::")[0].partition("+")[0]
+
+
+def _function(source: bytes, line: int) -> int:
+    """Return the first line of the innermost function around a line, 0 outside of all."""
+    around = [
+        min([node.lineno, *(each.lineno for each in node.decorator_list)])
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    return max(around, default=0)
 
 
 class Bench:
-    """Copies of the checkout in which tests run."""
+    """Copies of the checkout, in which tests and stages run."""
 
-    def __init__(self, root: Path, folder: Path, jobs: int, limit: float, marks: str) -> None:
-        self._root, self._limit, self._marks = root, limit, marks
+    def __init__(self, root: Path, folder: Path, jobs: int, marks: str) -> None:
+        """Run all tests and the default run without a fault, and note what they call."""
+        self._folder = folder
+        self._pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marks]
         self._free: Queue[Path] = Queue()
+        self._stages: dict[str, list[str]] = {}
+        """Command → what it writes."""
+        models = load_settings(root / "params.yaml").run.models
+        for name, stage in yaml.safe_load((root / "dvc.yaml").read_text(encoding="utf-8"))["stages"].items():
+            outs = [next(iter(each)) if isinstance(each, dict) else each for each in stage["outs"]]
+            for model in models if "matrix" in stage else models[:1]:
+                if name != "track":  # MLflow notes times
+                    command = stage["cmd"].replace("${item.model}", model)
+                    self._stages[command] = [out.replace("${item.model}", model) for out in outs]
         listed = subprocess.run(
             ["git", "ls-files", "-coz", "--exclude-standard"], cwd=root, check=True, capture_output=True, text=True
         )
         files = [name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
-        for number in range(jobs):
-            copy = folder / str(number)
-            for name in files:
-                (copy / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(root / name, copy / name)
-            self._free.put(copy)
+        first = folder / "0"
+        for name in files:
+            (first / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / name, first / name)
+        # By hash, not by time: a fault may come and go within a second and leave the file as long as it was.
+        compileall.compile_dir(first / "src", quiet=1, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
+        for again in (False, True):  # calls are made once, and replayed from then on
+            for stage in self._stages:
+                self._unmark(first, stage)
+                traced = {"CALLED": str(folder / "called"), "CALLER": stage} if again else {}
+                if self._exit_code(first, ["-m", *stage.split()], 1000, **traced):
+                    raise ConfigError(f"the default run fails without a fault: {stage}")
+        for top in _MADE:
+            shutil.copytree(first / top, folder / "expected" / top)
+        self._free.put(first)
+        for number in range(1, jobs):
+            shutil.copytree(first, folder / str(number))
+            self._free.put(folder / str(number))
+        tests = [name for name in files if fnmatch(name, "tests/*test_*.py") and not name.startswith("tests/extras/")]
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(self._trace, [*tests, "src/driftledger/metrics"]))
+        with (folder / "called").open(encoding="utf-8") as rows:
+            self.calls = Calls(rows)
 
-    def passes(self, tests: list[str], fault: Mutation | None = None) -> bool:
-        """Run test files in a free copy, with a fault or without."""
-        pytest = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", self._marks, *tests]
-        with self._copy(fault) as copy:
-            return self._exit_code(copy, pytest) in (0, 5)  # 5: all tests are deselected
-
-    def evaluates(self, fault: Mutation | None = None) -> bool:
-        """Make the default run's records, scores and reports again in a free copy; whether each file is the same.
-
-        The first time it makes the calls, and keeps what later times are held to.
-        """
-        models = load_settings(self._root / "params.yaml").run.models
-        stages = [
-            "stage resolve",
-            "stage data",
-            "collect",
-            *(f"stage score {model}" for model in models),
-            "stage report",
-        ]
-        with self._copy(fault) as copy:
-            for mark in [*(copy / "data").rglob(INPUTS), *(copy / "reports").rglob(INPUTS)]:
-                mark.unlink()  # so that nothing is taken as made
-            runs = all(not self._exit_code(copy, [*_DRIFTLEDGER, *stage.split()]) for stage in stages)
-            if not (copy / "expected").is_dir():
-                _copy_made(copy, copy / "expected")
-            same = runs and all(_files_of(copy / top) == _files_of(copy / "expected" / top) for top in _MADE)
-            _copy_made(copy / "expected", copy)
-            return same
-
-    @contextmanager
-    def _copy(self, fault: Mutation | None) -> Iterator[Path]:
+    def _trace(self, file: str) -> None:
         copy = self._free.get()
-        source = (copy / fault.path).read_bytes() if fault else b""
+        called = str(self._folder / "called")
+        self._exit_code(copy, [*self._pytest, "-p", "sitecustomize", file], 1000, CALLED=called, CALLER=file)
+        self._free.put(copy)
+
+    def killer(self, fault: Mutation, seconds: float) -> str | None:
+        """Return the first test or stage that fails with a fault, or None; tests take ``seconds`` at most."""
+        copy = self._free.get()
+        source = (copy / fault.path).read_bytes()
+        function = _function(source, fault.line)
+        tests = self.calls.reaching(fault.path, function, seconds)
+        stages = [each for each in self._stages if f"{fault.path}:{function}" in self.calls.of[each]]
         try:
-            if fault:
-                (copy / fault.path).write_bytes(fault.apply(source))
-            yield copy
+            (copy / fault.path).write_bytes(fault.apply(source))
+            while tests:
+                batch, cost = list[str](), 0.0
+                while tests and cost < 3:
+                    batch.append(tests.pop(0))
+                    cost += sum(self.calls.seconds[user] for user in {batch[-1]} | self.calls.fixtures[batch[-1]])
+                if self._exit_code(copy, [*self._pytest, "-x", *batch], cost) not in (0, 5):
+                    output = (copy / "output").read_text(encoding="utf-8", errors="replace")
+                    return next(iter(re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)), f"{batch[0]} …")
+            for stage in sorted(stages, key=self.calls.seconds.__getitem__):
+                # Stages before it need not run: those that call the function have to write what they wrote, too.
+                self._unmark(copy, stage)
+                code = self._exit_code(copy, ["-m", *stage.split()], self.calls.seconds[stage])
+                if code or any(
+                    _files(copy / out) != _files(self._folder / "expected" / out) for out in self._stages[stage]
+                ):
+                    return stage
+            return None
         finally:
-            if fault:
-                (copy / fault.path).write_bytes(source)
+            (copy / fault.path).write_bytes(source)
+            for top in _MADE if stages else ():
+                shutil.rmtree(copy / top, ignore_errors=True)
+                shutil.copytree(self._folder / "expected" / top, copy / top)
             self._free.put(copy)
 
-    def _exit_code(self, copy: Path, command: list[str]) -> int:
-        """Run a command in a copy, and end it with all that it has started when it takes too long."""
-        process = subprocess.Popen(
-            command, cwd=copy, env=os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+    def _unmark(self, copy: Path, stage: str) -> None:
+        """Let nothing that a stage writes be taken as made."""
+        for out in self._stages[stage]:
+            for mark in (copy / out).rglob(INPUTS):
+                mark.unlink()
+
+    def _exit_code(self, copy: Path, arguments: list[str], seconds: float, **traced: str) -> int:
+        """Run Python in a copy, and end it with all that it has started when it takes far more than ``seconds``.
+
+        It is the processor's time that counts, as others may use it too; by the clock, only what waits for ever ends.
+        """
+        limits = f"ulimit -t {20 + 5 * seconds:.0f} -d 8000000; exec "
+        path = f"{copy / 'src'}{os.pathsep}{copy / 'lab' / 'tracer'}" if traced else str(copy / "src")
+        with (copy / "output").open("wb") as output:
+            process = subprocess.Popen(
+                ["sh", "-c", limits + shlex.join([sys.executable, *arguments])], cwd=copy, start_new_session=True,
+                env=os.environ | traced | {"PYTHONPATH": path}, stdout=output, stderr=subprocess.STDOUT,
+            )  # fmt: skip
         try:
-            return process.wait(self._limit)
+            return process.wait(60 + 20 * seconds)
         except subprocess.TimeoutExpired:
             return -9
         finally:
-            if process.poll() is None:
+            with suppress(ProcessLookupError):
                 os.killpg(process.pid, 9)
-                process.wait()
+            process.wait()
 
 
-def _copy_made(source: Path, target: Path) -> None:
-    """Put what the default run makes into another folder, in place of what is there."""
-    for top in _MADE:
-        shutil.rmtree(target / top, ignore_errors=True)
-        shutil.copytree(source / top, target / top)
-
-
-def _files_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+def _files(top: Path) -> dict[str, bytes]:
+    files = [top] if top.is_file() else top.rglob("*")
+    return {str(path.relative_to(top)): path.read_bytes() for path in files if path.is_file()}
 
 
 @app.command()
@@ -274,8 +340,7 @@ def main(
     count: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     seed: Annotated[int, typer.Option(help="Decides which.")] = 1,
     jobs: Annotated[int, typer.Option(min=1, help="Tried at once, each in a copy of its own.")] = 1,
-    reach: Annotated[int, typer.Option(min=1, help="Test files per mutation, at most.")] = 16,
-    limit: Annotated[float, typer.Option(help="Seconds after which tests count as failed.")] = 300,
+    reach: Annotated[float, typer.Option(help="Seconds of tests per mutation, at most.")] = 60,
     marks: Annotated[str, typer.Option(help="Which tests, as for pytest -m.")] = "not slow",
 ) -> None:
     """Try mutations, and print those that survive."""
@@ -289,36 +354,38 @@ def main(
         raise ConfigError(f"there is nothing to change in {', '.join(map(str, places))}; name Python files below src/")
     lots = {each: _digest(seed, each, sources[each.path]) for each in every}
     picked = sorted(every, key=lots.__getitem__)[:count]
+    listed = [json.loads(row) for row in EQUIVALENT.read_text(encoding="utf-8").splitlines()]
+    equivalent = {(row["path"], row["line"], row["new"]) for row in listed}
     known = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.is_file() else []
     killed = {row["mutation"] for row in map(json.loads, known) if row["end"] == "killed"}
-    nearest = nearest_tests(root)
     with tempfile.TemporaryDirectory(prefix="mutations-", ignore_cleanup_errors=True) as folder:
-        bench = Bench(root, Path(folder), jobs, limit, marks)
-        wanted = sorted({test for each in picked for test in nearest.get(each.path, [])[:reach]})
+        bench = Bench(root, Path(folder), jobs, marks)
+        print(f"{len(bench.calls.tests)} tests; left out, as they fail without a fault: {sorted(bench.calls.failed)}")
+
+        def attempt(mutation: Mutation) -> str:
+            if lots[mutation] in killed:
+                return "killed"
+            killer = bench.killer(mutation, reach)
+            end = "killed" if killer else "survived"
+            with RESULTS.open("a", encoding="utf-8") as file:
+                file.write(
+                    json.dumps({"mutation": lots[mutation], "path": mutation.path, "end": end, "by": killer}) + "\n"
+                )
+            text = sources[mutation.path].splitlines()[mutation.line - 1].decode().strip()
+            if (mutation.path, text, mutation.new) in equivalent:
+                end = "listed" if end == "survived" else "wrongly listed"
+            if end != "killed":
+                print(f"\n{mutation.path}:{mutation.line} {end}{f', but killed by {killer}' if killer else ''}")
+                print(mutation.diff(sources[mutation.path]), flush=True)
+            return end
+
+        RESULTS.parent.mkdir(exist_ok=True)
+        random.Random(seed).shuffle(picked)  # files that take long are spread over the copies
         with ThreadPoolExecutor(jobs) as pool:
-            passed = pool.map(lambda test: bench.passes([test]), wanted)
-            sound = {test for test, sounds in zip(wanted, passed, strict=True) if sounds}
-            print(f"{len(wanted) - len(sound)} of {len(wanted)} test files fail without a fault and are left out")
-            if not all(list(pool.map(lambda _: bench.evaluates(), range(jobs)))):  # the queue gives each copy once
-                raise ConfigError("the default run fails without a fault")
-
-            def attempt(mutation: Mutation) -> str:
-                if lots[mutation] in killed:
-                    return "killed"
-                tests = [test for test in nearest.get(mutation.path, [])[:reach] if test in sound]
-                passed = (not tests or bench.passes(tests, mutation)) and bench.evaluates(mutation)
-                end = "survived" if passed else "killed"
-                with RESULTS.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({"mutation": lots[mutation], "path": mutation.path, "end": end}) + "\n")
-                if end == "survived":
-                    print(f"\n{mutation.path}:{mutation.line} survived {', '.join(tests) or 'no test'}")
-                    print(mutation.diff(sources[mutation.path]), flush=True)
-                return end
-
-            RESULTS.parent.mkdir(exist_ok=True)
-            random.Random(seed).shuffle(picked)  # files that take long are spread over the copies
             ends = Counter(pool.map(attempt, picked))
-    print(f"{ends['killed']} of {len(picked)} mutations are killed, of {len(every)} that are possible")
+    count = len(picked) - ends["listed"]
+    print(f"{ends['killed']} of {count} mutations are killed, {ends['killed'] / count:.1%}; {len(every)} are possible")
+    print(f"{ends['listed']} more change nothing, as {EQUIVALENT} explains; wrongly listed: {ends['wrongly listed']}")
 
 
 def _digest(seed: int, mutation: Mutation, source: bytes) -> str:

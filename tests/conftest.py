@@ -6,27 +6,21 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from _pytest.doctest import DoctestModule
-from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from driftledger.benchmarks.registry import benchmark_names
-from tests.acceptance.checkout import draw
+from tests.acceptance.checkout import Folder, draw, made_once
 from tests.extras import MISSING
 from tests.support.params import DEFAULT
 
 REPOSITORY = Path(__file__).parent.parent
 TRACKED = ("dvc.yaml", "MLproject", "python_env.yaml", ".dvcignore", ".gitignore")
-TIMEOUT = 1800.0
-"""Of a command, in seconds."""
 DVC_CONFIG = """\
 [core]
     analytics = false
@@ -87,9 +81,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow ones first: with several workers, none of them is left alone with a long one at the end."""
+    """Files with slow ones first: with several workers, none of them is left alone with a long one at the end.
+
+    Of those that need the default run, one goes first and the others last: no worker waits while another makes it.
+    """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    acceptance = [item for item in items if item.path.parent.name == "acceptance" and item.get_closest_marker("slow")]
+    default = list(dict.fromkeys(item.path for item in acceptance if "evaluated" in getattr(item, "fixturenames", ())))
+    items.sort(key=lambda item: (item.path not in slow, item.path in default[1:]))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -107,22 +106,12 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-class Checkout:
-    """A Git repository with a copy of the project, and commands run there as a user runs them."""
+class Checkout(Folder):
+    """A Git repository with a copy of the project."""
 
     def __init__(self, root: Path, state: Path) -> None:
-        """Take ``root`` as it is; DVC keeps what it knows of it in ``state``."""
-        self.root = root
+        super().__init__(root, state)
         self.state = state
-        self.env = os.environ | {
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "DVC_SITE_CACHE_DIR": str(state / "site"),
-            "DVC_GLOBAL_CONFIG_DIR": str(state / "global"),
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "COLUMNS": "1000",  # what commands say stays on its lines
-        }
-        for name in ("MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID", "DRIFTLEDGER_STORE"):
-            self.env.pop(name, None)
 
     def fill(self) -> None:
         """Make the repository."""
@@ -132,11 +121,7 @@ class Checkout:
         shutil.copy(DEFAULT, self.root)
         (self.root / ".dvc").mkdir()
         (self.root / ".dvc" / "config").write_text(DVC_CONFIG, encoding="utf-8")
-        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-        shutil.copytree(REPOSITORY / "src", self.root / "src", ignore=ignored)
         self.git("init", "--quiet")
-        self.git("config", "user.name", "tests")
-        self.git("config", "user.email", "tests@localhost")
 
     def copy(self, root: Path) -> "Checkout":
         """The same checkout once more, in another folder."""
@@ -146,27 +131,6 @@ class Checkout:
         for store in other.root.glob("mlflow.db*"):  # which holds the place of the first one
             store.unlink()
         return other
-
-    def params(self, change: Callable[[dict[str, Any]], None]) -> None:
-        """Change ``params.yaml``."""
-        path = self.root / "params.yaml"
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        change(content)
-        path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
-
-    def git(self, *arguments: str) -> str:
-        return self.run("git", *arguments).stdout
-
-    def commit(self, message: str) -> None:
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--message", message)
-
-    def run(self, *command: str, check: bool = True, **more: str) -> "subprocess.CompletedProcess[str]":
-        done = subprocess.run(
-            command, cwd=self.root, env=self.env | more, capture_output=True, text=True, check=False, timeout=TIMEOUT
-        )
-        assert not check or done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
-        return done
 
     def repro(self, *targets: str, **more: str) -> list[str]:
         """Evaluate up to the report, or up to ``targets``; the stages that ran.
@@ -212,22 +176,6 @@ def checkout(tmp_path: Path) -> Checkout:
     return make_checkout(tmp_path)
 
 
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Checkout:
-    """The checkout that ``make`` makes in a folder: made once for all processes of these tests, to be copied.
-
-    Nothing may run in it, since others may be copying it.
-    """
-    top = factory.getbasetemp()
-    folder = (top.parent if "PYTEST_XDIST_WORKER" in os.environ else top) / name
-    with FileLock(folder.with_suffix(".lock")):
-        if not (folder / "made").exists():
-            shutil.rmtree(folder, ignore_errors=True)  # a maker that failed
-            folder.mkdir()
-            make(folder)
-            (folder / "made").touch()
-    return Checkout(folder / "checkout", folder / "state")
-
-
 def _make_evaluated(folder: Path) -> None:
     make_checkout(folder).repro()
 
@@ -235,7 +183,8 @@ def _make_evaluated(folder: Path) -> None:
 @pytest.fixture(scope="session")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """The same after ``dvc repro`` up to the report, to be copied."""
-    return made_once(tmp_path_factory, "evaluated", _make_evaluated)
+    folder = made_once(tmp_path_factory, "evaluated", _make_evaluated)
+    return Checkout(folder / "checkout", folder / "state")
 
 
 @pytest.fixture

@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from rich.cells import cell_len
 
 from driftledger import cli
 from driftledger.commands import ask, stages
 from driftledger.commands import collect as collecting
-from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
+from driftledger.core.errors import StoreError
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.project import resolve
-from tests.conftest import REPOSITORY
-from tests.support.params import DEFAULT
+from tests.conftest import Checkout
+from tests.support.params import DEFAULT, default_params
 from tests.support.terminal import WIDTHS, fitting
 
 COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
@@ -88,19 +89,6 @@ def test_arguments_go_to_the_command_of_that_name(
     assert capsys.readouterr().out in ("", "done\n")
 
 
-def test_audit_asks_for_a_target_or_for_a_version(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked: list[tuple[Any, dict[str, Any], dict[str, bool]]] = []
-    monkeypatch.setattr(ask, "audit", lambda _, what, of, **how: asked.append((what, of, how)) or "an answer")
-    assert run(monkeypatch, "audit", "--full", "seer/brush/eye") == 0
-    assert run(monkeypatch, "audit", "--generator", "brush@12345678") == 0
-    assert capsys.readouterr().out == "an answer\nan answer\n"
-    assert [what for what, _, _ in asked] == ["seer/brush/eye", None]
-    assert asked[0][2] == {"full": True, "as_json": False}
-    assert {key: value for key, value in asked[1][1].items() if value} == {"generator": "brush@12345678"}
-
-
 HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]\r\nall holds"
 
 
@@ -136,15 +124,6 @@ def test_verify_exits_with_one_where_something_does_not_hold(
     assert f"not checked: 2 more; --json has them all seer · brush · eye: {end}" in text
     for sentence in ("files: 9,000 files, 4 wrong", "→ bytes: 'dvc checkout'", "→ missing: 'dvc pull'"):
         assert text.count(sentence) == (0 if holds else 1)
-
-
-@pytest.mark.parametrize("kind", [DriftledgerError, StoreError, LedgerError, MissingExtraError])
-def test_a_mistake_is_one_sentence(
-    kind: type[DriftledgerError], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(stages, "report", raising(kind("x is wrong; mend it")))
-    assert run(monkeypatch, "report") == 2
-    assert capsys.readouterr() == ("", "driftledger: x is wrong; mend it\n")
 
 
 def test_a_hostile_mistake_is_one_inert_line(
@@ -183,12 +162,6 @@ def test_a_bug_keeps_its_traceback(tmp_path: Path) -> None:
     assert done.stderr.startswith("Traceback (most recent call last):")
     assert done.stderr.rstrip().endswith("ValueError: a bug")
     assert "cli.py" in done.stderr
-
-
-def test_what_an_encoding_lacks_is_replaced(tmp_path: Path) -> None:
-    done = command("preset", cwd=tmp_path, PYTHONIOENCODING="ascii")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "DALL?E 3" in done.stdout
 
 
 def test_outside_a_project_the_way_in_is_named(tmp_path: Path) -> None:
@@ -242,8 +215,8 @@ def test_help_fits_a_screen_and_what_people_type_first_comes_first(width: int, t
 def test_there_are_at_most_twenty_commands_each_in_a_panel() -> None:
     panels = {each.name or each.callback.__name__: each.rich_help_panel for each in cli.app.registered_commands}  # type: ignore[union-attr]
     panels |= {each.name: each.rich_help_panel for each in cli.app.registered_groups}
-    assert {name for name, panel in panels.items() if panel not in cli.PANELS} == {"stage", "calls"}
-    assert len(panels) - 2 <= 20  # two are hidden
+    assert {name for name, panel in panels.items() if panel not in cli.PANELS} == {"stage", "calls", "merge"}
+    assert len(panels) - 3 <= 20  # three are hidden
 
 
 def test_presets_are_listed_and_selected(
@@ -290,13 +263,6 @@ def test_plan_counts_and_asks_nothing(
     assert printed.err == "models.x: no price\nmissing: models.x: no key\n"
 
 
-def test_every_stage_of_the_pipeline_is_a_command() -> None:
-    lines = [line.split() for line in (REPOSITORY / "dvc.yaml").read_text(encoding="utf-8").splitlines()]
-    called = {line[3] for line in lines if line[:3] == ["cmd:", "driftledger", "stage"]}
-    source = Path(stages.__file__).read_text(encoding="utf-8")
-    assert called == set(re.findall(r'case "(\w+)"', source))
-
-
 def test_a_plan_is_without_columns_that_say_nothing() -> None:
     stored = {"stored": 1_234_567, "to_make": 5, "spent": 0.0}
     free = stored | {"most_input_tokens": 0, "most_output_tokens": 0, "likely_cost": None, "most_cost": None}
@@ -309,3 +275,53 @@ def test_a_plan_is_without_columns_that_say_nothing() -> None:
     assert "12,345,678" in text
     assert [cell for cell in text.splitlines()[-1].split() if cell != "–"] == ["all", "3.40"]
     assert fitting(collecting.plan_table({})).strip() == ""
+
+
+# What a command imports: its start is most of what a short one takes.
+
+
+RUN = "import sys; from driftledger.cli import main; sys.argv = ['driftledger', *sys.argv[1:]]\n"
+TELL = "try:\n    main()\nfinally:\n    print(*sys.modules, file=sys.stderr)\n"
+
+MODELS = frozenset({"pydantic", "numpy", "PIL", "yaml", "importlib.metadata", "filelock"})
+"""What it takes to read settings and records."""
+
+PAGES = frozenset({"jinja2", "matplotlib", "pandas", "pyarrow"})
+LARGE = PAGES | {"mlflow", "sqlalchemy", "torch", "sklearn", "skimage", "datasets", "requests", "git"}
+
+
+def loaded(folder: Path, *arguments: str, code: int = 0) -> set[str]:
+    """All modules that are loaded when the command ends."""
+    done = subprocess.run([sys.executable, "-c", RUN + TELL, *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr[-2000:]
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_is_told_without_any_settings_or_benchmarks(option: str, tmp_path: Path) -> None:
+    found = loaded(tmp_path, option)
+    assert "driftledger.cli" in found
+    assert not found & (LARGE | MODELS | {"scipy", "dvc", "pygit2"})
+    assert not [name for name in found if name.startswith("driftledger.benchmarks.") and name.endswith(".spec")]
+    assert {name for name in found if name.startswith(("driftledger.project", "driftledger.commands."))} == {
+        "driftledger.commands.people"
+    }
+
+
+def test_a_stage_starts_with_settings_alone(tmp_path: Path) -> None:
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(default_params()))
+    found = loaded(tmp_path, "stage", "score", "nobody", code=2)
+    assert "driftledger.project.settings" in found
+    assert not found & (LARGE | {"scipy", "dvc", "pygit2", "rich.table"})
+    assert not [name for name in found if name.startswith(("driftledger.reports", "driftledger.tracking.store"))]
+
+
+@pytest.mark.slow
+def test_whoever_asks_of_an_evaluated_checkout_waits_for_no_mlflow(finished: Checkout) -> None:
+    root = finished.root
+    selected = yaml.safe_load((root / "params.yaml").read_text())["run"]
+    run = "/".join(selected[key][0] for key in ("models", "generators", "encoders"))
+    assert not loaded(root, "audit", run) & (LARGE | {"scipy", "dvc"})
+    assert not loaded(root, "compare", run, run, "--anyway") & LARGE
+    assert not loaded(root, "plan") & (LARGE | {"scipy.special"})
+    assert not loaded(root, "verify", run) & {"mlflow", "sqlalchemy", "torch", "requests", "matplotlib.pyplot"}

@@ -75,27 +75,6 @@ def test_every_block_of_params_can_be_copied(page: str, block: str) -> None:
     assert copied(block)
 
 
-def test_a_few_lines_of_params_select_ones_own() -> None:
-    images, labelled, questions = (
-        copied(next(block for page, block in BLOCKS if page == name and part in block))
-        for name, part in (
-            ("docs/data.md", "my_images"),
-            ("docs/benchmarks.md", "birds"),
-            ("docs/data.md", "protocol: mm_sap"),
-        )
-    )
-    selected = {spec.name: getattr(images.run, spec.name) for spec in images.benchmarks}
-    assert selected == {"genception": ("my_images",), "fidelity": ("my_images",)}
-    assert (images.run.datasets, images.run.question_sets) == (("my_images",), ())
-    assert images.build("datasets", "my_images").provider == "image_folder"
-    assert (labelled.run.names("trac", "dataset"), labelled.build("datasets", "birds").general_category) == (
-        ("birds",),
-        "bird",
-    )
-    assert questions.run.names("mm_sap", "question_set") == ("mine",)
-    assert questions.build("question_sets", "mine").provider == "table"
-
-
 def test_every_provider_and_every_extra_is_named_as_it_is() -> None:
     components = [providers(section) for section in ("models", "generators", "encoders")]
     named = {words[0] for words in TYPED}
@@ -124,11 +103,3 @@ def test_the_leaderboard_in_the_readme_is_the_reports() -> None:
     shown = README.split(BEGIN)[1].split(END)[0].strip()
     assert shown == leaderboard(shipped_leaderboard())
     assert shown.count("\n") > 3
-
-
-def test_ci_calls_the_test_command_of_the_readme() -> None:
-    script = (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8")
-    assert re.search(r"^make check\b", script, re.MULTILINE)
-    assert re.search(r"^make .*\btest\b", script, re.MULTILINE)
-    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
-    assert re.search(r"^check:.*\n\t\$\(MAKE\) test-all$", makefile, re.MULTILINE)

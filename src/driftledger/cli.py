@@ -284,7 +284,7 @@ def collect(
         typer.echo(for_terminal(collecting.collect_shard(project, shard, into, model or ())))
 
 
-@app.command(rich_help_panel=EVALUATE)
+@app.command(hidden=True)  # what a shard says at its end names it
 def merge(
     context: typer.Context,
     stores: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Stores of shards, or folders of them.")],
@@ -311,6 +311,25 @@ def export_calls(
     from driftledger.commands import collect as collecting
 
     typer.echo(for_terminal(collecting.export_calls(context.obj, folder)))
+
+
+@app.command("gc", rich_help_panel=EVALUATE)
+def remove_unused(
+    context: typer.Context,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove it; without this, it is only counted.")] = False,
+    published: Annotated[
+        bool, typer.Option("--published", help="Also what published runs use that are not selected.")
+    ] = False,
+    no_wait: NoWaitOption = False,
+) -> None:
+    """Remove stored calls and images that no run uses any more.
+
+    Runs that params.yaml selects, in any worktree, and published runs keep theirs. 'dvc gc' cleans DVC's own cache.
+    """
+    from driftledger.commands import collect as collecting
+
+    project = replace(context.obj, waits=not no_wait)
+    typer.echo(for_terminal(collecting.remove_unused(project, published=published, yes=yes)))
 
 
 @app.command(rich_help_panel=ASK)

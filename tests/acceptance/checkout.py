@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+from filelock import FileLock
 from PIL import Image, ImageDraw
 
 from tests.acceptance.places import REPOSITORY, STAGES_RUN, record_files, score_files
@@ -21,8 +23,8 @@ NOT_COPIED = (".venv", "mlflow.db*", "mlartifacts", "__pycache__", "rwlock")
 Done = subprocess.CompletedProcess[str]
 
 
-class Checkout:
-    """A folder with a project, and what DVC and others keep for it beside the folder."""
+class Folder:
+    """A folder in which commands run as a user runs them; what DVC and others keep for it is in ``state``."""
 
     def __init__(self, root: Path, state: Path) -> None:
         self.root = root
@@ -51,27 +53,16 @@ class Checkout:
         """Let commands import from ``folder`` first."""
         self.env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), self.env.get("PYTHONPATH"))))
 
-    def copy(self, folder: Path) -> "Checkout":
-        """The same project in ``folder``, without its MLflow."""
-        shutil.copytree(self.root, folder / "project", symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
-        other = Checkout(folder / "project", folder / "state")
-        other.env["PYTHONPATH"] = self.env["PYTHONPATH"]
-        return other
-
-    def run(self, *command: str, check: bool = True) -> Done:
-        """Run a command to its end; a failed one fails the test unless ``check`` is False."""
+    def run(self, *command: str, check: bool = True, **more: str) -> Done:
+        """Run a command to its end, with ``more`` in its environment; it may fail if ``check`` is False."""
         done = subprocess.run(
-            command, cwd=self.root, env=self.env, capture_output=True, text=True, check=False, timeout=TIMEOUT
+            command, cwd=self.root, env=self.env | more, capture_output=True, text=True, check=False, timeout=TIMEOUT
         )
         assert not check or done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
         return done
 
-    def driftledger(self, *arguments: str, check: bool = True) -> Done:
-        return self.run("driftledger", *arguments, check=check)
-
-    def repro(self) -> set[str]:
-        """The stages that ``dvc repro`` runs."""
-        return set(STAGES_RUN.findall(self.run("dvc", "repro").stdout))
+    def git(self, *arguments: str) -> str:
+        return self.run("git", *arguments).stdout
 
     def commit(self, message: str) -> None:
         self.run("git", "add", "--all")
@@ -83,6 +74,24 @@ class Checkout:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         change(content)
         path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+
+
+class Checkout(Folder):
+    """A folder with a project."""
+
+    def copy(self, folder: Path) -> "Checkout":
+        """The same project in ``folder``, without its MLflow."""
+        shutil.copytree(self.root, folder / "project", symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
+        other = Checkout(folder / "project", folder / "state")
+        other.env["PYTHONPATH"] = self.env["PYTHONPATH"]
+        return other
+
+    def driftledger(self, *arguments: str, check: bool = True) -> Done:
+        return self.run("driftledger", *arguments, check=check)
+
+    def repro(self) -> set[str]:
+        """The stages that ``dvc repro`` runs."""
+        return set(STAGES_RUN.findall(self.run("dvc", "repro").stdout))
 
     def results(self) -> dict[str, str]:
         """SHA-256 of each lock, record file and score."""
@@ -98,6 +107,22 @@ def init(folder: Path, *arguments: str) -> Checkout:
     project = Checkout(folder / "project", folder / "state")
     project.commit("a project")
     return project
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """The folder that ``make`` fills once for all processes of these tests, to be copied.
+
+    Nothing may run in it, since others may be copying it.
+    """
+    top = factory.getbasetemp()
+    folder = (top.parent if "PYTEST_XDIST_WORKER" in os.environ else top) / name
+    with FileLock(folder.with_suffix(".lock")):
+        if not (folder / "made").exists():
+            shutil.rmtree(folder, ignore_errors=True)  # a maker that failed
+            folder.mkdir()
+            make(folder)
+            (folder / "made").touch()
+    return folder
 
 
 def draw(path: Path, number: int, size: tuple[int, int] = (96, 72)) -> Path:

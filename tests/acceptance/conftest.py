@@ -1,18 +1,13 @@
 """Projects that the tests share: each is evaluated once for all processes of a session, and never changed."""
 
 import os
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
-from tests.acceptance.checkout import Checkout, init, with_images
+from tests.acceptance.checkout import Checkout, init, made_once, with_images
 
 EVALUATED = "DRIFTLEDGER_EVALUATED"
-
-Make = Callable[[Path], Checkout]
 
 
 def pytest_configure() -> None:
@@ -27,15 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-def shared(factory: pytest.TempPathFactory, name: str, make: Make) -> Checkout:
-    """The project that ``make`` makes in a folder, made by whoever of the session's processes comes first."""
-    top = factory.getbasetemp()
-    folder = (top.parent if "PYTEST_XDIST_WORKER" in os.environ else top) / name
-    with FileLock(folder.with_suffix(".lock")):
-        if not (folder / "finished").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            make(folder)
-            (folder / "finished").touch()
+def _shared(folder: Path) -> Checkout:
     return Checkout(folder / "project", folder / "state")
 
 
@@ -59,7 +46,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """The default project with all its results, for tests that only read files."""
     if named := os.environ.get(EVALUATED):
         return Checkout(Path(named).resolve(), tmp_path_factory.mktemp("state"))
-    return shared(tmp_path_factory, "default", _default)
+    return _shared(made_once(tmp_path_factory, "default", _default))
 
 
 @pytest.fixture(scope="session")
@@ -73,4 +60,4 @@ def evaluated_copy(evaluated: Checkout, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """Four drawn images, two embedded models, two iterations; evaluated, committed, and to be copied."""
-    return shared(tmp_path_factory, "small", _small)
+    return _shared(made_once(tmp_path_factory, "small", _small))

@@ -19,8 +19,6 @@ from tests.acceptance.places import (
     texts_of,
 )
 
-RUNS = ("regions_fine/painter/layout", "blind/painter/layout")
-
 
 def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
     """They are what ``driftledger new`` writes: three modules of the project, and an installed distribution."""

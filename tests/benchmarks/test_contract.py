@@ -3,16 +3,26 @@
 import inspect
 import json
 import re
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
+from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark, Input, Metric
 from driftledger.benchmarks.records import RECORDS, read_records
 from driftledger.benchmarks.registry import benchmarks, find_score
+from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.settings import Scoring, Section
+from driftledger.benchmarks.traces import values_of, worth_showing
+from driftledger.components.base import ComponentCard
+from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import StoreError
+from driftledger.core.files import parse_json
+from driftledger.core.types import Outcome
+from driftledger_demo.models.controls import Blind
+from tests.support.ledgers import genception_score, marked, question_score
 from tests.words.spec import Words
 
 EACH = pytest.mark.parametrize("spec", [*benchmarks(), Words()], ids=lambda spec: spec.name)
@@ -21,6 +31,7 @@ EACH = pytest.mark.parametrize("spec", [*benchmarks(), Words()], ids=lambda spec
 @EACH
 def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec: Benchmark) -> None:
     assert spec.metrics[0].headline
+    assert spec.headline(genception_score(metrics={})) == (spec.metrics[0].key, None)
     assert len({metric.key for metric in spec.metrics}) == len(spec.metrics)
     for metric in spec.metrics:
         assert metric.title, metric.key
@@ -79,3 +90,77 @@ def test_what_is_no_record_is_one_sentence(tmp_path: Path, line: dict[str, objec
     (tmp_path / RECORDS).write_text(json.dumps({"schema": 2, **line}) + "\n", encoding="utf-8")
     with pytest.raises(StoreError, match=sentence):
         read_records(tmp_path, ["split"])
+
+
+# What a component says of itself is told with every score that it had a part in, whichever benchmark makes it.
+
+
+MARK = "made elsewhere"
+
+
+def test_a_score_carries_the_marks_of_its_components_before_its_own_flags() -> None:
+    score = marked(question_score("mm_vet", flags=["moved"]), model=MARK, judge="half asleep")
+    assert score.flags == [MARK, "the judge: half asleep", "moved"]
+    assert marked(genception_score(), encoder="blind").flags == ["the encoder: blind"]
+    assert genception_score().flags == []
+
+
+def test_a_mark_comes_back_from_a_file_once_and_cannot_be_taken_out_of_one() -> None:
+    score = marked(genception_score(flags=["cut"]), model=MARK)
+    stored = score.to_dict()
+    assert parse_json(canonical_json(stored).encode(), Score, "score.json") == score
+    without = canonical_json(stored | {"flags": ["cut"]}).encode()
+    assert parse_json(without, Score, "score.json").flags == [MARK, "cut"]
+    with pytest.raises(StoreError, match=r"score\.json is not a Score"):
+        parse_json(canonical_json(stored | {"flags": MARK}).encode(), Score, "score.json")
+
+
+def test_a_component_without_a_mark_is_written_as_it_always_was() -> None:
+    card = ComponentCard.of("blind", Blind())
+    assert card.mark is None
+    assert "mark" not in card.to_dict()
+    assert '"mark"' not in json.dumps(genception_score().to_dict())
+
+
+# Which units are worth showing step by step.
+
+
+METRIC = Metric("score", "the score", "", "", frozenset(Input), headline=True, row="score")
+
+
+@dataclass
+class Spec:
+    """As much of a benchmark as is asked."""
+
+    def headlines(self, score: Any) -> dict[str, float]:
+        return {"score": 0.5}
+
+    def metric(self, key: str) -> Metric:
+        return METRIC
+
+
+def row(unit: str, *values: float | None) -> Row:
+    return Row(unit=unit, group="all", cluster=unit, outcome=Outcome.OK, values={"score": list(values)})
+
+
+def shown(rows: list[Row], at_most: int | None) -> list[str]:
+    spec: Any = Spec()
+    return [each.unit for each in worth_showing(spec, spec, rows, at_most)]
+
+
+def test_the_worst_the_best_and_some_between() -> None:
+    rows = [row(f"{number:02d}", number / 100) for number in range(100)]
+    assert shown(rows[::-1], 9) == ["00", "01", "02", "03", "34", "65", "97", "98", "99"]
+    assert shown(rows, 1) == ["00"]
+
+
+def test_few_are_all_shown_and_those_without_a_value_last() -> None:
+    rows = [row("none", None), row("b", 0.9), row("a", 0.1)]
+    assert shown(rows, 3) == shown(rows, None) == ["a", "b", "none"]
+    assert shown(rows, 2) == ["a", "b"]
+
+
+def test_a_unit_is_worth_the_mean_over_orders_that_have_a_value() -> None:
+    spec: Any = Spec()
+    assert values_of(spec, spec)(row("a", 1.0, None, 0.0)) == {"the score": 0.5}
+    assert values_of(spec, spec)(row("a", None)) == {}

@@ -25,7 +25,7 @@ from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
 from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, ImageFile, Turn
-from tests.collect.chains import EXPECTED, chain, eight_images, run, run_protocols
+from tests.collect.chains import EXPECTED, chain, eight_images, run
 from tests.support import virtual_time
 from tests.support.canned_server import Canned
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
@@ -61,21 +61,6 @@ def test_every_call_is_made_once_and_results_keep_their_order(images: list[Image
     ASKED.clear()
     assert run(FarModel(), FarGenerator(), images, tmp_path / "store") == EXPECTED
     assert not ASKED
-
-
-@pytest.mark.parametrize(
-    ("model", "generator"),
-    [
-        (EchoModel(batch_size=3), SizeGenerator(batch_size=2)),
-        (FarModel(), SizeGenerator(batch_size=3)),
-        (EchoModel(batch_size=3), FarGenerator()),
-        (FarModel(seconds=0.01), FarGenerator(seconds=0.005)),
-    ],
-)
-def test_local_and_remote_components_work_together(
-    model: Model, generator: Generator, images: list[ImageFile], tmp_path: Path
-) -> None:
-    assert run(model, generator, images, tmp_path / "store") == EXPECTED
 
 
 BATCHES = {
@@ -138,20 +123,6 @@ def test_a_call_that_two_units_need_is_made_once(images: list[ImageFile], tmp_pa
     assert ASKED["20x30"] == 1 + 4  # one description; four drawings, each with its own seed
     assert run(EchoModel(batch_size=2), FarGenerator(), [images[1]] * 4, tmp_path / "store") == [EXPECTED[1]] * 4
     assert sum(batch.count("30x30") for batch in SEEN) == 1
-
-
-def test_neighbours_that_come_to_one_call_at_different_steps(images: list[ImageFile], tmp_path: Path) -> None:
-    """Where the first call of the one is stored, its batch waits for the other, which makes the very same call."""
-
-    def asks(*texts: str) -> Steps[str]:
-        for text in texts:
-            yield Ask(EchoModel(batch_size=2), "answer", Conversation.ask(text, images[0]), CONTEXT)
-        return ""
-
-    with CallStore(tmp_path / "store") as store:
-        run_protocols([asks("first")], store)
-        run_protocols([asks("first", "same"), asks("same", "last")], store)
-        assert store.count() == 3
 
 
 def once(model: Model, image: ImageFile, number: int) -> Steps[str]:

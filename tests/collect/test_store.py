@@ -18,7 +18,7 @@ from driftledger.collect.call import CallKey, Context, Cost, Finished, Result, S
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import DATABASE, CallStore, object_path
 from driftledger.commands.collect import export_calls, merge
-from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.canonical import sha256_bytes, sha256_file, sha256_of
 from driftledger.core.errors import StoreError
 from driftledger.core.types import ImageFile, Outcome, PromptUsage
 from driftledger.project.project import Project
@@ -29,7 +29,7 @@ from tests.support.stores import found, stored_rows
 
 
 def key(number: int) -> CallKey:
-    return CallKey("f" * 64, "describe", f"What is {number}?", ("a" * 64,), None)
+    return CallKey("f" * 64, "describe", [{"image": "a" * 64}, f"What is {number}?"], ("a" * 64,), None)
 
 
 def finished(number: int, text: str = "a cat", *, png: bytes | None = None, **changes: object) -> Finished:
@@ -51,14 +51,9 @@ def test_a_result_is_found_again_with_all_that_it_holds(tmp_path: Path) -> None:
         assert stored.image.path.read_bytes() == png
         assert store.find(key(2).digest) is None
     row = stored_rows(tmp_path / "store")[item.key.digest]
-    assert (row["component"], row["role"], row["dataset"], row["sample"], row["t"]) == (
-        "f" * 64,
-        "describe",
-        "d",
-        "s1",
-        1,
-    )
-    assert json.loads(row["asked"]) == {"input": "What is 1?", "images": ["a" * 64], "seed": None}
+    assert (row["component"], row["dataset"], row["sample"], row["t"]) == ("f" * 64, "d", "s1", 1)
+    assert json.loads(row["request"]) == {"role": "describe", "input": [{"image": 0}, "What is 1?"]}
+    assert (row["images"].hex(), row["seed"]) == ("a" * 64, None)
     assert (row["seconds"], row["input_tokens"], row["output_tokens"], row["cost"]) == (0.5, 10, 2, 0.25)
 
 
@@ -72,7 +67,7 @@ def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path: Path, monkeypatch
 
 def test_the_key_of_a_call_is_what_it_was() -> None:
     """Stores, and fingerprints of calls in records, would be lost if it changed."""
-    assert key(1).digest == sha256_of(["f" * 64, "describe", "What is 1?", ["a" * 64], None])
+    assert key(1).digest == sha256_of(["f" * 64, "describe", key(1).input, ["a" * 64], None])
 
 
 def test_a_failure_is_not_stored(tmp_path: Path) -> None:
@@ -101,9 +96,9 @@ def test_known_results_are_restored_unless_they_are_stored(tmp_path: Path) -> No
     image = ImageFile(path, sha256_file(path))
     recorded = Result(Outcome.OK, image=image)
     known = [
-        (key(1).digest, Context("d", "s1", 1), Result(Outcome.OK, text="recorded")),
-        (key(2).digest, Context("d", "s2", 1), recorded),
-        (key(3).digest, Context("d", "s3", 1), Result(Outcome.FAILED, error="timeout")),
+        (key(1).digest, "f" * 64, Context("d", "s1", 1), Result(Outcome.OK, text="recorded")),
+        (key(2).digest, "f" * 64, Context("d", "s2", 1), recorded),
+        (key(3).digest, None, Context("d", "s3", 1), Result(Outcome.FAILED, error="timeout")),
     ]
     with CallStore(tmp_path / "store") as store:
         store.put([finished(1, "asked")])
@@ -184,8 +179,95 @@ def test_a_store_of_another_version_is_named(tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
             db.execute(f"PRAGMA user_version = {version}")
         for writes in (True, False):
-            with pytest.raises(StoreError, match=f"is of version {version}, and version 4 is read here"):
+            with pytest.raises(StoreError, match=f"is of version {version}, and version 5 is read here"):
                 CallStore(tmp_path, writes=writes)
+
+
+def store_of_version_4(folder: Path) -> list[Finished]:
+    """Three calls in a database as version 4 kept them, of which a record alone tells of the last."""
+    drawn = CallKey("e" * 64, "generate", "draw it", (), 3_618_986_516)
+    png = draw(folder / "image.png", 1).read_bytes()
+    items = [
+        finished(1, "\U0001f600"),
+        finished(2, reading=PromptUsage(80, 77)),
+        finished(3, png=png)._replace(key=drawn),
+    ]
+    [image] = [store_image(folder, png)]
+    with closing(sqlite3.connect(folder / DATABASE)) as db:
+        db.executescript(
+            "CREATE TABLE calls (key TEXT PRIMARY KEY, component TEXT, role TEXT, asked TEXT, dataset TEXT NOT NULL, "
+            "sample TEXT NOT NULL, t INTEGER NOT NULL, result TEXT NOT NULL, image TEXT, seconds REAL NOT NULL, "
+            "input_tokens INTEGER, output_tokens INTEGER, cost REAL); PRAGMA user_version = 4;"
+            "CREATE TABLE spent (component TEXT, store TEXT, attempts INTEGER NOT NULL, cost REAL NOT NULL, "
+            "PRIMARY KEY (component, store)); CREATE TABLE store (name TEXT NOT NULL); "
+            "INSERT INTO store VALUES ('mine'); INSERT INTO spent VALUES ('f', 'mine', 4, 0.5)"
+        )
+        for item in items:
+            row = replace(item.result, image=image if item.data else None).to_row()
+            asked = {"input": item.key.input, "images": list(item.key.images), "seed": item.key.seed}
+            made_of = (item.key.fingerprint, item.key.role, json.dumps(asked)) if item.data else (None, None, None)
+            values = (item.key.digest, *made_of, *item.context, json.dumps(row), row["image"], *item.cost)
+            db.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        db.commit()
+    return items
+
+
+def store_image(folder: Path, data: bytes) -> ImageFile:
+    path = object_path(folder, sha256_bytes(data))
+    path.parent.mkdir(parents=True)
+    path.write_bytes(data)
+    return ImageFile(path, sha256_bytes(data))
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_store_of_version_4_is_converted_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, damaged: bool
+) -> None:
+    items, before = store_of_version_4(tmp_path), (tmp_path / DATABASE).read_bytes()
+    digests = [item.key.digest for item in items]
+    with CallStore(tmp_path, writes=False) as reader, CallStore(tmp_path / "copy") as copy:
+        assert (len(found(reader, digests)), copy.merge(reader)) == (3, 3)
+        assert (tmp_path / DATABASE).read_bytes() == before
+    with monkeypatch.context() as patch:  # ended where the new file would take the place of the old one
+        patch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            CallStore(tmp_path)
+    assert (tmp_path / DATABASE).read_bytes() == before
+    if damaged:
+        head, _, tail = before.rpartition(b'"outcome": "ok"')  # of the first row
+        (tmp_path / DATABASE).write_bytes(head + b'"outcome": "o?"' + tail)
+        with pytest.raises(StoreError, match="2 calls that can be read are recovered"):
+            CallStore(tmp_path)
+    with CallStore(tmp_path) as store:
+        texts = ["\U0001f600", "a cat", "a cat"]
+        assert [result.text for result in found(store, digests).values()] == texts[damaged:]
+        assert store.spent("f") == Spent(4, 0.5)
+    rows = stored_rows(tmp_path)
+    assert [row["seed"] for row in rows.values()] == [None, None, 3_618_986_516][damaged:]
+    assert json.loads(rows[digests[2]]["request"]) == {"role": "generate", "input": "draw it"}
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_a_changed_row_is_not_believed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(1), finished(2)])
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
+        db.execute("UPDATE calls SET result = replace(CAST(result AS TEXT), 'cat', 'dog') WHERE rowid = 1")
+        db.execute("UPDATE calls SET image = ? WHERE rowid = 2", (bytes(32),))
+        db.commit()
+    with CallStore(tmp_path) as store, CallStore(tmp_path / "other") as other:
+        assert found(store, [key(1).digest, key(2).digest, key(1).digest]) == {}
+        assert capsys.readouterr().err.count("is not as it was stored, and counts as missing") == 2
+        assert other.merge(store) == 0
+        store.put([finished(1)])
+        assert set(found(store, [key(1).digest, key(2).digest])) == {key(1).digest}
+
+
+def test_a_call_takes_a_few_hundred_bytes(tmp_path: Path) -> None:
+    with CallStore(tmp_path) as store:
+        long = CallKey("f" * 64, "describe", ["Describe each element of the image. " * 20], ("a" * 64,), None)
+        store.put([finished(n, f"{n} " * 25)._replace(key=replace(long, seed=n)) for n in range(1000)])
+    assert (tmp_path / DATABASE).stat().st_size < 400 * 1000
 
 
 DAMAGES: dict[str, tuple[Callable[[bytearray], object], int, int]] = {

@@ -1,12 +1,19 @@
 """``driftledger collect``: all calls of the selection in one process, or those of some models."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
-from driftledger.commands.collect import collect, plan, readiness
+from driftledger.collect.features import FeatureStore
+from driftledger.commands.collect import collect, plan, readiness, remove_unused
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json
 from driftledger.core.types import Conversation, Outcome, Reply
@@ -128,3 +135,67 @@ def test_what_is_missing_is_said_before_the_first_call_and_only_if_it_is_needed(
     for mark in (project.root / "data/records").rglob("inputs.json"):  # made again from stored calls
         mark.unlink()
     assert readiness(project) == ([], ["models.blind: no price"])
+
+
+HOLDS = """
+import sys
+from pathlib import Path
+from driftledger.collect.store import CallStore
+with CallStore(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_nothing_uses_is_shown_and_then_removed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(path: Path, **given: Any) -> None:
+        if path.suffix == ".png":
+            raise KeyboardInterrupt
+        unlink(path, **given)
+
+    def kept() -> list[str]:
+        return sorted(path.name for path in project.state.glob("*/*/*"))
+
+    unlink = Path.unlink
+    collect(project, ["blind"])
+    own = kept()
+    collect(project, ["regions_medium"])
+    for encoder in (project.component("encoders", "layout").fingerprint, "f" * 64):
+        FeatureStore(project.state / "features").get(encoder, "texts", ["a"], lambda: np.zeros((1, 1), np.float32))
+    assert remove_unused(project).startswith("0 calls, 0 images and 1 files of features, 0.0 MB, are not used; ")
+    project = changed(project.root, lambda params: params["run"].update(models=["blind"]))
+    named = SimpleNamespace(components=[{"fingerprint": project.component("generators", "painter").fingerprint}])
+    with monkeypatch.context() as patch:
+        patch.setattr("driftledger.commands.collect.read_published", lambda _: [SimpleNamespace(scores=[named])])
+        said = [remove_unused(project, published=published) for published in (False, True)]
+    described, unpublished = (int(each.split(" calls")[0]) for each in said)
+    assert unpublished > described > 0
+    before = kept()
+    with subprocess.Popen([sys.executable, "-c", HOLDS, project.state], stdin=-1, stdout=-1) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(StoreError, match="is in use by process"):
+            remove_unused(replace(project, waits=False), yes=True)
+        other.communicate()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", gone)
+        with pytest.raises(KeyboardInterrupt):
+            remove_unused(project, yes=True)
+    assert kept() == before
+    assert remove_unused(project, yes=True).startswith("0 calls, ")
+    assert remove_unused(project) == f"every call, image and file of features in {project.state} is used"
+    assert [name for name in kept() if not name.endswith(".npy")] == own
+    assert len([name for name in kept() if name.endswith(".npy")]) == 1
+    assert set(to_make(project).values()) == {0}
+
+
+def test_what_another_checkout_selects_stays(project: Project) -> None:
+    collect(project, ["blind", "regions_medium"])
+    author = ("-c", "user.name=a", "-c", "user.email=a@localhost")
+    for command in (("init", "-q"), ("add", "params.yaml"), ("commit", "-qm", "a"), ("worktree", "add", "-q", "other")):
+        subprocess.run(["git", *author, *command], cwd=project.root, check=True)
+    project = changed(project.root, lambda params: params["run"].update(models=["blind"]))
+    with pytest.raises(StoreError, match=r"/other: .*; nothing was removed"):
+        remove_unused(project, yes=True)
+    shutil.copytree(project.root / "data", project.root / "other/data")
+    assert remove_unused(project, yes=True).startswith("every call, image and file of features")

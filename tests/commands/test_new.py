@@ -97,9 +97,3 @@ def test_a_name_that_can_be_no_module(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="cannot be a module"):
         new(tmp_path, "model", name)
     assert not [*tmp_path.iterdir()]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_class_takes_no_name_that_its_file_needs(tmp_path: Path, kind: str) -> None:
-    new(tmp_path, kind, "image")
-    assert "\nclass MyImage(" in (tmp_path / "image.py").read_text(encoding="utf-8")

@@ -3,9 +3,8 @@
 import csv
 import io
 import json
-import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import yaml
@@ -15,17 +14,13 @@ from driftledger.benchmarks.registry import question_rules
 from driftledger.benchmarks.score import SCORE, Score
 from driftledger.commands import stages
 from driftledger.commands.collect import collect
-from driftledger.components.base import Model
-from driftledger.components.predictions import FormatName, Predictions
-from driftledger.core.errors import ConfigError, CoverageError
+from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json
 from driftledger.data.build import build_questions
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
 from driftledger.project.project import Project
-from driftledger.project.settings import parse_settings
 from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.reports.scores import by_benchmark
-from tests.conftest import REPOSITORY
 from tests.support.evaluation import build, evaluate
 from tests.support.params import default_params
 
@@ -137,15 +132,6 @@ def test_both_sides_that_do_not_match_are_named_once_and_what_is_missing_is_no_a
     assert said["error"] == f"'{first.id}' has no prediction in 'theirs.json'"
 
 
-def test_a_file_about_something_else_stops_the_stage(tmp_path: Path) -> None:
-    file = tmp_path / "theirs.json"
-    exam = project(tmp_path, "mm_vet", theirs={"provider": "predictions", "path": str(file)})
-    file.write_text('{"v1_0": "Seven."}', encoding="utf-8")
-    build(exam)
-    with pytest.raises(ConfigError, match=r"13 of 13 that are asked for have none"):
-        evaluate(exam)
-
-
 def test_a_letter_counts_in_the_order_it_was_given_in_or_not_at_all(tmp_path: Path) -> None:
     """The options' own order is the table's; each of the five orders shown is another."""
     listed, bare = tmp_path / "listed.tsv", tmp_path / "bare.json"
@@ -166,16 +152,3 @@ def test_a_letter_counts_in_the_order_it_was_given_in_or_not_at_all(tmp_path: Pa
     assert score_of(exam, "mm_sap", "theirs").metrics["score"] == 100
     with pytest.raises(CoverageError, match="names an option by its place in another order"):
         collect(exam, ["letters"])
-
-
-def test_the_page_about_it_can_be_copied_and_names_every_format_and_setting() -> None:
-    page = (REPOSITORY / "docs" / "data.md").read_text(encoding="utf-8").partition("\n## Answers made elsewhere\n")[2]
-    params = default_params()
-    [block] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    for section, values in yaml.safe_load(block).items():
-        params[section] |= values
-    settings = parse_settings(params, "params.yaml")
-    assert isinstance(settings.build("models", "llava_theirs"), Predictions)
-    assert [spec.name for spec in settings.benchmarks] == ["mm_vet"]
-    named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    assert named == {*get_args(FormatName), *Predictions.model_fields} - {*Model.model_fields}

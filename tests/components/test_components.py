@@ -1,19 +1,31 @@
+"""Components: what their fingerprints are made of, what their settings refuse, and which of them are one."""
+
 import json
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from pydantic import Field
+import yaml
+from pydantic import Field, ValidationError
 
-from driftledger.components.base import Component, Encoder
+from driftledger.components.base import Component, ComponentCard, Encoder, Generator, Model
+from driftledger.components.human import Human
+from driftledger.components.openai import OpenAIChat
 from driftledger.core import images
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
+from driftledger.core.registry import OURS, provider_class
+from driftledger.core.strict import explain
+from driftledger.core.types import Conversation, Generated, Reply
+from driftledger.project.project import Project
 from driftledger_demo.encoders.layout import LayoutEncoder
 from driftledger_demo.generators.painter import Painter
+from tests.conftest import shapes_only
+from tests.support.cases import cases
 from tests.support.fakes import EchoModel
+from tests.support.params import default_params
 
 
 class Weighted(EchoModel):
@@ -73,12 +85,6 @@ def test_whatever_can_change_the_output_changes_the_fingerprint(other: Component
     assert other.fingerprint != Weighted().fingerprint
 
 
-@pytest.mark.parametrize("scale", [math.inf, -math.inf, math.nan])
-def test_a_number_that_is_not_finite_is_refused(scale: float) -> None:
-    with pytest.raises(ValueError, match="finite number"):
-        Weighted(scale=scale)
-
-
 @pytest.mark.parametrize("method", [Encoder.encode_images, Encoder.encode_texts])
 def test_an_encoder_says_which_tower_it_lacks(method: Callable[..., Any]) -> None:
     class Towerless(Encoder):
@@ -88,3 +94,76 @@ def test_an_encoder_says_which_tower_it_lacks(method: Callable[..., Any]) -> Non
         method(Towerless(), [])
     with pytest.raises(NotImplementedError, match="'layout' has no text tower"):
         LayoutEncoder().encode_texts(["a"])
+
+
+# Where code is all there is, code is the identity; elsewhere it is recorded beside it.
+
+
+def test_a_component_that_comes_with_driftledger_has_a_version_and_no_digest(tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text("sample,t,text,annotator\na,1,A cat.,\n", encoding="utf-8")
+    for component in (OpenAIChat.model_validate({"model": "gpt-4o-2024-08-06"}), Human(path=sheet)):
+        card = ComponentCard.of("one", component)
+        assert component.code_digest is None
+        assert "code" not in component.spec["identity"]
+        assert card.fingerprint == sha256_of(component.spec)
+
+
+class InheritingPainter(Painter):
+    """Of a distribution of its own, as a user's is."""
+
+
+class AdaptedEcho(EchoModel):
+    code_is_identity: ClassVar[bool] = False
+
+
+def test_what_is_inherited_from_another_distribution_counts() -> None:
+    assert InheritingPainter().code_digest == code_digest(__name__, Painter.__module__) != code_digest(__name__)
+
+
+def test_a_user_may_declare_an_adapter() -> None:
+    assert ComponentCard.of("echo", AdaptedEcho()).identity == {}
+    assert EchoModel().spec["identity"] == {"code": EchoModel().code_digest}
+
+
+# Settings of all components: refused in a sentence that names what is wrong.
+
+
+@pytest.mark.parametrize("case", cases(__file__, "settings"), ids=lambda case: str(case)[:80])
+def test_settings_that_do_not_fit(case: dict[str, Any]) -> None:
+    [section] = [name for name in ("models", "generators", "encoders") if case["provider"] in OURS[name]]
+    with pytest.raises(ValidationError) as caught:
+        provider_class(section, case["provider"]).model_validate(case["settings"])
+    said = explain(caught.value, "models.m")
+    assert case["says"] in said
+    assert "secret" not in said
+
+
+# A unified model: an entry among models and among generators that is one component.
+
+
+class Mirror(Model, Generator):
+    """Both in one; it is never asked here."""
+
+    provider: ClassVar[str] = "tests.components.test_components:Mirror"
+    version: ClassVar[str] = "1"
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        raise NotImplementedError
+
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        raise NotImplementedError
+
+
+def test_both_entries_are_one_component(tmp_path: Path) -> None:
+    params = default_params()
+    shapes_only(params)
+    params["run"] |= {"models": ["mirror", "blind"], "generators": ["mirror", "painter"]}
+    entry = {"provider": Mirror.provider, "understood_by": ["painter", "layout", "rubric"]}
+    params["models"]["mirror"] = params["generators"]["mirror"] = entry
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    project = Project(tmp_path, own_code=True)
+    model, generator = project.component("models", "mirror"), project.component("generators", "mirror")
+    assert isinstance(model, Mirror)
+    assert model is generator
+    assert project.component("generators", "painter") is not generator

@@ -2,27 +2,20 @@
 
 import json
 import sys
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
-import huggingface_hub
-import openai
 import pytest
 from PIL import Image
 
 from driftledger.components.hosted import HuggingFaceImages, LiteLLM
+from driftledger.components.service import Limits
 from driftledger.core.errors import MissingExtraError, ServiceError
-from driftledger.core.types import Conversation, Turn, Usage
+from driftledger.core.types import Conversation, Turn
+from tests.support.canned_server import Canned
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
-
-
-def refusal(status: int, message: str) -> openai.APIStatusError:
-    """As LiteLLM raises it: an answer without a body, and what the service said in the message."""
-    import httpx2
-
-    response = httpx2.Response(status, request=httpx2.Request("POST", "https://litellm.ai"))
-    return openai.APIStatusError(message, response=response, body=None)
 
 
 @pytest.fixture
@@ -38,23 +31,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     monkeypatch.setitem(sys.modules, "litellm", SimpleNamespace(acompletion=acompletion))
     return last
-
-
-def test_a_model_by_litellm(asked: dict[str, Any]) -> None:
-    model = LiteLLM(model="anthropic/claude-opus-5-5", temperature=None)
-    message = {"content": "A boat.", "reasoning_content": "Is it?"}
-    usage = {"prompt_tokens": 9, "completion_tokens": 3}
-    asked["answer"] = {"choices": [{"message": message, "finish_reason": "stop"}], "model": "m-1", "usage": usage}
-    [reply] = model.respond([HELLO])
-    assert (reply.text, reply.reasoning, reply.served_model, reply.usage) == ("A boat.", "Is it?", "m-1", Usage(9, 3))
-    sent = asked["request"]
-    assert (sent["model"], sent["max_tokens"], sent["num_retries"]) == ("anthropic/claude-opus-5-5", 1024, 0)
-    assert not sent.keys() & {"temperature", "api_key", "api_base"}
-    asked["answer"] = refusal(400, "litellm.ContentPolicyViolationError: no")
-    assert model.respond([HELLO])[0].outcome == "filtered"
-    asked["answer"] = refusal(400, "litellm.BadRequestError: `temperature` is deprecated for this model.")
-    with pytest.raises(ServiceError, match=r"litellm anthropic/\S+: .*set `temperature: null` in its entry"):
-        model.respond([HELLO])
 
 
 def test_litellm_knows_which_keys_are_missing(asked: dict[str, Any]) -> None:
@@ -74,28 +50,47 @@ def test_litellm_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         LiteLLM(model="anthropic/claude-opus-5-5").respond([HELLO])
 
 
-def test_a_generator_by_hugging_face(monkeypatch: pytest.MonkeyPatch) -> None:
-    import httpx2
-    from huggingface_hub.errors import HfHubHTTPError
-
-    asked = list[tuple[str, dict[str, Any]]]()
-
-    async def text_to_image(client: Any, prompt: str, **request: Any) -> Image.Image:
-        asked.append((prompt, request))
-        if prompt == "refused":
-            response = httpx2.Response(400, text="Input may contain NSFW content", request=httpx2.Request("POST", "x:"))
-            raise HfHubHTTPError("400 Client Error", response=response)
-        return Image.new("RGBA", (16, 8), (255, 0, 0, 0))
-
-    monkeypatch.setattr(huggingface_hub.AsyncInferenceClient, "text_to_image", text_to_image)
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret_0123456789")
-    one = HuggingFaceImages(model="black-forest-labs/FLUX.2-dev", service="fal-ai", extra={"num_inference_steps": 4})
-    drawn, refused = one.generate(["a boat", "refused"], [7, 8])
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+
+
+@pytest.mark.usefixtures("hub")
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "BMP"])
+def test_a_generator_by_hugging_face(kind: str) -> None:
+    Image.new("RGBA" if kind == "BMP" else "RGB", (16, 8), "red").save(file := BytesIO(), kind)
+    with Canned(200, file.getvalue()) as server:
+        one = HuggingFaceImages(model=server.base_url, service="hf-inference", extra={"num_inference_steps": 4})
+        [drawn] = one.generate(["a boat"], [7])
+        one.model_copy(update={"seeded": False}).generate(["a boat"], [7])
     assert drawn.image is not None
-    assert (drawn.image.size, drawn.image.getpixel((0, 0)), refused.outcome) == ((16, 8), (255, 255, 255), "filtered")
-    assert sorted(asked)[0] == ("a boat", {"seed": 7, "extra_body": {"num_inference_steps": 4}})
-    assert one.fingerprint != one.model_copy(update={"service": "replicate"}).fingerprint
-    monkeypatch.undo()
-    monkeypatch.setenv("HF_TOKEN", "hf_secret_0123456789")
+    assert (drawn.image.size, drawn.data) == ((16, 8), None if kind == "BMP" else file.getvalue())
+    asked, unseeded = (
+        {"inputs": "a boat", "parameters": {"num_inference_steps": 4} | seed} for seed in ({"seed": 7}, {})
+    )
+    assert [json.loads(body) for body in server.bodies] == [asked, unseeded]
+    assert server.requests[0][1]["authorization"] == "Bearer hf_secret_0123456789"
+
+
+@pytest.mark.usefixtures("hub")
+@pytest.mark.parametrize(
+    ("status", "body", "outcome", "error"),
+    [
+        (400, "Input may contain NSFW content", "filtered", "HTTP 400"),
+        (200, "<html>", "failed", "an answer that cannot be read: UnidentifiedImageError"),
+        (503, "loading", "failed", "HTTP 503"),
+    ],
+)
+def test_what_hugging_face_refuses(
+    status: int, body: str, outcome: str, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Canned(status, body) as server:
+        one = HuggingFaceImages(model=server.base_url, service="hf-inference", limits=Limits(attempts=1))
+        [drawn] = one.generate(["a boat"], [7])
+    assert (drawn.outcome, error in (drawn.error or "")) == (outcome, True)
     with pytest.raises(ServiceError, match=r"'nobody' not supported.*correct `service:` or `model:` in params.yaml"):
-        one.model_copy(update={"service": "nobody"}).generate(["a boat"], [7])
+        one.model_copy(update={"service": "nobody", "model": "a/b"}).generate(["a boat"], [7])
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ServiceError, match="offline mode is enabled"):
+        one.generate(["a boat"], [7])

@@ -186,27 +186,6 @@ def test_a_sheet_that_is_not_clear_is_refused(tmp_path: Path, rows: str, annotat
     assert says in str(caught.value)
 
 
-def test_a_missing_sheet_is_one_sentence(tmp_path: Path) -> None:
-    for path in ("people", "people/later.csv"):
-        with pytest.raises(
-            ConfigError, match=r"\.csv is missing; write it with: driftledger people descriptions DATASET MODEL$"
-        ):
-            Human(path=tmp_path / path).identity()
-    with pytest.raises(ConfigError, match=r"cannot be read \(File name too long\)"):
-        Human(path=Path("x" * 5000)).identity()
-    assert Human(path=tmp_path).sheet == tmp_path / "sheet.csv"
-    assert Human(path=tmp_path / "not_yet.csv").sheet == tmp_path / "not_yet.csv"
-
-
-def test_the_fingerprint_of_people_is_what_they_wrote(tmp_path: Path) -> None:
-    first = human(tmp_path, "x,1,one,ann\ny,1,two,bob\n", name="first.csv").fingerprint
-    same = ["y,1,two,bob\nx,1,one,ann\n", ' x , 1 , one ,ann\n"y",1,two,bob\n', "x,1,one,ann\ny,1,two,bob\nz,1,,ann\n"]
-    same.append("x,1,one,ann\nx,1,one,ann\ny,1,two,bob\n")
-    other = ["x,1,One,ann\ny,1,two,bob\n", "x,2,one,ann\ny,1,two,bob\n", "x,1,one,bob\ny,1,two,bob\n", "x,1,one,ann\n"]
-    assert {human(tmp_path, rows).fingerprint for rows in same} == {first}
-    assert first not in {human(tmp_path, rows).fingerprint for rows in other}
-
-
 def test_a_text_answers_for_its_picture_alone(tmp_path: Path) -> None:
     one, two = image(tmp_path, 1), image(tmp_path, 2)
     folder = tmp_path / "people"
@@ -274,8 +253,3 @@ def test_what_people_wrote_stays_when_rows_are_added(tmp_path: Path) -> None:
     assert (after.separator, after.head) == (";", ["text", "sample", "my notes", "t", "annotator", "image"])
     assert (more[:3], [row[:5] for row in after.rows[:3]]) == (entries, table.rows)
     assert more[3].subject == Subject("cat", 1)
-
-
-def test_a_name_that_a_spreadsheet_would_compute_is_quoted(tmp_path: Path) -> None:
-    write_sheet(tmp_path, [Pending(Subject("x", 1), image(tmp_path, 1))], "=ann()", PROMPT)
-    assert [row["annotator"] for row in rows_of(tmp_path / "sheet.csv")] == ["'=ann()"]

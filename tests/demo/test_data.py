@@ -1,6 +1,5 @@
 """The data that comes with the package or with libraries: how much there is, and that it is what is known."""
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,17 +13,17 @@ from driftledger.data.build import build, build_questions
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.question_sets.files import read_questions
 from driftledger_demo.datasets import photos
-from driftledger_demo.datasets.arrangements.grammar import Arrangement, Thing
-from driftledger_demo.datasets.arrangements.provider import Arrangements
 from driftledger_demo.datasets.digits import Digits, scans
-from driftledger_demo.datasets.photos import Photos, manifest
+from driftledger_demo.datasets.photos import Photos
 from driftledger_demo.scenes import ScenePhotos, Scenes
 from lab.scenes import draw
 from tests.conftest import REPOSITORY
 
 
-@pytest.mark.parametrize("kind", [Scenes, ScenePhotos])
-@pytest.mark.parametrize(("protocol", "questions"), [("mm_sap", 414), ("mm_vet", 120), ("mme", 240)])
+@pytest.mark.parametrize(
+    ("kind", "protocol", "questions"),
+    [(Scenes, "mm_sap", 414), (Scenes, "mm_vet", 120), (Scenes, "mme", 240), (ScenePhotos, "mme", 240)],
+)
 def test_question_sets_of_scenes(tmp_path: Path, kind: type[Scenes], protocol: str, questions: int) -> None:
     sets = {count: kind.model_validate({"protocol": protocol, "count": count}) for count in (3, 120)}
     for count, provider in sets.items():
@@ -64,12 +63,6 @@ def test_digits_come_from_both_ends_of_the_file(tmp_path: Path) -> None:
     assert np.array_equal([scan.levels for scan in scans()], load_digits().data)
 
 
-def test_photographs(tmp_path: Path) -> None:
-    card = build("photos", Photos(), tmp_path / "photos")
-    assert card.samples == len(manifest().photos) == 21
-    assert set(card.categories) == {"living", "objects", "places", "textures", "medical", "text"}
-
-
 @pytest.mark.parametrize("provider", [Digits, Photos])
 @pytest.mark.parametrize("content", [b"other bytes", None])
 def test_another_file_than_the_known_one(
@@ -82,15 +75,3 @@ def test_another_file_than_the_known_one(
     with pytest.raises(DataError, match=r"is not the file that .+; run: pip install --force-reinstall '.+=="):
         build("some", provider(), tmp_path / "some")
     scans.cache_clear()
-
-
-def test_arrangements() -> None:
-    counted = Counter(item.category for item in Arrangements().items())
-    assert counted == {"one": 10, "two": 10, "three": 10}
-    labelled = list(Arrangements(labelled=True).items())
-    assert Counter(item.split for item in labelled) == {"support": 96, "test": 96}
-    assert len({item.read() for item in labelled}) == len(labelled)
-    things = Thing(1, "large", "orange", "square"), Thing(8, "small", "cyan", "diamond")
-    assert Arrangement("pink", things).caption == (
-        "At the top a large orange square and at the bottom right a small cyan diamond, on a pink background."
-    )

@@ -1,19 +1,30 @@
 """Controls and the judge: what they say, which a table holds."""
 
-from collections import Counter
+import math
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image, ImageDraw
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from driftledger.benchmarks._questions.parsing.refusal import is_refusal
 from driftledger.components.base import Component, Model
 from driftledger.components.contract import check_component
+from driftledger.core.errors import DataError
 from driftledger.core.registry import entry_points, provider_class
-from driftledger.core.types import Conversation, ImageFile, Outcome, Turn
+from driftledger.core.types import Conversation, ImageFile, Outcome, PromptUsage, Turn
 from driftledger.project.catalogue import CatalogueEntry, catalogue
-from driftledger_demo.models.controls import GUESSES, SENTENCE, AlwaysRefuse, Blind, RandomChoice
+from driftledger_demo.encoders.tfidf import WORD, TfIdf
+from driftledger_demo.encoders.words import Words
+from driftledger_demo.generators.painter import MOST_SHAPES, Painter, read
+from driftledger_demo.models.controls import SENTENCE, AlwaysRefuse, Blind, RandomChoice
+from driftledger_demo.models.regions import Regions
 from driftledger_demo.models.rubric import Rubric, grade
 from driftledger_demo.vision.question import CANNOT
+from tests.support.growth import grows_linearly
 
 CHOICE = "Which?\nA. a cat\nB. I do not know the answer.\nC. a dog"
 YES_NO = "Is it a cat? Please answer yes or no."
@@ -65,17 +76,6 @@ def said(model: Model, text: str, images: int = 1) -> list[str]:
 def test_controls_never_look(model: Model, text: str, answer: str) -> None:
     assert said(model, text, 2) == [answer] * 2
     assert answer != CANNOT or is_refusal(answer)
-
-
-@pytest.mark.parametrize(
-    ("text", "faces"),
-    [("Which?\nA. a\nB. b\nC. c\nD. d\nE. e", "ABCDE"), (YES_NO, ("Yes", "No")), ("What is it?", GUESSES)],
-)
-def test_chances_are_equal_and_the_same_again(text: str, faces: str) -> None:
-    found = said(RandomChoice(), text, 2000)
-    assert set(found) == set(faces)
-    assert all(0.8 < times * len(faces) / 2000 < 1.2 for times in Counter(found).values())
-    assert said(RandomChoice(), text, 50) == found[:50]
 
 
 PROMPT = """Compare.
@@ -131,6 +131,131 @@ def test_a_prediction_keeps_to_its_row(prediction: str, graded: str) -> None:
     assert judged(PROMPT.format("What is x?", "7", prediction) + again) == (graded, Outcome.OK)
 
 
-@pytest.mark.parametrize("prompt", ["Is this right?", PROMPT.partition("\n\n{}")[0], "a | b | c |"])
-def test_a_prompt_without_a_row_is_not_graded(prompt: str) -> None:
-    assert judged(prompt)[1] is Outcome.REFUSED
+# What the describer answers, from hand-drawn pictures and from the shipped photographs.
+
+
+FINE = Regions(detail="fine", knowledge=True, refuses=True)
+
+Ask = Callable[[Model, str], str]
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Ask:
+    """Ask about a red circle at the top left and a blue square at the bottom right of a white picture."""
+    image = Image.new("RGB", (300, 300), (252, 252, 252))
+    ImageDraw.Draw(image).ellipse((20, 20, 70, 70), fill=(215, 30, 40))
+    ImageDraw.Draw(image).rectangle((220, 220, 290, 290), fill=(30, 70, 200))
+    image.save(tmp_path / "drawn.png")
+
+    def answer(model: Model, text: str) -> str:
+        [reply] = model.respond([Conversation.ask(text, ImageFile(tmp_path / "drawn.png", ""))])
+        return reply.text
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What colour is the circle?", "red"),
+        ("What shape is the object at the bottom right of the image?", "square"),
+        ("Where in the image is the red circle?", "top left"),
+        ("How many objects are there in the image?", "2"),
+        ("How many red objects are there in the image?", "1"),
+        ("Tell me: Which colour does the circle have?", "red"),
+        ("Is there a square in the image? Please answer yes or no.", "Yes"),
+        ("Is there a heart in the image? Please answer yes or no.", "No"),
+        ("Is the red circle above the blue square? Please answer yes or no.", "Yes"),
+        ("Is the circle blue? Please answer yes or no.", "No"),
+        ("What colour is the hat of the woman in the image?", CANNOT),
+        ("What is behind the red circle?", CANNOT),
+        ("Which is the largest object in the image?\nA. The red circle\nB. The blue square\nC. I do not know.", "B"),
+        ("Who drew the circle?\nA. Anna\nB. The image does not show this.\nC. Tom", "B"),
+        ("Who drew the circle?\nA. Anna\nB. Tom", CANNOT),
+    ],
+)
+def test_answers(ask: Ask, question: str, answer: str) -> None:
+    assert ask(FINE, question) == answer
+
+
+# What the describer says of hand-drawn pictures, and what the painter makes of it.
+
+
+def red_circle_on_blue() -> Image.Image:
+    image = Image.new("RGB", (200, 200), (0, 0, 255))
+    ImageDraw.Draw(image).ellipse((10, 10, 80, 80), fill=(255, 0, 0))
+    return image
+
+
+def test_the_limit_counts_words(tmp_path: Path) -> None:
+    red_circle_on_blue().save(tmp_path / "shown.png")
+    ask = partial(Conversation.ask, "Describe it.", ImageFile(tmp_path / "shown.png", ""))
+    whole, *cut = Regions(detail="fine").respond([ask(max_tokens=most) for most in (None, 1, 5, 10_000)])
+    assert [reply.outcome for reply in cut] == [Outcome.TRUNCATED, Outcome.TRUNCATED, Outcome.OK]
+    assert [reply.text.split() for reply in cut] == [whole.text.split()[:most] for most in (1, 5, 10_000)]
+
+
+def paint(text: str, seed: int = 1, size: int = 256) -> np.ndarray:
+    [drawn] = Painter(longest_side=size).generate([f"Generate an image: {text}"], [seed])
+    assert drawn.image is not None
+    return np.asarray(drawn.image).astype(int)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ". " * 500_000,
+        "a red circle. " * 70_000,
+        "A 99999999% by 99999999%, 9999999999999% across and 50% down, tilted 99999999 degrees red circle. " * 9000,
+        "9" * 1_000_000,
+        "A picture 999999999% as wide as tall. A red square, 0% by 0%, 0% across and 0% down.",
+    ],
+    ids=range(5),
+)
+def test_hostile_text_is_painted_within_bounds(text: str) -> None:
+    assert max(paint(text, size=1024).shape[:2]) == 1024
+    assert len(read(text).shapes) <= MOST_SHAPES
+    assert grows_linearly(read, text)
+
+
+# The encoders, against hand-worked cases and the libraries that they are held to.
+
+
+CORPUS = ["A red car with 3 wheels.", "A dark-red car, 26% of the picture.", "a blue boat", "Two boats: 2.5 m"]
+TEXTS = ["red-breasted bird", "robin", "truck", "A dark red ellipse, 20% by 30%.", "Größe: 写真 🐦\n\tend"]
+
+
+def test_tfidf_by_hand() -> None:
+    """`car` in both texts weighs ln(3/3) + 1; `red` and `blue`, in one each, ln(3/2) + 1."""
+    features = TfIdf().fitted(["red car", "blue car car"]).encode_texts(["red car", "blue car car", "green car", "…"])
+    rare = math.log(1.5) + 1
+    expected = [  # blue, car, red
+        np.array([0, 1, rare]) / math.hypot(1, rare),
+        np.array([rare, 2, 0]) / math.hypot(2, rare),
+        np.array([0, 1, 0]),
+        np.zeros(3),
+    ]
+    assert features == pytest.approx(np.array(expected), abs=1e-7)
+
+
+@pytest.mark.parametrize("ngrams", [1, 2, 3])
+def test_tfidf_is_what_scikit_learn_gives(ngrams: int) -> None:
+    library = TfidfVectorizer(token_pattern=WORD, ngram_range=(1, ngrams)).fit(CORPUS)
+    features = TfIdf(ngrams=ngrams).fitted(CORPUS[::-1]).encode_texts([*CORPUS, "a boat of 3 cars", "zebra", ""])
+    expected = library.transform([*CORPUS, "a boat of 3 cars", "zebra", ""]).toarray()
+    assert np.abs(features - expected).max() < 1e-6
+
+
+def test_fitting_is_no_setting() -> None:
+    assert TfIdf().fitted(CORPUS).fingerprint == TfIdf().fingerprint != TfIdf(ngrams=2).fingerprint
+    with pytest.raises(ValueError, match="fitted"):
+        TfIdf().encode_texts(["a red car"])
+    with pytest.raises(DataError, match="of its 2 texts none holds a word"):
+        TfIdf().fitted(["…", ""])
+    assert TfIdf().read_texts(["a red car " * 1000, ""]) == [PromptUsage(3000, 3000), PromptUsage(0, 0)]
+
+
+def test_hostile_texts_are_text() -> None:
+    features = Words().encode_texts(["<s>", "\ud800", "", "\x00\x1b[0m", " "])
+    assert np.isfinite(features).all()
+    assert [bool(row.any()) for row in features] == [True, True, False, True, True]

@@ -14,7 +14,8 @@ from driftledger.components.diffusers import Diffusers
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import DriftledgerError
-from driftledger.core.types import Conversation, ImageFile, Turn
+from driftledger.core.thinking import separated
+from driftledger.core.types import Conversation, ImageFile, Outcome, Turn
 from tests.conftest import draw
 from tests.extras.chatting import PROMPTS, SIZES
 
@@ -35,6 +36,11 @@ TEMPLATE = (
     "{{ part['text'] if part['type'] == 'text' else 'IMAGE' }}{% endfor %}{% endfor %}"
 )
 """For checkpoints that are published without one."""
+
+
+MARKS = {"Gemma 4": ("<|channel>thought\n", "<channel|>")}
+MARKS |= dict.fromkeys(("Mistral Small 3", "Pixtral"), ("[THINK]", "[/THINK]"))
+"""Layout → the special tokens around what its publisher's thinking models think; others write ``<think>``."""
 
 
 def families() -> list[str]:
@@ -69,10 +75,32 @@ def row(family: str, root: Path) -> dict[str, Any]:
         together = model.respond([*asked, *blind])
         alone = [model.respond([each])[0] for each in (*asked, *blind)]
     except (DriftledgerError, ValueError, TypeError, RuntimeError) as error:
-        return found | {"describes": False, "batch = single": False, "error": str(error)[:200]}
+        failed = dict.fromkeys(("describes", "batch = single", "thoughts taken out"), False)
+        return found | failed | {"error": str(error)[:200]}
     described = all(reply.outcome.goes_on and reply.text for reply in together)
     differ = len({model.respond([Conversation.ask("a", image)])[0].text for image in images}) > 1
-    return found | {"describes": described and differ, "batch = single": together == alone}
+    found |= {"describes": described and differ, "batch = single": together == alone}
+    return found | {
+        "thoughts taken out": takes_thoughts_out(model, asked[0], *MARKS.get(family, ("<think>", "</think>")))
+    }
+
+
+def takes_thoughts_out(model: Transformers, asked: Conversation, begin: str, end: str) -> bool:
+    """Whether thoughts between special tokens and what follows them are told apart, in a reply with tokens of ours."""
+    import torch
+
+    ready = model.loaded
+    tokenizer = ready.chat.processor.tokenizer
+    tokenizer.add_special_tokens({"additional_special_tokens": [begin.removesuffix("thought\n"), end]})
+    tokens = tokenizer.encode(f"{begin}a red cat{end}the dog", add_special_tokens=False) + sorted(ready.ends)[:1]
+
+    def generate(input_ids: Any, **_: Any) -> Any:
+        start = input_ids[:, :1] if ready.model.config.is_encoder_decoder else input_ids
+        return torch.cat([start, torch.tensor([tokens])], dim=1)
+
+    ready.model.generate = generate
+    reply = separated(model.respond([asked])[0], asked)
+    return (reply.text, reply.reasoning, reply.outcome) == ("the dog", "a red cat", Outcome.OK)
 
 
 def drawing(pipeline: str, root: Path) -> dict[str, Any]:

@@ -5,15 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import REPOSITORY
 from tests.ledger.conftest import Ledger, original
+from tests.support.canned_server import Canned
 
 __all__ = ["original"]
 
@@ -94,34 +93,8 @@ def read_in_turn(
     return said[:-1]
 
 
-class Listener:
-    """A host that notes who came, and with which credentials."""
-
-    def __init__(self) -> None:
-        self.came: list[str] = []
-        came = self.came
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                came.append(f"{self.path} {self.headers.get('Authorization', '')}")
-                self.send_error(404)
-
-            do_POST = do_HEAD = do_PUT = do_GET  # noqa: N815  # as http.server wants them
-
-            def log_message(self, *arguments: object) -> None:
-                """Print nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
 @pytest.fixture
-def listener() -> Iterator[Listener]:
-    made = Listener()
-    yield made
-    made.close()
+def listener() -> Iterator[Canned]:
+    """A host that notes who came."""
+    with Canned(404, "") as host:
+        yield host

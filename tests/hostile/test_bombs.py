@@ -10,7 +10,6 @@ from PIL import Image
 
 from driftledger.core.errors import ConfigError, LedgerError, StoreError
 from driftledger.core.files import (
-    DEEPEST,
     LARGEST_JSON,
     LARGEST_YAML,
     Record,
@@ -89,15 +88,6 @@ def test_a_text_is_read_or_refused_in_bounded_time(loader: str, parts: Sequence[
     assert bool(says) == bool(answer)
     assert len(answer) < 300
     assert time.process_time() - before < 2
-
-
-def test_yaml_with_few_aliases_is_read() -> None:
-    text = "a: &a {x: [1, 2]}\nb: *a\nc: {<<: *a, y: 3}\n"
-    assert load_yaml(text) == {"a": {"x": [1, 2]}, "b": {"x": [1, 2]}, "c": {"x": [1, 2], "y": 3}}
-    deepest = "[" * DEEPEST + "]" * DEEPEST
-    assert load_yaml(deepest) == json.loads(deepest)
-    with pytest.raises(ValueError, match="deeper than 64"):
-        load_yaml(f"[{deepest}]")
 
 
 def test_settings_and_locks(tmp_path: Path) -> None:

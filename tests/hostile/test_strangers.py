@@ -15,8 +15,9 @@ import typer
 import yaml
 
 from driftledger.cli import READ_OTHERS, app
-from tests.hostile.conftest import Ledger, Listener, Stranger, read_in_turn
+from tests.hostile.conftest import Ledger, Stranger, read_in_turn
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
+from tests.support.canned_server import Canned
 
 RUN = f"{MODEL}/painter/layout"
 READERS = (
@@ -29,7 +30,7 @@ READERS = (
 class Case(NamedTuple):
     """What makes a checkout hostile, and what is said about it."""
 
-    attack: Callable[[Stranger, Listener], object]
+    attack: Callable[[Stranger, Canned], object]
     says: str = "all holds"
     never: str = "Traceback (most recent call last)"
 
@@ -46,7 +47,7 @@ def stale(stranger: Stranger) -> None:
 def git_filter(kind: str) -> Case:
     """A filter that Git runs on whatever it cannot tell by its time alone."""
 
-    def attack(stranger: Stranger, _: Listener) -> None:
+    def attack(stranger: Stranger, _: Canned) -> None:
         stranger.git("config", f"filter.theirs.{kind}", stranger.touch)
         (stranger.root / ".git/info").mkdir(exist_ok=True)
         (stranger.root / ".git/info/attributes").write_text("* filter=theirs\n")
@@ -55,14 +56,14 @@ def git_filter(kind: str) -> Case:
     return Case(attack)
 
 
-def git_hooks(stranger: Stranger, _: Listener) -> None:
+def git_hooks(stranger: Stranger, _: Canned) -> None:
     (stranger.root / ".git/hooks").mkdir(exist_ok=True)
     for name in ("post-index-change", "post-checkout", "fsmonitor-watchman", "reference-transaction"):
         shutil.copy(stranger.touch, stranger.root / ".git/hooks" / name)
     stale(stranger)
 
 
-def git_promisor(stranger: Stranger, _: Listener) -> None:
+def git_promisor(stranger: Stranger, _: Canned) -> None:
     """A partial clone; Git fetches its missing objects by a program."""
     settings = {
         "core.repositoryFormatVersion": "1",
@@ -78,7 +79,7 @@ def git_promisor(stranger: Stranger, _: Listener) -> None:
     stale(stranger)
 
 
-def git_submodule(stranger: Stranger, _: Listener) -> None:
+def git_submodule(stranger: Stranger, _: Canned) -> None:
     """A repository in the repository, with a filter of its own."""
     inner = stranger.root / "inner"
     inner.mkdir()
@@ -95,7 +96,7 @@ def git_submodule(stranger: Stranger, _: Listener) -> None:
     os.utime(inner / "a", (1, 1))
 
 
-def git_elsewhere(stranger: Stranger, listener: Listener) -> None:
+def git_elsewhere(stranger: Stranger, listener: Canned) -> None:
     """A ``.git`` that is a file, which names a repository in another place."""
     git_filter("clean").attack(stranger, listener)
     git_setting("core.fsmonitor").attack(stranger, listener)
@@ -103,7 +104,7 @@ def git_elsewhere(stranger: Stranger, listener: Listener) -> None:
     (stranger.root / ".git").write_text(f"gitdir: {stranger.root.parent / 'there'}\n")
 
 
-def git_borrowed(stranger: Stranger, listener: Listener) -> None:
+def git_borrowed(stranger: Stranger, listener: Canned) -> None:
     """Objects that lie in another repository, which says by a program what it has."""
     there = stranger.root.parent / "there.git"
     stranger.git("clone", "--quiet", "--bare", ".", str(there))
@@ -113,10 +114,10 @@ def git_borrowed(stranger: Stranger, listener: Listener) -> None:
     git_filter("clean").attack(stranger, listener)
 
 
-def dvc_config(sections: str, file: str = "config") -> Callable[[Stranger, Listener], None]:
+def dvc_config(sections: str, file: str = "config") -> Callable[[Stranger, Canned], None]:
     """A clone whose DVC configuration names what the stranger wants."""
 
-    def attack(stranger: Stranger, listener: Listener) -> None:
+    def attack(stranger: Stranger, listener: Canned) -> None:
         stranger.lose_the_data()
         stranger.git("config", "credential.helper", stranger.touch)
         (stranger.root / "aws").write_text(f"[default]\ncredential_process = {stranger.touch}\n")
@@ -137,7 +138,7 @@ BUCKET = """['remote "store"']
 def moved(path: str, config: str = "") -> Case:
     """The reader's own files, to which a link in the checkout leads; or the configuration."""
 
-    def attack(stranger: Stranger, _: Listener) -> None:
+    def attack(stranger: Stranger, _: Canned) -> None:
         elsewhere = stranger.root.parent / "elsewhere"
         for name in ("datasets", "questions", "records"):
             shutil.rmtree(stranger.root / "data" / name)
@@ -150,7 +151,7 @@ def moved(path: str, config: str = "") -> Case:
     return Case(attack, "--trust")
 
 
-def environment_files(stranger: Stranger, listener: Listener) -> None:
+def environment_files(stranger: Stranger, listener: Canned) -> None:
     text = f"MLFLOW_TRACKING_URI={listener.address}\nAWS_CONFIG_FILE=aws\nDVC_GLOBAL_CONFIG_DIR=dvc\n"
     dvc_config("")(stranger, listener)
     for name in (".env", ".flaskenv", ".envrc"):
@@ -162,7 +163,7 @@ def environment_files(stranger: Stranger, listener: Listener) -> None:
 def never_read(path: str, says: str) -> Case:
     """A pipe in place of a file: whoever opens it waits for ever."""
 
-    def attack(stranger: Stranger, _: Listener) -> None:
+    def attack(stranger: Stranger, _: Canned) -> None:
         file = next(each for each in sorted((stranger.root / path).rglob("*")) if each.is_file())
         file.unlink()
         os.mkfifo(file)
@@ -171,7 +172,7 @@ def never_read(path: str, says: str) -> Case:
 
 
 def md5(value: str) -> Case:
-    def attack(stranger: Stranger, _: Listener) -> None:
+    def attack(stranger: Stranger, _: Canned) -> None:
         (stranger.root.parent / "secret").write_text("secret")
         lock = yaml.safe_load((stranger.root / "dvc.lock").read_text())
         lock["stages"]["data"]["outs"][0]["md5"] = value
@@ -199,7 +200,7 @@ def params(stranger: Stranger, **sections: dict[str, object]) -> None:
 def provider(name: str) -> Case:
     """A provider that the settings and the records name."""
 
-    def attack(stranger: Stranger, _: Listener) -> None:
+    def attack(stranger: Stranger, _: Canned) -> None:
         module(stranger, "theirs")
         entry = {"provider": name}
         params(stranger, models={MODEL: entry}, generators={"painter": entry}, encoders={"layout": entry})
@@ -209,20 +210,20 @@ def provider(name: str) -> Case:
     return Case(attack, "components.json" if ":" in name else f"provider {name!r} is unknown")
 
 
-def weights(stranger: Stranger, _: Listener) -> None:
+def weights(stranger: Stranger, _: Canned) -> None:
     """An encoder from a branch of somebody's repository: the hub would be asked for it, with the reader's token."""
     entry = {"provider": "clip", "path": "someone/model", "revision": "main", "device": "cpu"}
     params(stranger, encoders={"layout": entry})
 
 
-def server(stranger: Stranger, listener: Listener) -> None:
+def server(stranger: Stranger, listener: Canned) -> None:
     params(stranger, tracking={"uri": listener.address})
 
 
 def state_link(path: str) -> Case:
     """A link out of the checkout where we might keep our state."""
 
-    def attack(stranger: Stranger, _: Listener) -> None:
+    def attack(stranger: Stranger, _: Canned) -> None:
         shutil.rmtree(stranger.root / path, ignore_errors=True)
         (stranger.root / path).parent.mkdir(parents=True, exist_ok=True)
         (stranger.root / path).symlink_to(stranger.private / ("theirs.db" if path.endswith(".db") else ""))
@@ -230,7 +231,7 @@ def state_link(path: str) -> Case:
     return Case(attack)
 
 
-def store(stranger: Stranger, _: Listener) -> None:
+def store(stranger: Stranger, _: Canned) -> None:
     content = yaml.safe_load((stranger.root / "params.yaml").read_text())
     (stranger.root / "params.yaml").write_text(yaml.safe_dump(content | {"store": str(stranger.private / "store")}))
 
@@ -284,7 +285,7 @@ def test_every_command_that_reads_others_is_tried() -> None:
     "kind", ["components", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "components")]
 )
 def test_who_reads_a_checkout_runs_asks_and_writes_nothing(
-    kind: str, original: Ledger, listener: Listener, tmp_path: Path
+    kind: str, original: Ledger, listener: Canned, tmp_path: Path
 ) -> None:
     strangers = {name: Stranger(tmp_path / str(number) / "checkout") for number, name in enumerate(KINDS[kind])}
     for name, stranger in strangers.items():
@@ -306,4 +307,4 @@ def test_who_reads_a_checkout_runs_asks_and_writes_nothing(
         assert case.says in text, name
         assert case.never not in text, name
         assert "Traceback" not in text, name
-    assert listener.came == []
+    assert listener.requests == []

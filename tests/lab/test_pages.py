@@ -1,12 +1,16 @@
 """Pages that hold numbers of ours have them from what computes them."""
 
-from itertools import pairwise
+import json
+from typing import Any
 
 import pytest
 
+from driftledger.project.presets import with_preset
 from lab import coverage, performance
+from lab.trio.settings import load_trio
+from lab.validity.page import tables
+from lab.validity.scores import Place, Reading, rank
 from tests.conftest import REPOSITORY
-from tests.support.shipped import shipped_score
 
 SHOWN = (REPOSITORY / coverage.PAGE).read_text(encoding="utf-8").split(coverage.BEGIN)[1].split(coverage.END)[0]
 QUICK = [case for case in coverage.CASES if case[0] in ("GC@t", "MME's score", "a correlation of 0.7")]
@@ -17,22 +21,48 @@ def test_intervals_hold_the_truth_as_often_as_the_page_says(case: tuple[str, str
     assert coverage.covered(case) in SHOWN
 
 
-@pytest.mark.slow
-def test_the_whole_table_of_intervals() -> None:
-    assert SHOWN.strip() == (coverage.HEAD + "".join(map(coverage.covered, coverage.CASES))).strip()
-
-
 def test_the_page_of_what_was_measured_is_of_the_reports() -> None:
     page = (REPOSITORY / performance.PAGE).read_text(encoding="utf-8")
     shown = page.split(performance.BEGIN)[1].split(performance.END)[0]
     assert shown.strip() == performance.page_of(REPOSITORY / performance.FOLDER).strip()
 
 
-def test_the_three_sizes_are_in_the_order_that_the_page_of_scenes_says() -> None:
-    sizes = [f"regions_{size}" for size in ("coarse", "medium", "fine")]
-    for name in ("mm_sap", "mme"):
-        ends = [shipped_score(name, question_set=f"scenes_{name}", model=model).interval("score") for model in sizes]
-        assert [a is not None and b is not None and a.high < b.low for a, b in pairwise(ends)] == [True, True]
-    coarse, medium, fine = (shipped_score("mm_vet", question_set="scenes_mm_vet", model=model) for model in sizes)
-    assert coarse.metrics["total"] < medium.metrics["total"] < fine.metrics["total"] < medium.metrics["total_high"]
-    assert shipped_score("mm_sap", question_set="scenes_mm_sap", model=sizes[0]).metrics["score"] < 20
+# How metrics are held against the order of training: worked by hand, and over the report that is in Git.
+
+
+STAGES, CONTROLS = ("early", "middle", "final"), ("blind",)
+RISING, EQUAL = {"early": 0.2, "middle": 0.5, "final": 0.8, "blind": 0.0}, dict.fromkeys((*STAGES, "blind"), 0.2)
+
+
+def ranked(values: dict[str, float], benchmark: str = "genception", metric: str = "gc_at_1") -> dict[str, Any]:
+    readings = {name: Reading(value, value - 0.05, value + 0.05) for name, value in values.items()}
+    return rank(Place(benchmark, "photos", metric, "layout", "painter", ""), readings, STAGES, CONTROLS)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (RISING, {"rises": True, "disjoint": True, "last": True}),
+        (RISING | {"middle": 0.28}, {"rises": True, "disjoint": False, "last": True}),
+        (RISING | {"blind": 0.3}, {"rises": True, "disjoint": True, "last": False}),
+        (EQUAL, {"rises": False, "disjoint": False, "last": False}),
+        ({"early": 0.2, "final": 0.8, "blind": 0.0}, {"rises": None, "disjoint": None, "last": None}),
+    ],
+)
+def test_stages_that_get_better_are_in_order(values: dict[str, float], expected: dict[str, object]) -> None:
+    row = ranked(values)
+    assert {"rises": row["rises"], "disjoint": row["disjoint"], "last": row["controls"]["blind"]["last"]} == expected
+
+
+def test_the_page_in_git_has_the_numbers_of_the_report() -> None:
+    reports = REPOSITORY / "reports"
+    report = json.loads((reports / "validity.json").read_bytes())
+    assert tables(report) == (reports / "validity.md").read_text(encoding="utf-8")
+
+
+def test_every_checkpoint_is_measured_and_in_the_catalogue() -> None:
+    trio, measured = load_trio(REPOSITORY), json.loads((REPOSITORY / "reports" / "trio.json").read_bytes())
+    assert {name: each["steps"] for name, each in measured["describers"].items()} == trio.models
+    settings = with_preset(REPOSITORY, "neural")[1]
+    assert set(trio.models) <= set(settings.run.models)
+    assert set(trio.generators) <= set(settings.run.generators)

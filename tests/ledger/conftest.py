@@ -1,10 +1,7 @@
 """One evaluated project with every benchmark, and a way to change it so that all hashes fit again."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,7 @@ from driftledger.ledger.published import check_published, publish
 from driftledger.ledger.verify.files import check_hashes, check_links
 from driftledger.ledger.verify.replay import recompute
 from driftledger.project.project import Project
+from tests.acceptance.checkout import Folder, made_once
 from tests.conftest import DVC_CONFIG, REPOSITORY, draw
 from tests.support.params import default_params
 
@@ -69,13 +67,13 @@ class Ledger:
         rows[row] = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         file.write_text("".join(f"{each}\n" for each in rows))
 
-    def relock(self) -> None:
+    def relock(self, inputs: str = INPUTS) -> None:
         """Make inputs.json, DVC's cache and dvc.lock fit to the files as they are, as somebody who forges would."""
         lock = (self.root / "dvc.lock").read_text()
         for entry in read_lock(self.root).values():
             for out in entry.outs:
                 top = self.root / out.path
-                for made in top.rglob(INPUTS):
+                for made in top.rglob(inputs):
                     noted = read_json(made, Made)
                     write_json(made, noted.model_copy(update={"files": files_digest(made.parent)}))
                 if top.is_dir():
@@ -93,18 +91,7 @@ class Ledger:
         (self.root / "dvc.lock").write_text(lock)
 
     def run(self, *command: str, check: bool = True) -> str:
-        state = self.root.parent / "state"
-        env = os.environ | {
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(REPOSITORY / "src"),
-            "DVC_SITE_CACHE_DIR": str(state / "site"),
-            "DVC_GLOBAL_CONFIG_DIR": str(state / "global"),
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "COLUMNS": "1000",
-        }
-        done = subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True, check=False)
-        assert not check or done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        return Folder(self.root, self.root.parent / "state").run(*command, check=check).stdout
 
     def git(self, *arguments: str) -> str:
         return self.run("git", *arguments).strip()
@@ -136,10 +123,8 @@ def _params() -> str:
     return json.dumps(params)  # which is YAML
 
 
-@pytest.fixture(scope="session")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
-    """The project as ``dvc repro``, ``track`` and ``git commit`` leave it, to look at."""
-    root = tmp_path_factory.mktemp("evaluated") / "project"
+def _make(folder: Path) -> None:
+    root = folder / "project"
     root.mkdir()
     ledger = Ledger(root)
     for name in ("dvc.yaml", ".gitignore", ".gitattributes", ".dvcignore"):
@@ -157,7 +142,12 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
     ledger.run("dvc", "repro", "report")
     publish(root, ledger.evidence())
     ledger.commit()
-    return ledger
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+    """The project as ``dvc repro``, ``track`` and ``git commit`` leave it, to look at."""
+    return Ledger(made_once(tmp_path_factory, "ledger", _make) / "project")
 
 
 @pytest.fixture

@@ -15,10 +15,19 @@ from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.metrics.paired import minimum_detectable_difference
-from tests.support.description_ledgers import fidelity_score, trac_row, trac_score, values_of
-from tests.support.ledgers import COMBINATION, component, genception_score, marked, varied
-from tests.support.question_ledgers import question_score
-from tests.support.records import row
+from tests.support.ledgers import (
+    COMBINATION,
+    component,
+    fidelity_score,
+    genception_score,
+    marked,
+    question_score,
+    row,
+    trac_row,
+    trac_score,
+    values_of,
+    varied,
+)
 from tests.support.terminal import printed
 
 OTHER = component("oracle")
@@ -148,9 +157,9 @@ def test_the_text_says_when_the_correction_takes_a_difference_back(tmp_path: Pat
     """At 99 % a p-value of 2⁻⁷ shows a difference, and the corrected 2⁻⁶ does not."""
     a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)
     assert "Holm" not in printed(as_table(compared(tmp_path, a, b)))
-    for each in (a, b):
-        each.score.inputs.settings["confidence"] = 0.99
+    a.score.inputs.settings["confidence"] = 0.99
     text = printed(as_table(compared(tmp_path, a, b)))
+    assert "[99% interval]" in text
     assert text.count("not shown after Holm's correction over all metrics (p = 0.016)") == 2
 
 

@@ -10,7 +10,7 @@ from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lineage import Folder
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.objects.files import Workspace, listing_md5, parse_listing
+from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.objects.git import Git
 from tests.ledger.conftest import CHAINS, GENCEPTION, SCORES, Ledger
 
@@ -91,23 +91,6 @@ def test_a_strangers_cache_elsewhere_is_not_read(ledger: Ledger, change: Callabl
     change(ledger)
     assert not Contents(ledger.root).has(folder)
     assert Contents(ledger.root, trust=True).has(folder)
-
-
-@pytest.mark.parametrize(
-    "listing",
-    [
-        b'[{"md5": "%s", "relpath": "../x"}]' % (b"a" * 32),
-        b'[{"md5": "%s", "relpath": "/x"}]' % (b"a" * 32),
-        b'[{"md5": "../../x", "relpath": "x"}]',
-        b'[{"md5": "%s", "relpath": "x"}, {"md5": "%s", "relpath": "x"}]' % (b"a" * 32, b"b" * 32),
-        b"{}",
-        b"[1]",
-        b"\xff",
-        b"[" * 10_000,
-    ],
-)
-def test_a_listing_that_leads_elsewhere_is_none(listing: bytes) -> None:
-    assert parse_listing(listing) is None or parse_listing(listing) == {}
 
 
 def test_git_reads_a_project_below_the_top(tmp_path: Path) -> None:

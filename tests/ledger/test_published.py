@@ -41,14 +41,15 @@ def test_two_branches_that_publish_the_same_run_merge_without_a_conflict(ledger:
     assert code in [each.code for each in runs]
 
 
-def test_of_two_files_clean_code_is_believed(ledger: Ledger) -> None:
+@pytest.mark.parametrize("name", ["0.json", "z.json"])
+def test_of_two_files_clean_code_is_believed(ledger: Ledger, name: str) -> None:
     evidence = ledger.evidence()
     dirty = evidence.model_copy(update={"code": CodeVersion(commit="0" * 40, dirty=True)})
     [file] = (ledger.root / "ledger").iterdir()
-    kept = file.read_bytes()
+    clean = file.read_bytes()
     file.unlink()
     publish(ledger.root, dirty)
-    file.write_bytes(kept)
+    file.with_name(name).write_bytes(clean)
     assert ledger.evidence().code == evidence.code
 
 

@@ -11,9 +11,13 @@ import pytest
 
 from driftledger.collect.call import Context, Draw
 from driftledger.commands.ask import check_report, verify
+from driftledger.components.base import Component
+from driftledger.components.predictions import Predictions
+from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published, read_published
+from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.files import check_hashes
 from driftledger.ledger.verify.replay import draw_lots, regenerate
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS, Ledger
@@ -237,6 +241,12 @@ def test_a_change_with_all_hashes_repaired_is_found(ledger: Ledger, name: str) -
     assert any(each.startswith(place) for each in found), found
 
 
+def test_a_digest_that_is_not_that_of_the_files_beside_it_is_found(ledger: Ledger) -> None:
+    ledger.edit(f"{CHAINS}/inputs.json", lambda made: made.update(files="0" * 64))
+    ledger.relock(inputs="nothing")
+    assert places(ledger.check(GENCEPTION)) == [f"bytes {CHAINS}/inputs.json"]
+
+
 @pytest.mark.parametrize(
     ("failed", "kind", "compared"), [(False, "genception: describe", 8), (True, "genception: describe, failed", 1)]
 )
@@ -278,7 +288,7 @@ def test_a_changed_byte_is_found(ledger: Ledger) -> None:
     folders = {each for lineage in evidence.lineages for each in lineage.folders.values()}
     files = sorted(path for each in folders for path in (ledger.root / each.path).rglob("*") if path.is_file())
     files += [*(ledger.root / "ledger").iterdir()]
-    for file in random.sample(files, 25):
+    for file in random.sample(files, 12):
         data = file.read_bytes()
         place = random.randrange(len(data))
         file.write_bytes(data[:place] + bytes([data[place] ^ (1 << random.randrange(8))]) + data[place + 1 :])
@@ -310,8 +320,6 @@ def test_without_any_bytes_the_files_are_missing(ledger: Ledger) -> None:
 
 
 def test_verify_ends_with_1_and_its_json_names_the_findings(ledger: Ledger) -> None:
-    found = json.loads(ledger.run("driftledger", "verify", "--json"))
-    assert found["holds"] is True
     (ledger.root / read_published(ledger.root)[0].file).unlink()
     said = json.loads(ledger.run("driftledger", "verify", "--json", check=False))
     assert set(said) == {"runs", "holds", "checked", "findings", "skipped", "told"}
@@ -336,17 +344,16 @@ def test_a_name_is_the_hash_of_the_content(original: Ledger) -> None:
     assert published.file == f"ledger/{sha256_bytes(canonical.encode())}.json"
 
 
-@pytest.mark.parametrize("name", REPORT)
 @pytest.mark.parametrize("mended", [False, True])
-def test_a_changed_report_is_found(ledger: Ledger, name: str, mended: bool) -> None:
-    change, place = REPORT[name]
-    change(ledger)
+def test_changed_reports_are_found(ledger: Ledger, mended: bool) -> None:
+    for change, _ in REPORT.values():
+        change(ledger)
     if mended:
         ledger.relock()
-    project = ledger.project
-    found = check_report(project, Contents(ledger.root))
-    assert [each for each in places(found) if each.startswith(f"numbers {place}")], places(found)
-    assert any(each.startswith("bytes reports/") for each in places(found)) is not mended
+    found = places(check_report(ledger.project, Contents(ledger.root)))
+    for name, (_, place) in REPORT.items():
+        assert [each for each in found if each.startswith(f"numbers {place}")], (name, found)
+    assert any(each.startswith("bytes reports/") for each in found) is not mended
 
 
 @pytest.mark.parametrize(
@@ -360,3 +367,47 @@ def test_a_report_that_cannot_be_compared_is_said(ledger: Ledger, pattern: str, 
     replaced("dvc.lock", pattern, by)(ledger)
     [skipped] = check_report(ledger.project, Contents(ledger.root)).skipped
     assert why in skipped.why
+
+
+# Which recorded component can be had again, and why not.
+
+
+CASES: dict[str, tuple[dict[str, Any], str]] = {
+    "another version": ({"version": "0"}, "is installed, and version 0 was used"),
+    "an unknown provider": ({"provider": "nothing"}, "the provider 'nothing' is unknown here"),
+    "a service": ({"provider": "openai"}, "a service"),
+    "a setting that is gone": ({"settings": {"nothing": 1}}, "its provider here does not take its recorded settings"),
+    "a file that is not here": (
+        {"provider": "predictions", "version": Predictions.version, "settings": {}},
+        "'predictions.json' is missing; set path to the file",
+    ),
+    "no entry": (
+        {
+            "provider": "transformers",
+            "version": Transformers.version,
+            "settings": {},
+            "identity": {"weights": {"repository": "some/model", "commit": "abc"}},
+        },
+        "no entry of params.yaml has its path",
+    ),
+    "another fingerprint": ({"fingerprint": "f" * 64}, "does not fit its own fingerprint ffffffffffff"),
+    "another identity": ({"identity": {"seed": 9}, "fingerprint": "f" * 64}, " here, and was "),
+    "code in the checkpoint": ({"settings": {"trust_remote_code": True}}, "(trust_remote_code); --trust allows it"),
+}
+
+
+def test_the_recorded_version_is_found(original: Ledger) -> None:
+    card = original.evidence().lineages[0].score.components["model"]
+    found = Components(original.project).get(card, "model")
+    assert isinstance(found, Component)
+    assert found.fingerprint == card.fingerprint
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_cannot_be_had_says_why(original: Ledger, case: str) -> None:
+    changes, sentence = CASES[case]
+    card = original.evidence().lineages[0].score.components["model"].model_copy(update=changes)
+    found = Components(original.project).get(card, "model")
+    assert isinstance(found, str)
+    assert found.startswith(f"model {card.name}: ")
+    assert sentence in found

@@ -3,11 +3,13 @@
 import asyncio
 import gc
 import os
+import re
 import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -16,12 +18,14 @@ from PIL import Image
 
 import driftledger
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
+from driftledger.benchmarks.traces import Shot, Step, Trace
 from driftledger.commands.evaluate import FirstLook, evaluate
 from driftledger.components.base import Model
 from driftledger.core.errors import ConfigError, CoverageError, DataError, DriftledgerError, LedgerError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.datasets.image_folder import ImageFolder
+from driftledger.notebook import Chains, chain_steps
 from driftledger.reports.scores import selected_score
 from tests.conftest import Checkout, draw
 
@@ -131,16 +135,6 @@ def test_images_may_be_files_or_pillows_or_any_source(tmp_path: Path) -> None:
     assert alike["unit"].tolist() == ["0", "0_003", "0_003_003"]
 
 
-def test_what_others_wrote_is_shown_as_text(tmp_path: Path) -> None:
-    Saying.released.clear()
-    look = look_at(folder_of(tmp_path), models=Saying(text=HOSTILE))
-    assert {*Saying.released} == {HOSTILE}
-    page = look._repr_html_()
-    assert "<script" not in page
-    assert "\x1b" not in page + repr(look) + str(look.chains())
-    assert "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;\\x1b[31m" in page
-
-
 def test_a_chain_that_ends_early_says_so(tmp_path: Path) -> None:
     class Tiring(Saying):
         def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
@@ -228,3 +222,67 @@ def test_what_is_wrong_is_one_sentence(
     with pytest.raises((error, DataError), match=told) as raised:
         look_at(how.pop("images", None) if "images" in how else folder_of(tmp_path), **how)
     assert "\n" not in str(raised.value)
+
+
+# What chains show is a stranger's text and images: inert, and of bounded size.
+
+
+MARKUP = '"><img src=x onerror=alert(1)>&\x1b[31m\u202e'
+
+
+CHAIN_SCORE = SimpleNamespace(keys={"model": "seer", "generator": "brush", "encoder": "eye"})
+
+
+def chains(folder: Path, description: str = "A cat.", sample: str = "cat", error: str | None = None) -> Chains:
+    """The chain of a sample whose second description fails, if there is an error."""
+    shots = [Shot(draw(folder / f"{name}.png", number)) for number, name in enumerate(("original", "drawn"))]
+    steps = [
+        Step("describe 1", "model", {"prompt": "?"}, {"description": description}, column="t = 1"),
+        Step("generate 1", "generator", {}, {"image": shots[1], "s(1)": 0.5}, column="t = 1"),
+    ]
+    if error is not None:
+        steps.append(Step("describe 2", "model", {}, {"description": None}, Outcome.FAILED, error, column="t = 2"))
+    trace = Trace(sample, "chain", {"image": shots[0]}, {}, Outcome.OK, steps, start="t = 0")
+    return Chains(sample, pd.DataFrame(chain_steps(cast(Score, CHAIN_SCORE), trace)))
+
+
+def test_a_row_per_step_with_pictures_in_the_page_itself(tmp_path: Path) -> None:
+    shown = chains(tmp_path, error="no room")
+    assert shown.table[["step", "similarity", "description", "outcome"]].fillna(0).to_numpy().tolist() == [
+        ["t = 0", 0, "", "ok"],
+        ["t = 1", 0.5, "A cat.", "ok"],
+        ["t = 2", 0, "", "failed: no room"],
+    ]
+    assert repr(shown).startswith("cat\n")
+    page = shown._repr_html_()
+    sources = re.findall(r'src="([^"]*)"', page)
+    assert len(sources) == 2
+    assert all(source.startswith("data:image/webp;base64,") for source in sources)
+    assert str(tmp_path) not in page + repr(shown)
+    assert re.findall(r"t = \d|0\.500|A cat|failed: no room", page) == [
+        *("t = 0", "t = 1", "t = 2"),
+        *("0.500", "A cat", "failed: no room"),
+    ]
+
+
+def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
+    shown = chains(tmp_path, MARKUP, MARKUP, MARKUP)
+    page, text = shown._repr_html_(), repr(shown)
+    assert not {"\x1b", "\u202e"} & {*page, *text}
+    assert set(re.findall(r"<(\w+)", page)) == {"b", "table", "thead", "tbody", "tr", "th", "td", "img", "br"}
+    assert "onerror=alert(1)&gt;" in page
+    assert page.count("<img ") == 2
+
+
+def test_a_page_is_of_bounded_size(tmp_path: Path) -> None:
+    shown = chains(tmp_path, "word " * 100_000)
+    Image.effect_noise((2000, 1500), 90).convert("RGB").save(tmp_path / "original.png")
+    assert len(shown._repr_html_()) < 200_000
+    assert max(map(len, repr(shown).splitlines())) < 200
+
+
+def test_an_image_that_is_none_is_refused(tmp_path: Path) -> None:
+    shown = chains(tmp_path)
+    (tmp_path / "original.png").write_text("no image")
+    with pytest.raises(DataError):
+        shown._repr_html_()

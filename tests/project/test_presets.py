@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.registry import benchmark_names, benchmarks
+from driftledger.benchmarks.registry import benchmark_names
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import load_yaml
 from driftledger.project.catalogue import name_of
@@ -15,12 +14,10 @@ from driftledger.project.presets import (
     presets,
     presets_in_words,
     read_preset,
-    section_text,
     with_preset,
 )
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings, load_settings, parse_settings
-from tests.support.params import default_text
 
 NAMES = sorted(presets(Path("nowhere")))
 
@@ -47,24 +44,16 @@ def test_every_preset_can_be_begun_with(name: str, tmp_path: Path) -> None:
 
 def test_any_preset_can_follow(tmp_path: Path) -> None:
     params = tmp_path / "params.yaml"
-    for start in ("minimal", "start"):
-        params.write_text(first_params(tmp_path, start, {}), encoding="utf-8")
-        for name in NAMES:
-            _, expected = with_preset(tmp_path, name)
-            changed, wanted = apply_preset(tmp_path, name), read_preset(tmp_path, name)
-            assert changed or name == start
-            settings = load_settings(params)
-            assert settings.model_dump() == expected.model_dump()
-            assert [spec.name for spec in settings.benchmarks] == [e for e in benchmark_names() if wanted["run"][e]]
-            assert settings.run.models == tuple(wanted["run"]["models"])
-            assert apply_preset(tmp_path, name) == []
-
-
-@pytest.mark.parametrize("spec", benchmarks(), ids=lambda spec: spec.name)
-def test_a_benchmark_brings_a_section_that_fits(spec: Benchmark) -> None:
-    section = load_yaml(section_text(spec.name))
-    assert section.keys() == {spec.name}
-    assert spec.settings.model_validate(section[spec.name])
+    params.write_text(first_params(tmp_path, "minimal", {}), encoding="utf-8")
+    for name in NAMES:
+        _, expected = with_preset(tmp_path, name)
+        changed, wanted = apply_preset(tmp_path, name), read_preset(tmp_path, name)
+        assert changed
+        settings = load_settings(params)
+        assert settings.model_dump() == expected.model_dump()
+        assert [spec.name for spec in settings.benchmarks] == [e for e in benchmark_names() if wanted["run"][e]]
+        assert settings.run.models == tuple(wanted["run"]["models"])
+        assert apply_preset(tmp_path, name) == []
 
 
 MINE = """\
@@ -98,17 +87,6 @@ def test_comments_quotes_and_other_values_of_the_user_stay(tmp_path: Path) -> No
     again = apply_preset(tmp_path, "genception_v1")
     assert 'genception.iterations_by_group: nothing → {"textual":3}' in again
     assert apply_preset(tmp_path, "genception_v1") == []
-
-
-def test_one_preset_undoes_another(tmp_path: Path) -> None:
-    params = tmp_path / "params.yaml"
-    params.write_text(default_text(), encoding="utf-8")
-    apply_preset(tmp_path, "minimal")
-    apply_preset(tmp_path, "default")
-    before = params.read_bytes()
-    for name in ("genception_v1", "neural", "mm_vet", "default"):
-        assert apply_preset(tmp_path, name)
-    assert params.read_bytes() == before
 
 
 @pytest.mark.parametrize(

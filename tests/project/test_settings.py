@@ -1,21 +1,17 @@
 """``params.yaml``: the repository's own loads, and every mistake in one is a line that names the place."""
 
 import copy
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from driftledger.benchmarks import registry
-from driftledger.benchmarks.genception.spec import GenCeption, GenCeptionSettings
+from driftledger.benchmarks.genception.spec import GenCeptionSettings
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.settings import WorkerSettings
 from driftledger.core.errors import ConfigError
-from driftledger.core.registry import PROVIDED_SECTIONS
-from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.settings import Settings, load_settings
 from driftledger_demo.encoders.layout import LayoutEncoder
 from driftledger_demo.generators.painter import Painter
@@ -65,14 +61,6 @@ def put(place: str, value: Any) -> Change:
         for part in above:
             params = params[part]
         params[last] = value
-
-    return change
-
-
-def both(one: Change, other: Change) -> Change:
-    def change(params: dict[str, Any]) -> None:
-        one(params)
-        other(params)
 
     return change
 
@@ -128,14 +116,6 @@ def test_a_mistake_is_one_line_with_place_and_remedy(case: dict[str, Any], load:
     assert case["remedy"] in sentence
 
 
-def test_several_mistakes_are_counted(load: Callable[[Change], Settings]) -> None:
-    def change(params: dict[str, Any]) -> None:
-        params["genception"]["iterations"] = 0
-        params["run"]["seed"] = -1
-
-    assert message(load, change).endswith("; and 1 more")
-
-
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
@@ -168,23 +148,6 @@ def test_entries_that_are_not_selected_wait(load: Callable[[Change], Settings]) 
     settings = load(put("datasets.mine", {"provider": "image_folder", "pth": "typo"}))
     with pytest.raises(ConfigError, match=r"datasets\.mine: setting 'pth' is unknown; did you mean 'path'\?"):
         settings.build("datasets", "mine")
-
-
-def test_entries_that_are_not_selected_need_no_library(
-    monkeypatch: pytest.MonkeyPatch, load: Callable[[Change], Settings]
-) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    monkeypatch.setitem(sys.modules, "driftledger.data.datasets.huggingface", None)
-    beans = load(lambda params: None).entry("datasets", "beans")
-    assert isinstance(beans, CatalogueEntry)
-    assert beans.provider == "huggingface"
-
-
-@pytest.mark.parametrize("section", PROVIDED_SECTIONS)
-def test_a_name_that_is_not_in_the_catalogue_is_named_with_the_valid_ones(section: str) -> None:
-    settings = default_settings()
-    with pytest.raises(ConfigError, match=rf"{section}: 'nobody' is unknown; valid: "):
-        settings.build(section, "nobody")
 
 
 def test_an_entry_of_params_wins_over_the_catalogues(load: Callable[[Change], Settings]) -> None:
@@ -223,10 +186,6 @@ def test_components_that_only_understand_each_other_say_so(load: Callable[[Chang
 
     with pytest.raises(ConfigError, match=sentence):
         load(change)
-
-
-def test_what_goes_over_nothing_has_nothing_to_understand(load: Callable[[Change], Settings]) -> None:
-    load(lambda params: params["run"].update({"models": ["gpt_4o"], "genception": [], "fidelity": [], "mm_vet": []}))
 
 
 def test_a_user_may_vouch_for_a_model(load: Callable[[Change], Settings]) -> None:
@@ -273,42 +232,3 @@ def test_what_takes_part_is_named_whoever_names_it(load: Callable[[Change], Sett
     witnesses = load(put("genception.cross_check", ["regions_fine", "human"]))
     assert witnesses.named("models") == (*witnesses.run.models, "rubric", "human")
     assert load(put("genception.text_encoder", None)).section("genception").model_dump()["text_encoder"] is None
-
-
-class Words(GenCeption):
-    name = "words"
-
-
-@pytest.fixture
-def with_words(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A fifth benchmark, as an installed distribution would bring it."""
-    monkeypatch.setitem(registry.BENCHMARKS, "words", f"{__name__}:Words")
-    registry.benchmark_names.cache_clear(), registry._table.cache_clear()
-    yield
-    monkeypatch.undo()
-    registry.benchmark_names.cache_clear(), registry._table.cache_clear()
-    registry.benchmark.cache_clear()
-
-
-@pytest.mark.usefixtures("with_words")
-def test_a_registered_benchmark_brings_its_list_and_its_section(load: Callable[[Change], Settings]) -> None:
-    assert [spec.name for spec in load(lambda params: None).benchmarks].count("words") == 0  # older files stay valid
-
-    def change(params: dict[str, Any]) -> None:
-        params["run"]["words"] = ["photos"]
-        params["words"] = params["genception"] | {"iterations": 2}
-
-    settings = load(change)
-    assert settings.section("words").model_dump()["iterations"] == 2
-    assert len(list(settings.keys_of(benchmark("words")))) == len(settings.run.models)
-    assert "words.iteration" in message(load, both(change, put("words.iterations", 0)))
-    assert "run: words goes over 'beans'" in message(load, both(change, put("run.words", ["beans"])))
-
-
-@pytest.mark.usefixtures("with_words")
-@pytest.mark.parametrize("name", ["models", "seed", "section", "model_dump"])
-def test_a_benchmark_with_a_name_that_is_taken_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.BENCHMARKS, name, f"{__name__}:Words")
-    registry.benchmark_names.cache_clear(), registry._table.cache_clear()
-    with pytest.raises(ConfigError, match=f"a benchmark cannot be called '{name}', which has a meaning in params.yaml"):
-        default_settings()

@@ -16,11 +16,21 @@ from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
 from driftledger.data.records import SampleEntry
 from driftledger.project.project import Project
-from tests.support.description_ledgers import trac_row, trac_score
-from tests.support.ledgers import component, genception_score, varied, write_collected, write_image, write_scored
+from tests.support.ledgers import (
+    component,
+    genception_score,
+    iteration,
+    question_score,
+    record,
+    row,
+    trac_row,
+    trac_score,
+    varied,
+    write_collected,
+    write_image,
+    write_scored,
+)
 from tests.support.params import default_params
-from tests.support.question_ledgers import question_score
-from tests.support.records import iteration, record, row
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"alert(1)\">]]>\x1b[31m\u202e$x$"
 MODELS = ("seer", "poet", "blind")

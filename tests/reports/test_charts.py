@@ -22,9 +22,7 @@ from driftledger.reports.charts import (
 )
 from driftledger.reports.scores import blocks_of
 from tests.reports.test_tables import case, control
-from tests.support.description_ledgers import trac_score
-from tests.support.ledgers import genception_score
-from tests.support.question_ledgers import question_score
+from tests.support.ledgers import genception_score, question_score, trac_score
 from tests.support.tables import HOSTILE
 
 SVG = "{http://www.w3.org/2000/svg}"

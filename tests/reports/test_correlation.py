@@ -18,10 +18,8 @@ from driftledger.reports.correlation import Correlation, correlated, correlation
 from driftledger.reports.scores import blocks_of
 from tests.conftest import shapes_only
 from tests.reports.test_tables import control
-from tests.support.ledgers import varied
+from tests.support.ledgers import question_score, row, varied
 from tests.support.params import default_params
-from tests.support.question_ledgers import question_score
-from tests.support.records import row
 
 TABLE_3 = {
     **{("GC@3", "MME"): 0.52, ("GC@3", "HallusionBench"): 0.93, ("GC@1", "GC@3"): 0.99},

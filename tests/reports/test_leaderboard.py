@@ -14,9 +14,7 @@ from driftledger.reports.leaderboard import overview, write_leaderboard
 from driftledger.reports.report import shown_by_dvc
 from driftledger.reports.scores import by_benchmark
 from tests.reports.test_tables import control, gc_only, genception
-from tests.support.description_ledgers import fidelity_score, trac_score
-from tests.support.ledgers import component, genception_score, varied
-from tests.support.question_ledgers import question_score
+from tests.support.ledgers import component, fidelity_score, genception_score, question_score, trac_score, varied
 from tests.support.tables import HOSTILE, texts
 
 

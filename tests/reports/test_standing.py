@@ -14,9 +14,7 @@ from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.scores import Block, blocks_of
 from driftledger.reports.tables import misplaced
 from tests.reports.test_tables import control
-from tests.support.description_ledgers import fidelity_score
-from tests.support.ledgers import component, genception_score, varied
-from tests.support.records import row
+from tests.support.ledgers import component, fidelity_score, genception_score, row, varied
 from tests.support.tables import tables_of
 
 SETTINGS = {"confidence": 0.95, "ssim_side": 256, "seed": 7, "ratings": None}

@@ -12,9 +12,7 @@ from driftledger.benchmarks.score import Score
 from driftledger.reports import tables
 from driftledger.reports.scores import blocks_of
 from tests.conftest import REPOSITORY
-from tests.support.description_ledgers import fidelity_score, trac_score
-from tests.support.ledgers import component, genception_score, varied
-from tests.support.question_ledgers import question_score
+from tests.support.ledgers import component, fidelity_score, genception_score, question_score, trac_score, varied
 from tests.support.tables import HOSTILE, assert_inert, lines_of, tables_of, texts
 
 CASES = REPOSITORY / "tests" / "cases" / "tables"

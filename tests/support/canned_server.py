@@ -15,8 +15,12 @@ class OnLoopback:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
     @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
+        return f"{self.address}/v1"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -31,23 +35,24 @@ class OnLoopback:
 
 
 class Canned(OnLoopback):
-    """Answers every GET and POST alike, and keeps each request's path and headers, with names in lower case."""
+    """Answers every GET and POST alike, and keeps each request's path, headers with names in lower case, and body."""
 
     def __init__(self, status: int, body: str | bytes, headers: Mapping[str, str] | None = None) -> None:
         content = body.encode() if isinstance(body, str) else body
         requests = self.requests = []  # type: list[tuple[str, dict[str, str]]]
+        bodies = self.bodies = []  # type: list[bytes]
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 requests.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
-                self.rfile.read(int(self.headers.get("content-length", 0)))
+                bodies.append(self.rfile.read(int(self.headers.get("content-length", 0))))
                 self.send_response(status)
                 for name, value in {"content-length": str(len(content)), **(headers or {})}.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(content)
 
-            do_GET = do_POST  # noqa: N815
+            do_GET = do_HEAD = do_PUT = do_POST  # noqa: N815
 
             def log_message(self, *_: object) -> None:
                 pass

@@ -8,14 +8,16 @@ from typing import Any
 from PIL import Image
 
 from driftledger.benchmarks.base import ROLES, Stage
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import Scored, write_score
+from driftledger.benchmarks.trac.records import condition_name
 from driftledger.components.base import ComponentCard
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
+from driftledger.core.types import Outcome
 
 COMBINATION = Combination("seer", "brush", "eye")
 ITERATIONS = 2
@@ -138,3 +140,206 @@ def write_scored(root: Path, score: Score, rows: Sequence[Row]) -> Path:
 def write_image(path: Path, colour: tuple[int, int, int]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(png_bytes(Image.new("RGB", (40, 30), colour)))
+
+
+# Hand-written scores of TRAC and fidelity; see :mod:`tests.support.ledgers`.
+
+
+_SHORT = {"max_tokens": [32, 64], "choose": None, "shots": []}
+_SHOWN = {"max_tokens": [None], "choose": "similar_image", "shots": [1, 2]}
+
+
+def trac_score(description: str = "short", text_encoder: str = "reader", **changes: Any) -> Score:
+    """TRAC of one way to ask, read by one text encoder: better with length, worse with demonstrations."""
+    shown = {"example_encoder": component("eye"), "example_model": component("narrator")}
+    asked: dict[str, Any] = _SHOWN if description == "shown" else _SHORT
+    top1 = {
+        (length, number): 60.0 + (length or 0) / 8 - number
+        for length in asked["max_tokens"]
+        for number in (0, *asked["shots"])
+    }
+    lengths = {length or 0: value for (length, number), value in top1.items() if number == 0}
+    shots = {number: value for (length, number), value in top1.items() if length == asked["max_tokens"][0]}
+    plain: dict[str, Any] = {
+        "benchmark": "trac",
+        "keys": {"dataset": "digits", "model": "seer", "description": description, "text_encoder": text_encoder},
+        "components": {
+            "model": component("seer"),
+            "text_encoder": component(text_encoder),
+            **(shown if description == "shown" else {}),
+        },
+        "metrics": {"top1": 64.0, "top1_low": 60.0, "class_mean": 58.0, "chance": 10.0},
+        "groups": {
+            "class": {"seven": {"top1": 50.0, "test": 1.0}, "=one": {"top1": 75.0}},
+            "condition": {
+                condition_name(length, number): {"top1": value, "shots": number, "scored": 1, "total": 1}
+                | ({} if length is None else {"max_tokens": length})
+                for (length, number), value in top1.items()
+            },
+        },
+        "curves": {
+            "vote": curve({1: 64.0, 2: 66.0}),
+            **({"by_length/top1": curve(lengths)} if len(lengths) > 1 else {}),
+            **({"by_shots/top1": curve(shots)} if len(shots) > 1 else {}),
+        },
+        "outcomes": {"ok": 1},
+        "scored": 1,
+        "total": 1,
+        "coverage": 1.0,
+        "details": {
+            "headline": condition_name(asked["max_tokens"][0], max(asked["shots"], default=0)),
+        },
+        "inputs": {
+            "data_digest": "d" * 64,
+            "records": {"describe": "f" * 64},
+            "protocol": {"prompt": "Describe the digit.", **asked, "seed": 7},
+            "settings": {"confidence": 0.95, "seed": 7},
+        },
+    }
+    return score_of(plain, changes)
+
+
+def curve(values: Mapping[int, float]) -> list[dict[str, float]]:
+    """Step → value, as a score has them."""
+    return [{"step": step, "value": value} for step, value in values.items()]
+
+
+def trac_row(sample: str, label: str, found: str | None) -> Row:
+    """A test sample, and the class that both ways to retrieve took it for; None where there was no description."""
+    right: list[float | None] = [100.0 * (found == label)]
+    if found is None:
+        return row(sample, {}, outcome=Outcome.REFUSED, label=label, scored=False)
+    values, told = values_of("trac", {"top1": right, "class_mean": right}), {"top1": found, "class_mean": found}
+    return row(sample, values, label=label, scored=True, nearest="d0", **told)
+
+
+def values_of(name: str, values: dict[str, list[float | None]]) -> dict[str, list[float | None]]:
+    """The values of a row of a benchmark, by the key of their metric."""
+    metrics = {key: benchmark(name).metric(key) for key in values}
+    return {metric.row: values[key] for key, metric in metrics.items() if metric is not None}
+
+
+def fidelity_score(**changes: Any) -> Score:
+    """Fidelity of ``shapes``, seen by an encoder that reads no text."""
+    plain: dict[str, Any] = {
+        "benchmark": "fidelity",
+        "keys": KEYS,
+        "components": {"model": component("seer"), "generator": BRUSH, "encoder": component("eye")},
+        "metrics": {"image_similarity": 71.0, "ssim": 31.5, "frechet_eye": 4.5, "human": 3.5},
+        "groups": {"category": {"round": {"ssim": 31.5}}},
+        "outcomes": {"ok": 1, "refused": 1},
+        "scored": 1,
+        "total": 2,
+        "coverage": 0.5,
+        "absent": {"clip_s": "eye has no text tower"},
+        "details": {"ratings": {"used": 6, "raters": 3, "stale": 0}},
+        "inputs": {
+            "data_digest": "d" * 64,
+            "records": {"redraw": "c" * 64},
+            "protocol": {
+                "iterations": 1,
+                "describe_prompt": "Describe the shape.",
+                "max_tokens": 64,
+                "generate_prompt": "Draw: {description}",
+                "seed": 7,
+            },
+            "settings": {"confidence": 0.95, "ssim_side": 128, "seed": 7},
+        },
+    }
+    return score_of(plain, changes)
+
+
+# The question benchmarks' part of a hand-written ledger; see :mod:`tests.support.ledgers`.
+
+
+EXAM = {"question_set": "exam", "model": "seer"}
+PROTOCOLS: dict[str, dict[str, Any]] = {
+    "mm_sap": {"prompt": "{question} {options}", "permutations": 2, "parser": "1", "seed": 7},
+    "mm_vet": {"prompt": "{question}", "grade_prompt": "{question} {truth} {prediction}", "gradings": 2, "parser": "1"}
+    | {"grade_again": "\nA digit: ", "seed": 7},
+    "mme": {"prompt": "{question}", "parser": "1", "seed": 7},
+}
+
+
+def question_score(benchmark: str = "mm_sap", **changes: Any) -> Score:
+    """A model's score on the question set ``exam``."""
+    judged = {"judge": component("rubric")} if benchmark == "mm_vet" else {}
+    settings: dict[str, Any] = {"confidence": 0.95, "seed": 7}
+    if benchmark == "mm_sap":
+        settings["count_free_refusals"] = True
+    plain: dict[str, Any] = {
+        "benchmark": benchmark,
+        "keys": EXAM,
+        "components": {"model": component("seer"), **judged},
+        "metrics": {"score": 62.0, "score_std": 0.85, "free_refusals": 5.0},
+        "groups": {"subset": {"basic": {"score": 70.0, "score_std": 1.0}}},
+        "outcomes": {"ok": 3, "refused": 1},
+        "scored": 4,
+        "total": 4,
+        "coverage": 1.0,
+        "inputs": {
+            "data_digest": "e" * 64,
+            "records": {"answer": "f" * 64},
+            "protocol": PROTOCOLS[benchmark],
+            "settings": settings,
+        },
+    }
+    return score_of(plain, changes)
+
+
+# Records as a collect stage writes them, without asking anybody, and rows of scores.
+
+
+def result(role: str, outcome: Outcome | str = Outcome.OK, text: str | None = None, **more: Any) -> RecordedResult:
+    """What a call gave."""
+    return RecordedResult(role=role, key=more.pop("key", role), outcome=Outcome(outcome), text=text, **more)
+
+
+def record(
+    unit: str,
+    outcome: Outcome | str = Outcome.OK,
+    text: str | None = None,
+    step: int = 1,
+    repeat: int = 0,
+    **extra: Any,
+) -> CollectedRecord:
+    """What a model said of a unit; ``extra`` may hold ``served_model`` and ``error`` of the call."""
+    of_call = {name: extra.pop(name) for name in ("served_model", "error") if name in extra}
+    said = result("model", outcome, text, key=f"{unit} {step} {repeat}", **of_call)
+    return CollectedRecord(unit=unit, step=step, repeat=repeat, results=[said], extra=extra)
+
+
+def iteration(
+    sample: str,
+    t: int,
+    text: str | None = None,
+    image: str | None = None,
+    outcome: Outcome | str = Outcome.OK,
+    repeat: int = 0,
+    image_sha256: str = "i",
+    **more: Any,
+) -> CollectedRecord:
+    """An iteration of a chain: a description and, where there is an image, what was drawn from it.
+
+    Args:
+        more: of the drawing.
+    """
+    key, drawn = f"{sample} {t} {repeat}", image is not None
+    results = [result("model", Outcome.OK if drawn else outcome, text, key=key)]
+    if drawn:
+        results.append(result("generator", outcome, image=image, image_sha256=image_sha256, key=f"{key} drawn", **more))
+    extra = {"parent_sha256": "p", "seed": 1}
+    return CollectedRecord(unit=sample, step=t, repeat=repeat, results=results, extra=extra)
+
+
+def row(
+    unit: str,
+    values: Mapping[str, Sequence[float | None]],
+    group: str = "all",
+    cluster: str | None = None,
+    outcome: Outcome = Outcome.OK,
+    **extra: Any,
+) -> Row:
+    """A row of a score; a unit is its own cluster if no other is given."""
+    plain = {key: list(some) for key, some in values.items()}
+    return Row(unit=unit, group=group, cluster=cluster or unit, outcome=outcome, values=plain, extra=extra)

@@ -44,9 +44,10 @@ def attempt(component: Any, *call: Any) -> Any:
 
 @dataclass(frozen=True)
 class ChatAnswer:
-    """What a chat model says."""
+    """What a chat model says; with another ``status``, the error that its server says."""
 
     text: str
+    status: int = 200
 
 
 def describe(body: dict[str, Any]) -> ChatAnswer:
@@ -164,8 +165,11 @@ class OpenAIServer(OnLoopback):
         if kind in ("timeout", "reset", "drop"):
             request.close_connection = True
             return request.connection.shutdown(socket.SHUT_RDWR) if kind == "drop" else request.connection.close()
-        made = self._image(body) if request.path.endswith("/images/generations") else self._chat(body, served)
-        return _send(request, 200, made, broken=kind)
+        if request.path.endswith("/images/generations"):
+            return _send(request, 200, self._image(body), broken=kind)
+        answer = self._reply(body)
+        made = self._chat(answer.text, served) if answer.status == 200 else {"error": {"message": answer.text}}
+        return _send(request, answer.status, made, broken=kind)
 
     def _fault(self, digest: bytes) -> str | None:
         if self._script:
@@ -177,8 +181,7 @@ class OpenAIServer(OnLoopback):
         self._in_a_row[digest] = self._in_a_row[digest] + 1 if fails else 0
         return plan.kinds[int.from_bytes(drawn[8:16], "big") % len(plan.kinds)] if fails else None
 
-    def _chat(self, body: dict[str, Any], served: str) -> dict[str, Any]:
-        text = self._reply(body).text
+    def _chat(self, text: str, served: str) -> dict[str, Any]:
         message = {"role": "assistant", "content": text, "refusal": None}
         return {
             "object": "chat.completion",

@@ -16,8 +16,7 @@ from driftledger.core.paths import Combination
 from driftledger.data.records import SampleEntry
 from driftledger.ledger.lineage import CodeVersion, Evidence, Folder, Lineage
 from driftledger.project.settings import Tracking
-from tests.support.ledgers import component, genception_score, varied
-from tests.support.records import iteration, row
+from tests.support.ledgers import component, genception_score, iteration, row, varied
 
 REPOSITORY = Path(__file__).parents[2]
 SAMPLES = {"disc": 0.9, "ring": 0.5}

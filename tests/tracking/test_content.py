@@ -11,8 +11,7 @@ from driftledger.benchmarks.score import Score
 from driftledger.ledger.lineage import CodeVersion
 from driftledger.tracking.content import artifacts_of, metrics_of, params_of, rows_csv, tags_of
 from driftledger.tracking.traces import traces_of
-from tests.support.description_ledgers import fidelity_score, trac_score
-from tests.support.question_ledgers import question_score
+from tests.support.ledgers import fidelity_score, question_score, trac_score
 from tests.tracking.project import SAMPLES, card, evidence, gen_score, rows, write_project
 from tests.words.spec import Words
 

@@ -150,8 +150,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Any:
     """What a push to another store shows that nothing cuts short."""
     root = tmp_path_factory.mktemp("whole")
     shutil.copy(empty_store, root)
-    runs = write_project(root, evidence(gen_score("seer", 0.7)), evidence(gen_score("blind", 0.2)))
-    track(root, runs, settings(root))
+    track(root, write_project(root, evidence(gen_score("seer", 0.7))), settings(root))
     return dump(settings(root))
 
 
@@ -165,8 +164,8 @@ def test_a_push_that_is_cut_short_at_any_write_is_completed_by_the_next(
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(mlflow if write.startswith("flush") else MlflowClient, write, killed)
         with pytest.raises(Killed):
-            track(tmp_path, runs, store)
-    track(tmp_path, runs, store)
+            track(tmp_path, runs[:1], store)
+    track(tmp_path, runs[:1], store)
     shown = dump(store)
     assert shown["runs"]
     assert shown == whole

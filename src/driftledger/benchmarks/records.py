@@ -1,6 +1,5 @@
 """The one record of all benchmarks, and the card that stands beside the records of a folder."""
 
-import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 from driftledger.collect.call import Call, Result
 from driftledger.components.base import ComponentCard
 from driftledger.core.errors import StoreError
-from driftledger.core.files import Record, read_jsonl
+from driftledger.core.files import Record, link_file, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath
 from driftledger.core.types import Medium, Outcome, PromptUsage, Split
 
@@ -75,8 +74,7 @@ class RecordedResult(BaseModel):
     def write_image(self, folder: Path) -> None:
         """Write the image that the call gave into the folder of the record."""
         if self._file is not None and self.image is not None:
-            (folder / self.image).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(self._file.path, folder / self.image)
+            link_file(self._file.path, folder / self.image)
 
 
 class StepExtra(BaseModel):

@@ -48,7 +48,7 @@ class FeatureStore:
         if self.folder is None or (seen in OF_FILES and not all(batch)):
             return make()
         key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
-        path = self.folder / key[:2] / f"{key}.npy"
+        path = self.folder / encoder[:16] / f"{key}.npy"
         with suppress(OSError, ValueError, EOFError):
             stored: NDArray[Number] = np.load(path, allow_pickle=False)
             return stored

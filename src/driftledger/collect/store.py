@@ -3,7 +3,8 @@
 A SQLite database holds a row per call, and images lie beside it, named by their hashes. One process at a time writes to
 a store and holds a lock on it; reading needs no lock. SQLite keeps its rollback journal, which works on network file
 systems too. What a service has answered and no stage has written yet is in the store alone, so a damaged database is
-kept, and every row that can still be read is recovered. Failures are not stored: the next run tries them again.
+kept, and every row that can still be read is recovered; a row that has changed is not believed, and its call is made
+again. Failures are not stored: the next run tries them again.
 """
 
 import os
@@ -11,19 +12,21 @@ import shlex
 import sqlite3
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from filelock import BaseFileLock, FileLock, Timeout
 
 from driftledger.collect.call import Call, Context, Cost, Finished, Result, Spent
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
-from driftledger.core.files import load_json, write_bytes, write_text
+from driftledger.core.files import link_file, load_json, write_bytes, write_text
 from driftledger.core.media import MEDIA, suffix_of
 from driftledger.core.text import say
 from driftledger.core.types import Medium, Outcome
@@ -31,21 +34,25 @@ from driftledger.core.types import Medium, Outcome
 DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
 _PAGE = 4096
 """Bytes of a page of a database, unless SQLite is asked for others."""
-VERSION = 4
-"""Of the tables. Versions 1 to 3 were written by driftledger 0.2 and before."""
+VERSION = 5
+"""Of the tables. Version 4 repeated its prompt in each row; 1 to 3 were written by driftledger 0.2 and before."""
 
 _CREATE = f"""BEGIN IMMEDIATE;
+CREATE TABLE texts (            -- what many calls share: fingerprints and prompts
+    id INTEGER PRIMARY KEY,     -- the first 8 bytes of the text's SHA-256
+    text BLOB NOT NULL          -- UTF-8, by zlib
+);
 CREATE TABLE calls (
-    key TEXT PRIMARY KEY,
-    component TEXT,             -- fingerprint; NULL, as role and asked, for a result that only a record tells of
-    role TEXT,
-    asked TEXT,                 -- canonical JSON: input, images, seed
+    key BLOB PRIMARY KEY,       -- SHA-256
+    result BLOB NOT NULL,       -- canonical JSON
+    image BLOB,                 -- SHA-256
+    checksum INTEGER NOT NULL,  -- CRC-32 of the columns before it
+    component INTEGER,          -- id of its fingerprint
+    request INTEGER,            -- id of role and input as JSON, with numbers in place of the images' hashes
+    images BLOB, seed INTEGER,  -- hashes one after another; without a request, the call is known by a record alone
     dataset TEXT NOT NULL, sample TEXT NOT NULL, t INTEGER NOT NULL,  -- context, not part of the key
-    result TEXT NOT NULL,       -- canonical JSON
-    image TEXT,                 -- SHA-256
     seconds REAL NOT NULL, input_tokens INTEGER, output_tokens INTEGER, cost REAL
 );
-CREATE INDEX calls_by_sample ON calls (sample, role, t);
 CREATE TABLE spent (            -- attempts at services, failed ones included, by the store that made them
     component TEXT, store TEXT, attempts INTEGER NOT NULL, cost REAL NOT NULL, PRIMARY KEY (component, store)
 );
@@ -53,6 +60,7 @@ CREATE TABLE store (name TEXT NOT NULL);
 INSERT INTO store VALUES (lower(hex(randomblob(8))));
 PRAGMA user_version = {VERSION};
 COMMIT;"""
+_INSERT = f"INSERT OR {{}} INTO calls VALUES ({', '.join('?' * 15)})"
 
 
 class CallStore(AbstractContextManager["CallStore"]):
@@ -78,6 +86,8 @@ class CallStore(AbstractContextManager["CallStore"]):
         self._recovered = ""
         """What a recovery came to."""
         self._writes = writes
+        self._changed = set[str]()
+        """Keys of the rows that were found to be changed."""
         try:
             with ExitStack() as opened:
                 if writes:
@@ -94,8 +104,10 @@ class CallStore(AbstractContextManager["CallStore"]):
 
     def _open(self, file: Path | None) -> sqlite3.Connection:
         """Open a database, or an empty one in memory; a reader takes one that is only being created as empty."""
-        db = sqlite3.connect(file or ":memory:", timeout=60, isolation_level=None, check_same_thread=False)
+        db = _connect(file or ":memory:")
         [(version,)] = db.execute("PRAGMA user_version")
+        if version == 4 and file is not None:
+            return self._convert(db, file)
         if version not in (0, VERSION):
             db.close()
             raise StoreError(
@@ -109,6 +121,26 @@ class CallStore(AbstractContextManager["CallStore"]):
             db.executescript(_CREATE)
         [(self._name,)] = db.execute("SELECT name FROM store")
         db.execute("SELECT count(*) FROM calls").fetchone()  # a database that was cut, or has a damaged index, fails
+        return db
+
+    def _convert(self, old: sqlite3.Connection, file: Path) -> sqlite3.Connection:
+        """Copy a database of version 4 into a new file, which then takes its place; a reader has a temporary one."""
+        partial = self.folder / f"{DATABASE}.partial"
+        if self._writes:
+            partial.unlink(missing_ok=True)
+        db = _connect(partial if self._writes else "")
+        db.executescript(_CREATE)
+        with closing(old):
+            [(calls,)] = old.execute("SELECT count(*) FROM calls")
+            if _copy_rows(old, db) < calls:
+                error = sqlite3.DatabaseError("some rows cannot be read")
+                error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+                raise error
+        if self._writes:
+            db.close()
+            partial.replace(file)
+            return self._open(file)
+        [(self._name,)] = db.execute("SELECT name FROM store")
         return db
 
     def _unreadable(self, error: Exception) -> StoreError:
@@ -126,33 +158,27 @@ class CallStore(AbstractContextManager["CallStore"]):
         return StoreError(self._recovered)
 
     def _recover(self) -> str:
-        """Move a damaged database aside, and copy each row that can be read into a new one."""
+        """Copy each row of a damaged database that can be read into a new one, and keep the damaged one."""
+        file, copy, partial = (self.folder / f"{DATABASE}{end}" for end in ("", ".copy", ".partial"))
         number = next(number for number in count(1) if not (self.folder / f"{DATABASE}.damaged-{number}").exists())
-        aside, rows = self.folder / f"{DATABASE}.damaged-{number}", 0
-        for end in ("", "-journal"):
-            if (file := self.folder / f"{DATABASE}{end}").exists():
-                file.rename(f"{aside}{end}")
-        self._db = self._open(self.folder / DATABASE)
-        # Its first page, with the header and the tables, is that of the new one, but for the number of pages.
-        pages = bytearray(aside.read_bytes())
-        pages[:_PAGE] = (self.folder / DATABASE).read_bytes()[:_PAGE]
-        pages[28:40] = (len(pages) // _PAGE).to_bytes(4, "big") + bytes(8)
-        (copy := self.folder / f"{DATABASE}.partial").write_bytes(pages)
-        self._db.execute("BEGIN")
-        with closing(sqlite3.connect(copy)) as damaged:
-            for name, columns in (("calls", 13), ("spent", 4)):
-                most = len(pages) // 100  # a row has more bytes
-                with suppress(sqlite3.Error):
-                    most = min(most, damaged.execute(f"SELECT max(rowid) FROM {name}").fetchone()[0] or 0)
-                for rowid in range(1, most + 1):
-                    with suppress(sqlite3.Error, ValueError, TypeError, AttributeError, KeyError):
-                        for row in damaged.execute(f"SELECT * FROM {name} WHERE rowid = ?", (rowid,)):
-                            if name == "calls":
-                                Result.from_row(load_json(row[7].encode()), None)
-                            self._db.execute(f"INSERT OR REPLACE INTO {name} VALUES ({', '.join('?' * columns)})", row)
-                            rows += name == "calls"
-        self._db.execute("COMMIT")
+        aside = self.folder / f"{DATABASE}.damaged-{number}"
+        for each in (copy, partial):
+            each.unlink(missing_ok=True)
+        with closing(_connect(partial)) as db:
+            db.executescript(_CREATE)
+            pages = bytearray(file.read_bytes())
+            if pages[60:64] != (4).to_bytes(4, "big"):  # the new one's first page has the header and the same tables
+                pages[:_PAGE] = partial.read_bytes()[:_PAGE]
+            pages[28:40] = (len(pages) // _PAGE).to_bytes(4, "big") + bytes(8)
+            copy.write_bytes(pages)
+            with closing(_connect(copy)) as damaged:
+                rows = _copy_rows(damaged, db, len(pages) // 50)  # a row has more bytes
         copy.unlink()
+        link_file(file, aside)
+        with suppress(FileNotFoundError):
+            file.with_name(f"{DATABASE}-journal").rename(f"{aside}-journal")
+        partial.replace(file)  # until now, the next run would recover it again
+        self._db = self._open(file)
         return (
             f"the call store {self.folder} was damaged, and {rows:,} calls that can be read are recovered; it is kept "
             f"as {aside.name}; run again to go on: the other calls are made again"
@@ -162,17 +188,21 @@ class CallStore(AbstractContextManager["CallStore"]):
         self._opened.close()
 
     def find(self, digest: str) -> Result | None:
-        """The result of the call with this key; None too where its image is missing or damaged.
+        """The result of the call with this key; None too where it was changed, or its image is missing or damaged.
 
         Raises:
             StoreError: the database is damaged.
         """
+        key = bytes.fromhex(digest)
         with self._reading():
-            row = self._db.execute("SELECT result, image FROM calls WHERE key = ?", (digest,)).fetchone()
-        if row is not None:
-            image = whole_image(self.folder, row[1]) if row[1] else None
-            if row[1] is None or image is not None:
-                return Result.from_row(load_json(row[0].encode()), image)
+            row = self._db.execute("SELECT key, result, image, checksum FROM calls WHERE key = ?", (key,)).fetchone()
+        if row is not None and _is_whole(row):
+            image = whole_image(self.folder, row[2].hex()) if row[2] else None
+            if row[2] is None or image is not None:
+                return Result.from_row(load_json(row[1]), image)
+        elif row is not None and digest not in self._changed:
+            self._changed.add(digest)
+            say(f"the call {digest[:12]} in {self.folder} is not as it was stored, and counts as missing")
         return self.fallback.find(digest) if self.fallback else None
 
     def answer(self, call: Call) -> Result | None:
@@ -190,7 +220,8 @@ class CallStore(AbstractContextManager["CallStore"]):
     def has_calls(self, component: str) -> bool:
         """Whether calls to the component with this fingerprint are stored; errors as in :meth:`find`."""
         with self._reading():
-            row = self._db.execute("SELECT 1 FROM calls WHERE component = ? LIMIT 1", (component,)).fetchone()
+            query = "SELECT 1 FROM calls WHERE component = ? LIMIT 1"
+            row = self._db.execute(query, (_text_id(component),)).fetchone()
         return row is not None or (self.fallback is not None and self.fallback.has_calls(component))
 
     def put(self, finished: Iterable[Finished], spent: Mapping[str, Spent] | None = None) -> list[Result]:
@@ -210,9 +241,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         with self._transaction():
             for item, result in zip(items, results, strict=True):
                 if result.outcome is not Outcome.FAILED:
-                    key = item.key
-                    question = canonical_json({"input": key.input, "images": list(key.images), "seed": key.seed})
-                    self._insert((key.digest, key.fingerprint, key.role, question), item.context, result, item.cost)
+                    _insert(self._db, item.key.digest, vars(item.key), item.context, result.to_row(), item.cost)
             for component, (attempts, cost) in (spent or {}).items():
                 self._db.execute(
                     "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
@@ -221,47 +250,39 @@ class CallStore(AbstractContextManager["CallStore"]):
                 )
         return results
 
-    def _keep_image(self, data: bytes) -> Medium:
-        """Write an image, unless it is there; two threads may write the same one."""
+    def _keep_image(self, image: bytes | Path) -> Medium:
+        """Keep an image or sound, unless it is there: one that was sent, or a file; two threads may keep the same."""
+        data = image if isinstance(image, bytes) else image.read_bytes()
         digest = sha256_bytes(data)
-        image = Medium(object_path(self.folder, digest, suffix_of(data) or ".png"), digest)
+        kept = Medium(object_path(self.folder, digest, suffix_of(data) or ".png"), digest)
         try:
             if whole_image(self.folder, digest) is None:
-                write_bytes(image.path, data, durable=True)
+                if isinstance(image, Path):
+                    link_file(image, kept.path)
+                else:
+                    write_bytes(kept.path, data, durable=True)
         except OSError as error:
             raise self._full(error) from None
-        return image
+        return kept
 
-    def restore(self, recorded: Iterable[tuple[str, Context, Result]]) -> int:
+    def restore(self, recorded: Iterable[tuple[str, str | None, Context, Result]]) -> int:
         """Store results that records tell of, unless they are stored already; return how many were new.
 
         Args:
-            recorded: the digest of a call's key, with the result; its image is copied.
+            recorded: the digest of a call's key, the component's fingerprint, and the result; its image is kept.
 
         Raises:
             StoreError: the disk is full or cannot be written.
         """
         new = {
-            digest: (context, replace(result, image=result.image and self._keep_image(result.image.path.read_bytes())))
-            for digest, context, result in recorded
+            digest: (component, context, replace(result, image=result.image and self._keep_image(result.image.path)))
+            for digest, component, context, result in recorded
             if result.outcome is not Outcome.FAILED and self.find(digest) is None
         }
         with self._transaction():
-            for digest, (context, result) in new.items():
-                self._insert((digest, None, None, None), context, result, Cost(0.0))
+            for digest, (component, context, result) in new.items():
+                _insert(self._db, digest, {"fingerprint": component}, context, result.to_row(), Cost(0.0))
         return len(new)
-
-    def _insert(self, made_of: Sequence[str | None], context: Context, result: Result, cost: Cost) -> None:
-        """Add a row; it replaces one with a lost image.
-
-        Args:
-            made_of: the digest of the call's key; the component's fingerprint, the role and what was asked, if known.
-        """
-        row = result.to_row()
-        self._db.execute(
-            "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*made_of, *context, canonical_json(row), row["image"], *cost),
-        )
 
     def count(self) -> int:
         """How many calls are stored; errors as in :meth:`find`."""
@@ -279,18 +300,43 @@ class CallStore(AbstractContextManager["CallStore"]):
         with other._reading():
             images = [image for (image,) in other._db.execute("SELECT DISTINCT image FROM calls WHERE image NOT NULL")]
         for image in images:
-            if (file := whole_image(other.folder, image)) is not None:
-                self._keep_image(file.path.read_bytes())
-        self._db.execute("ATTACH ? AS other", (str(other.folder / DATABASE),))
-        try:
-            with self._transaction():
-                self._db.execute(
-                    "INSERT INTO spent SELECT * FROM other.spent WHERE true ON CONFLICT DO UPDATE "
-                    "SET attempts = max(attempts, excluded.attempts), cost = max(cost, excluded.cost)"
-                )
-                return self._db.execute("INSERT OR IGNORE INTO calls SELECT * FROM other.calls").rowcount
-        finally:
-            self._db.execute("DETACH other")
+            if (file := whole_image(other.folder, image.hex())) is not None:
+                self._keep_image(file.path)
+        with self._transaction(), other._reading():
+            self._db.executemany(
+                "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
+                "SET attempts = max(attempts, excluded.attempts), cost = max(cost, excluded.cost)",
+                other._db.execute("SELECT * FROM spent"),
+            )
+            self._db.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", other._db.execute("SELECT * FROM texts"))
+            whole = filter(_is_whole, other._db.execute("SELECT * FROM calls ORDER BY rowid"))
+            return self._db.executemany(_INSERT.format("IGNORE"), whole).rowcount
+
+    def unused(self, used: Collection[str], components: Collection[str]) -> tuple[list[bytes], list[Path]]:
+        """Return the keys of calls that are none of the ``used`` and not of these component versions, by fingerprint,
+        and the images that no other call has; errors as in :meth:`find`."""
+        versions, images, keys = set(map(_text_id, components)), set[str](), list[bytes]()
+        with self._reading():
+            for key, component, image in self._db.execute("SELECT key, component, image FROM calls"):
+                # of a call without a component no more is known than that a record tells of it
+                if key.hex() in used or (versions and (component is None or component in versions)):
+                    images.add(image.hex() if image else "")
+                else:
+                    keys.append(key)
+        return keys, [file for file in self.folder.glob("objects/*/*") if file.stem not in images]
+
+    def remove(self, keys: Iterable[bytes], files: Iterable[Path]) -> None:
+        """Remove calls, then files that no call has, and compact the database; errors as of :meth:`put`."""
+        with self._transaction():
+            self._db.executemany("DELETE FROM calls WHERE key = ?", ((key,) for key in keys))
+            self._db.execute(
+                "DELETE FROM texts WHERE id NOT IN (SELECT component FROM calls WHERE component NOT NULL) "
+                "AND id NOT IN (SELECT request FROM calls WHERE request NOT NULL)"
+            )
+        with suppress(sqlite3.OperationalError):  # no room for a copy; the pages are used again
+            self._db.execute("VACUUM")
+        for file in files:
+            file.unlink(missing_ok=True)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -320,6 +366,90 @@ class CallStore(AbstractContextManager["CallStore"]):
             f"a finished call cannot be stored in {self.folder} ({error}); make room there and run again: "
             "calls stored so far are not repeated"
         )
+
+
+def _connect(file: Path | str) -> sqlite3.Connection:
+    db = sqlite3.connect(file, timeout=60, isolation_level=None, check_same_thread=False)
+    db.text_factory = lambda data: data.decode(errors="replace")  # in a damaged row; its checksum is of bytes
+    return db
+
+
+def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, most: int = 0) -> int:
+    """Copy each row that can be read, in one transaction, and return how many calls these are.
+
+    Args:
+        old: of this version or of version 4.
+        most: in a damaged one, up to which number rows are tried, whether or not they are listed.
+    """
+    [(version,)] = old.execute("PRAGMA user_version")
+    new.execute("BEGIN")
+    for name in ("calls", "spent"):
+        with suppress(sqlite3.Error):
+            most = min(most, old.execute(f"SELECT max(rowid) FROM {name}").fetchone()[0] or 0)
+        rowids = set(range(1, most + 1))
+        with suppress(sqlite3.Error):
+            rowids.update(rowid for (rowid,) in old.execute(f"SELECT rowid FROM {name} NOT INDEXED"))
+        for rowid in sorted(rowids):
+            with suppress(sqlite3.Error, ValueError, TypeError, AttributeError, KeyError):
+                [row] = old.execute(f"SELECT * FROM {name} WHERE rowid = ?", (rowid,))
+                if name == "spent":
+                    new.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?)", row)
+                elif version == 4:
+                    _insert(new, *_of_version_4(row))
+                elif _is_whole(row):
+                    new.execute(_INSERT.format("REPLACE"), row)
+                    texts = old.execute("SELECT * FROM texts WHERE id IN (?, ?)", row[4:6])
+                    new.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", texts)
+    new.execute("COMMIT")  # which brings it to the disk
+    return int(new.execute("SELECT count(*) FROM calls").fetchone()[0])
+
+
+def _is_whole(row: Sequence[Any]) -> bool:
+    """Whether a row of calls is as it was stored."""
+    return all(isinstance(each, bytes | None) for each in row[:3]) and row[3] == _checksum(*row[:3])
+
+
+def _checksum(*parts: bytes | None) -> int:
+    return zlib.crc32(b"".join(filter(None, parts)))
+
+
+def _text_id(text: str) -> int:
+    return int.from_bytes(bytes.fromhex(sha256_bytes(text.encode()))[:8], "big", signed=True)
+
+
+def _insert(
+    db: sqlite3.Connection, digest: str, key: Mapping[str, Any], context: Context, row: dict[str, Any], cost: Cost
+) -> None:
+    """Add a row; it replaces one that was changed or has a lost image.
+
+    Args:
+        key: the fields of a :class:`CallKey`; of a call that only a record tells of, the fingerprint or nothing.
+        row: as of :meth:`Result.to_row`.
+    """
+    images, component, request = key.get("images", ()), key.get("fingerprint"), None
+    if "input" in key:
+        request = canonical_json({"role": key["role"], "input": key["input"]})
+        for place, sha256 in enumerate(images):
+            request = request.replace(f'"{sha256}"', str(place))
+    ids = [None if text is None else _text_id(text) for text in (component, request)]
+    for number, text in zip(ids, (component, request), strict=True):
+        if text is not None and not db.execute("SELECT 1 FROM texts WHERE id = ?", (number,)).fetchone():
+            db.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (number, zlib.compress(text.encode())))
+    result = canonical_json({name: value for name, value in row.items() if name != "image" and value is not None})
+    hashes = (bytes.fromhex(each) for each in (digest, row.get("image") or "", "".join(images)))
+    binary, image, shown = (each or None for each in hashes)
+    stored = (binary, result.encode(), image)
+    values = (*stored, _checksum(*stored), *ids, shown, key.get("seed"), *context, *cost)
+    db.execute(_INSERT.format("REPLACE"), values)
+
+
+def _of_version_4(row: Sequence[Any]) -> tuple[str, Mapping[str, Any], Context, dict[str, Any], Cost]:
+    """What :func:`_insert` takes, from a row of that version."""
+    digest, component, role, asked, *context, result, _, seconds, tokens_in, tokens_out, cost = row
+    key = {} if asked is None else {"fingerprint": component, "role": role, **load_json(asked.encode())}
+    parsed = load_json(result.encode())
+    Result.from_row(parsed, None)
+    return digest, key, Context(*context), parsed, Cost(seconds, tokens_in, tokens_out, cost)
 
 
 def stores_in(folder: Path) -> list[Path]:

@@ -20,21 +20,24 @@ from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
-from driftledger.benchmarks.records import CARD, CollectedRecord, read_records
-from driftledger.collect.call import Context, NotStoredError, Planned
+from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, read_records
+from driftledger.collect.call import Call, Context, NotStoredError, Planned, Result, walk
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.ray import RayWorkers
 from driftledger.collect.run import Collector, Shard, part_of
-from driftledger.collect.store import CallStore, stores_in
+from driftledger.collect.store import DATABASE, CallStore, stores_in
 from driftledger.components.base import Model
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few, unknown_name
-from driftledger.core.files import files_digest, keep_only, made_from, make
+from driftledger.core.files import files_digest, keep_only, made_from, make, read_json
+from driftledger.core.paths import checkouts
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line, say
+from driftledger.core.types import Outcome
+from driftledger.ledger.published import read_published
 from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of
-from driftledger.project.settings import Settings
+from driftledger.project.settings import PARAMS, Settings
 
 R = TypeVar("R")
 
@@ -210,9 +213,15 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
             mark = made_from(folder)  # None after 'run --force'
             if (folder / CARD).is_file() and (mark is None or mark.files == files_digest(folder)):
                 with suppress(StoreError):
-                    data = task.keys[task.spec.data.keys[0]]
+                    data, card = task.keys[task.spec.data.keys[0]], read_json(folder / CARD, CollectedCard)
+                    versions = {role: each.fingerprint for role, each in card.components.items()}
                     collector.store.restore(
-                        (each.key, Context(data, record.unit, record.step), each.result(folder))
+                        (
+                            each.key,
+                            versions.get(each.role),
+                            Context(data, record.unit, record.step),
+                            each.result(folder),
+                        )
                         for record in read_records(folder)
                         for each in record.results
                     )
@@ -387,3 +396,54 @@ def export_calls(project: Project, folder: Path) -> str:
     with project.store(writes=False) as store, CallStore(folder, wait=project.waits) as copy:
         new, total = copy.merge(store), copy.count()
     return f"{for_line(str(folder))} holds {total:,} calls, {new:,} of them new; 'driftledger merge' brings them back"
+
+
+def remove_unused(project: Project, *, published: bool = False, yes: bool = False) -> str:
+    """Remove what no selected run of any checkout and no published run uses from the call store, and say what that is.
+
+    Args:
+        published: also what only published runs use.
+        yes: whether it is removed, and not only counted.
+
+    Raises:
+        StoreError: the data of a checkout are not built, or another process uses the store and ``project.waits`` not.
+    """
+    used, encoders, kept = set[str](), set[str](), set[str]()
+    with project.store(writes=yes) as store:
+
+        def answer(call: Call) -> Result:
+            used.add(call.key.digest)
+            return store.answer(call) or Result(Outcome.FAILED, error="it is not stored")
+
+        def walk_all(planned: Sequence[Planned[R]]) -> list[Any]:
+            return [walk(each.steps(), answer).returned for each in planned]
+
+        for root in (each for each in checkouts(project.root) if (each / PARAMS).is_file()):
+            checkout = Project(root, asks=False, own_code=True)
+            names = checkout.settings.named("encoders")
+            encoders.update(checkout.component("encoders", name).fingerprint[:16] for name in names)
+            if not published:
+                scores = [score for run in read_published(root) for score in run.scores]
+                kept.update(each["fingerprint"] for score in scores for each in score.components)
+            for task in (task for model in checkout.settings.run.models for task in tasks_of(checkout, model)):
+                with suppress(StoreError):  # not made yet
+                    used.update(each.key for record in read_records(task.folder) for each in record.results)
+                try:
+                    task.collecting().run(walk_all)
+                except StoreError as error:
+                    raise StoreError(f"{root}: {error}; nothing was removed") from None
+        keys, files = store.unused(used, kept)
+        encoders |= {each[:16] for each in kept}
+        files += [each for each in store.folder.glob("features/*/*.npy") if each.parent.name not in encoders]
+        size = sum(each.stat().st_size for each in files if each.stat().st_nlink == 1)
+        before = (store.folder / DATABASE).stat().st_size if keys else 0
+        arrays = sum(each.suffix == ".npy" for each in files)
+        what = f"{len(keys):,} calls, {len(files) - arrays:,} images and {arrays:,} files of features"
+        if not (keys or files):
+            return f"every call, image and file of features in {store.folder} is used"
+        if not yes:
+            size += before * len(keys) // store.count() if keys else 0
+            return f"{what}, {size / 1e6:,.1f} MB, are not used; 'driftledger gc --yes' removes them"
+        store.remove(keys, files)
+        size += before - (store.folder / DATABASE).stat().st_size if keys else 0
+        return f"{what} are removed from {store.folder}, {size / 1e6:,.1f} MB"

@@ -4,7 +4,6 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from io import BytesIO
 from json import JSONDecodeError
 from typing import Any, ClassVar, Literal
 
@@ -14,11 +13,9 @@ from pydantic import Field
 from driftledger.components.base import Operational
 from driftledger.components.openai import OpenAIChat, OpenAIComponent, tokens_of
 from driftledger.components.service import RefusedError, RemoteGenerator, TransientError
-from driftledger.core.errors import DataError
-from driftledger.core.images import MOST_PIXELS
+from driftledger.core.errors import ServiceError
 from driftledger.core.registry import import_extra
 from driftledger.core.types import Generated, Usage
-from driftledger.data.datasets.decode import decode
 
 
 class LiteLLM(OpenAIChat):
@@ -101,13 +98,15 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
 
     async def _draw(self, client: Any, prompt: str, seed: int) -> Any:
         import httpx2
-        from huggingface_hub.errors import HfHubHTTPError
+        from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
         try:
             image = await client.text_to_image(**self.body_of(prompt, seed))
         except HfHubHTTPError as error:
             given = error.response
             return self._refused(given.status_code, {"message": str(error)}, given.text, given.headers)
+        except OfflineModeIsEnabled as error:
+            raise ServiceError(f"{self.title}: {self.say(str(error))}") from None
         except (httpx2.HTTPError, TimeoutError) as error:
             raise TransientError(f"{self.title} at {self.host}: {self.say(str(error))}", billed=True) from None
         except (KeyError, TypeError, JSONDecodeError, UnidentifiedImageError) as error:
@@ -118,9 +117,5 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
         return await self.read(image, prompt, seed)
 
     async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
-        answer.save(file := BytesIO(), "PNG")
-        try:
-            image, _ = decode(file.getvalue(), "its image", MOST_PIXELS)
-        except DataError as error:
-            raise self.useless(f"an answer with no image that can be used: {error}") from None
-        return Generated(image, usage=Usage(images=1))
+        # The client opens what it got without decoding it: the file behind the image still holds the service's bytes.
+        return await self.shown(answer.fp.getvalue(), Usage(images=1))

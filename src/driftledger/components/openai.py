@@ -14,6 +14,7 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache, partial
 from io import BytesIO
@@ -340,6 +341,14 @@ class OpenAIComponent(RemoteComponent):
         line = _MASKED_KEY.sub("***", for_line(text.encode(errors="backslashreplace").decode()))
         return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
 
+    async def shown(self, data: bytes, usage: Usage) -> Generated:
+        """The image in the bytes that a service drew; these are kept where they hold it as it is."""
+        try:
+            image, changes = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
+        except DataError as error:
+            raise self.useless(f"an answer with no image that can be used: {error}") from None
+        return Generated(image, usage=usage, data=data if suffix_of(data) and not changes else None)
+
     def useless(self, text: str, *, may_pass: Any = False) -> TransientError:
         """The service has done something, but nothing to go on with; ``text`` may quote it."""
         advice = "" if may_pass else f"check {self._entry}"
@@ -596,23 +605,16 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     path: ClassVar[str] = "/images/generations"
     needed: ClassVar[str] = "data"
     largest: ClassVar[int] = 2**27  # an image of 4096×4096 pixels takes less, in base64
-    reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
-        *("prompt", "size", "quality", "style", "response_format"),
-    }
+    reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {"prompt", "size"}
     lines: ClassVar[dict[str, str]] = {
         "model": "correct `model:`",
         "size": "set another `image_size:`, or null,",
-        **{name: f"set `{name}: null`" for name in ("quality", "style", "response_format")},
         "seed": "set `seed_parameter: null`",
     }
 
     image_size: str | None = Field(default="1024x1024", pattern=r"^(auto|[1-9]\d*x[1-9]\d*)$")
-    """Width and height in pixels; sent as ``size``. ``null`` is not sent, here and below."""
-    quality: str | None = None
-    style: str | None = None
-    response_format: Literal["b64_json"] | None = None
-    """For services that answer with an address unless they are asked for the image itself; no address is followed.
-    OpenAI's GPT image models refuse it and answer with the image anyway."""
+    """Width and height in pixels; sent as ``size``. ``null`` is not sent. Quality and the like go into ``extra``, and
+    ``response_format: b64_json`` for a service that else answers with an address; no address is followed."""
     seed_parameter: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9_]*$")
     """What a compatible server calls the seed."""
     image_tokens: Operational[int] = Field(default=4160, ge=0)
@@ -629,28 +631,22 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         return Usage(tokens_of(prompt), self.image_tokens, images=1)
 
     def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
-        settings = {"size": self.image_size, "quality": self.quality, "style": self.style}
-        settings |= {"response_format": self.response_format}
-        sent: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+        size = {"size": self.image_size} if self.image_size else {}
         seeds = {self.seed_parameter: seed} if self.seed_parameter else {}
-        return {"model": self.model, "prompt": prompt, "n": 1, **sent, **seeds, **self.extra}
+        return {"model": self.model, "prompt": prompt, "n": 1, **size, **seeds, **self.extra}
 
     async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
         drawn = answer["data"][0]
         encoded = _field(drawn, str, "b64_json")
         if not encoded:
-            if drawn.get("url") and self.response_format is None:
-                raise ServiceError(
-                    f"{self.title} at {self.host} answers with the address of an image; set response_format: b64_json, "
-                    "and run again"
-                )
+            if drawn.get("url") and "response_format" not in self.extra:
+                advice = "add `response_format: b64_json` to `extra:` and run again"
+                raise ServiceError(f"{self.title} at {self.host} answers with the address of an image; {advice}")
             raise self.useless("an answer without an image")
         try:
             data = base64.b64decode(encoded.rpartition(",")[2], validate=True)  # some send a data URL
-            image, changes = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
-        except (binascii.Error, DataError) as error:
+        except binascii.Error as error:
             raise self.useless(f"an answer with no image that can be used: {error}") from None
         usage = Usage(_tokens(answer, "input_tokens"), _tokens(answer, "output_tokens"), images=1)
         revised = _field(drawn, str, "revised_prompt")
-        served, kept = _field(answer, str, "model"), data if suffix_of(data) and not changes else None
-        return Generated(image, served_model=served, revised_prompt=revised, usage=usage, data=kept)
+        return replace(await self.shown(data, usage), served_model=_field(answer, str, "model"), revised_prompt=revised)

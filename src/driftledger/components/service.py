@@ -1,11 +1,12 @@
 """Components behind a service: what their calls may cost, how fast they follow one another, and when one is retried."""
 
 import asyncio
+import math
 import random
 import re
 import time
 from abc import abstractmethod
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
@@ -32,7 +33,6 @@ R = TypeVar("R", Reply, Generated)
 NEVER_TWICE = "a service does not answer twice the same"
 
 _BACKOFF = wait_random_exponential(multiplier=0.5, min=0.1, max=60.0)
-_MINUTE = 60.0
 _FEW = 3
 """Equal refusals, before any answer, after which no further call is tried."""
 _NAME_OF_A_REQUEST = re.compile(r"\b(?=[\w-]*\d)[\w-]{8,}\b")
@@ -45,9 +45,9 @@ class Limits(Strict):
     concurrency: int = Field(default=8, ge=1, le=1024)
     """Calls on their way at once."""
     requests_per_minute: int | None = Field(default=None, ge=1)
-    """In any 60 seconds, retries included."""
+    """Evenly spaced, retries included."""
     tokens_per_minute: int | None = Field(default=None, ge=1)
-    """In any 60 seconds, input and output together, by estimate before a call and by the service's count after it."""
+    """Input and output together, by estimate before a call and by the service's count after it."""
     timeout: float = Field(default=120.0, gt=0)
     """Seconds that one attempt may take."""
     deadline: float = Field(default=900.0, gt=0)
@@ -182,9 +182,10 @@ class ServiceClient:
         self.slots = asyncio.Semaphore(limits.concurrency)
         """One for each call that may be on its way at once, with its attempts."""
         self._turn = asyncio.Lock()
-        self._minute: deque[list[float]] = deque()
-        """When each request of the last 60 seconds started, and its tokens."""
+        self._next = 0.0
+        """When the next request may start, by the limits per minute."""
         self._held_until = 0.0
+        """When one may start again after a break that the service has asked for."""
         self._refused: BaseException | None = None
         self._is_refused = asyncio.Event()
 
@@ -268,6 +269,11 @@ class ServiceClient:
         self._held_until = max(self._held_until, time.monotonic() + wait)
         return wait * random.uniform(1.0, 1.1)  # calls that wait for the same moment come back a little apart
 
+    def _spacing(self, tokens: int) -> float:
+        """Seconds that the limits per minute put between the start of a request and the next."""
+        limits = self._limits
+        return 60 * max(1 / (limits.requests_per_minute or math.inf), tokens / (limits.tokens_per_minute or math.inf))
+
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -282,10 +288,9 @@ class ServiceClient:
         try:
             tokens = (expected.input_tokens or 0) + (expected.output_tokens or 0)
             async with self._turn:
-                while (seconds := self._until_room(tokens)) > 0 and self._refused is None:
+                while (seconds := max(self._next, self._held_until) - time.monotonic()) > 0 and self._refused is None:
                     await self._sleep(seconds)
-                started = [time.monotonic(), tokens]
-                self._minute.append(started)
+                self._next = max(self._next, time.monotonic()) + self._spacing(tokens)
             if self._refused is not None:
                 raise self._refused
             cost = 0.0
@@ -312,8 +317,7 @@ class ServiceClient:
             tokens_in = expected.input_tokens if used.input_tokens is None else used.input_tokens
             tokens_out = expected.output_tokens if used.output_tokens is None else used.output_tokens
             cost = self._prices.cost(Usage(tokens_in, tokens_out, used.images))
-            if (used.input_tokens, used.output_tokens) != (None, None):
-                started[1] = (used.input_tokens or 0) + (used.output_tokens or 0)  # in place of the estimate
+            self._next -= self._spacing(tokens) - self._spacing((tokens_in or 0) + (tokens_out or 0))
             return answer
         except TransientError as error:
             cost = most if error.billed else 0.0
@@ -326,21 +330,6 @@ class ServiceClient:
         finally:
             answered.cost += cost or 0.0
             await self._budget.settle(most, cost)
-
-    def _until_room(self, tokens: int) -> float:
-        """Seconds until the limits per minute have room; a request above the limit of tokens goes alone."""
-        now, limits = time.monotonic(), self._limits
-        while self._minute and self._minute[0][0] <= now - _MINUTE:
-            self._minute.popleft()
-        seconds = self._held_until - now
-        requests, used = len(self._minute), sum(taken for _, taken in self._minute)
-        for when, taken in self._minute:
-            has_room = limits.requests_per_minute is None or requests < limits.requests_per_minute
-            if has_room and (limits.tokens_per_minute is None or used + tokens <= limits.tokens_per_minute):
-                break
-            requests, used = requests - 1, used - taken
-            seconds = max(seconds, when + _MINUTE - now)
-        return seconds
 
 
 class RemoteComponent(Component):

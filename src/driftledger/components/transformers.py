@@ -412,6 +412,9 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         # What a call leaves open is taken from here.
         model.generation_config = transformers.GenerationConfig(decoder_start_token_id=begins)
         context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        if context is not None and self.max_new_tokens >= context:
+            where = f"in its context of {context} tokens"
+            raise ValueError(f"max_new_tokens = {self.max_new_tokens} leaves no room for a prompt {where}; set fewer")
         return _Ready(model, chat, ends, context)
 
     def load_processor(self, location: str) -> Any:

@@ -100,6 +100,20 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
         raise
 
 
+def link_file(source: Path, target: Path) -> None:
+    """Give a file a second name, in one step: a hard link, or a copy where there can be none. Both are read-only."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f"{target.name}.{os.getpid()}.{get_ident()}.partial")
+    partial.unlink(missing_ok=True)
+    try:
+        source.chmod(0o444)
+        os.link(source, partial)
+    except OSError:
+        shutil.copyfile(source, partial)
+    partial.replace(target)
+    partial.unlink(missing_ok=True)  # which stays where both names are of the same file
+
+
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
     """Make a folder that appears at ``target`` when the block ends well, and not at all otherwise."""

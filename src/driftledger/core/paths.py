@@ -58,6 +58,15 @@ def main_checkout(root: Path) -> Path:
     return root if here == root.resolve() else here
 
 
+def checkouts(root: Path) -> list[Path]:
+    """Return the same folder as ``root`` in each checkout of its repository, the main one first."""
+    main = main_checkout(root).resolve()
+    if (top := top_of(main)) is None:
+        return [main]
+    others = [Path(os.fsdecode(each.read_bytes()).strip()).parent for each in top.glob(".git/worktrees/*/gitdir")]
+    return [main, *(each / main.relative_to(top) for each in others)]
+
+
 def top_of(folder: Path) -> Path | None:
     """Return the top folder of a checkout."""
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)

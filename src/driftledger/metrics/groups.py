@@ -68,9 +68,8 @@ def shown(pairs: Mapping[Pair, Difference], confidence: float) -> dict[Pair, int
     """
     tested = {pair: each.p_value for pair, each in pairs.items() if each.p_value is not None}
     corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
-    doubt = round(1 - confidence, 12)  # 1 - 0.95 is a little more than 0.05
     return {
-        pair: (difference > 0) - (difference < 0) if corrected.get(pair, 1.0) <= doubt else 0
+        pair: (difference > 0) - (difference < 0) if corrected.get(pair, 1.0) + confidence <= 1 else 0
         for pair, (difference, _) in pairs.items()
     }
 

@@ -68,8 +68,7 @@ def fewest(confidence: float) -> int:
     (6, 8, 2)
     """
     check_confidence(confidence)
-    doubt = round(1 - confidence, 12)  # 1 - 0.95 is a little more than 0.05
-    return next(n for n in count(2) if 2.0 ** (1 - n) <= doubt)
+    return next(n for n in count(2) if 2.0 ** (1 - n) <= 1 - confidence)
 
 
 def t_quantile(confidence: float, df: float) -> float:

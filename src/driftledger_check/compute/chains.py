@@ -308,7 +308,8 @@ def _redrawn(
     originals = {sample.id: Picture(files.data, sample.file) for sample in samples}
     pairs = {name: (first, chains.drawn[name, 1]) for name, first in originals.items() if (name, 1) in chains.drawn}
     last = {sample.id: chains.last.get(sample.id, {}) for sample in samples}  # drawn or not
-    said = {name: text for name, each in last.items() if (text := each.get("text"))}
+    ended = {name: each["results"][0]["outcome"] for name, each in last.items() if each.get("text")}
+    said = {name: last[name]["text"] for name, outcome in ended.items() if outcome in ("ok", "truncated")}
     columns, frechet = dict[str, Array](), list[float]()
     heard, distance = any(sample.file.endswith(".wav") for sample in samples), encoder.frechet_name
     name = "sound_similarity" if heard else "clip_s_i" if encoder.reads else "image_similarity"

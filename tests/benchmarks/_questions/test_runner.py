@@ -17,7 +17,7 @@ from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, write_json
 from driftledger.core.types import Outcome
 from tests.benchmarks._questions.asking import MME, SAP, VET, Exam, Grades, Says, exam
-from tests.support.records import record, result
+from tests.support.ledgers import record, result
 
 EXAMS = {
     "mm_sap": partial(

@@ -28,8 +28,8 @@ from driftledger.core.types import Outcome, Sample
 from driftledger.data.records import read_samples
 from tests.support.fakes import ColourModel, LetterEncoder, SizeGenerator, TableEncoder
 from tests.support.labelled import Item, write_labelled
+from tests.support.ledgers import iteration, result
 from tests.support.params import default_params
-from tests.support.records import iteration
 
 SCORING = FidelityScoring(ssim_side=64, confidence=0.9, seed=1)
 DRAWN = {"a": (100, 0, 0), "b": (100, 100, 0), "c": (0, 100, 0), "d": None}
@@ -45,7 +45,10 @@ def write_case(folder: Path, drawn: Mapping[str, tuple[int, int, int] | None] = 
         if image and colour:
             (folder / "r" / image).parent.mkdir(parents=True)
             (folder / "r" / image).write_bytes(png_bytes(Image.new("RGB", (8, 8), colour)))
-        records.append(iteration(name, 1, f"aab {name}", image, Outcome.OK if image else Outcome.FILTERED))
+        records.append(iteration(name, 1, f"aab {name}", image, Outcome.OK))
+        if image is None:
+            filtered = [*records[-1].results, result("generator", Outcome.FILTERED)]
+            records[-1] = records[-1].model_copy(update={"results": filtered})
     write_jsonl(folder / "r" / RECORDS, records)
     components = {"model": ComponentCard.of("m", ColourModel()), "generator": ComponentCard.of("g", SizeGenerator())}
     asked = ChainRequest(iterations=1, describe_prompt="p", max_tokens=None, generate_prompt="{description}", seed=1)
@@ -112,6 +115,16 @@ def test_an_encoder_of_both_gives_clip_s_even_of_what_could_not_be_drawn(tmp_pat
     assert "clip_s" not in found.absent
     assert (found.metrics["images"], found.metrics["words"]) == (3, 2.0)
     assert [flag.partition(":")[0] for flag in found.flags] == ["the Fréchet distance is over 3 images"]
+
+
+def test_a_refusal_in_words_is_no_description(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    found, _ = scored(tmp_path, LetterEncoder(wide=2))
+    *described, _ = read_jsonl(tmp_path / "r" / RECORDS, CollectedRecord)
+    write_jsonl(tmp_path / "r" / RECORDS, [*described, iteration("d", 1, "I cannot help.", outcome=Outcome.REFUSED)])
+    without, rows = scored(tmp_path, LetterEncoder(wide=2))
+    assert (rows["d"].values, rows["d"].outcome) == ({}, Outcome.REFUSED)
+    assert without.metrics["clip_s"] != found.metrics["clip_s"]
 
 
 def test_ssim_is_scikit_images_on_luma_at_the_stated_size(tmp_path: Path) -> None:

@@ -16,11 +16,11 @@ from driftledger.collect.store import CallStore
 from driftledger.commands.collect import ask, refuse_failures
 from driftledger.components.base import Model
 from driftledger.components.human import Human
-from driftledger.core.errors import ConfigError, CoverageError, StoreError
+from driftledger.core.errors import CoverageError, StoreError
 from driftledger.data.build import build
 from driftledger.data.datasets.image_folder import ImageFolder
 from tests.conftest import draw
-from tests.support.fakes import EchoModel, SizeGenerator, TableEncoder
+from tests.support.fakes import SizeGenerator, TableEncoder
 from tests.support.params import default_params
 
 
@@ -102,19 +102,3 @@ def test_each_category_is_shared_among_the_annotators(folder: Path) -> None:
     asked = {row["sample"]: row["annotator"] for row in rows(folder)}
     for category in ("cats", "dogs"):
         assert sorted(name for sample, name in asked.items() if sample.startswith(category)) == people
-
-
-WRONG = {
-    "no person": ({}, EchoModel(), "models.anna in params.yaml is not of provider human"),
-    "a file": ({}, Human(path=Path("typed.csv")), "let it be a folder for a sheet"),
-    "a group": ({"iterations_by_group": {"textual": 1}}, None, "iterations_by_group: group of d 'textual' is unknown"),
-}
-
-
-@pytest.mark.parametrize(("settings", "model", "sentence"), WRONG.values(), ids=WRONG)
-def test_what_makes_no_sheet_is_one_sentence(
-    folder: Path, settings: dict[str, object], model: Model | None, sentence: str
-) -> None:
-    build("d", ImageFolder(path=folder / "images"), folder / "d")
-    with pytest.raises(ConfigError, match=sentence):
-        sheet(folder, given(folder, model, **settings))

@@ -23,7 +23,7 @@ from driftledger.core.types import Outcome
 from driftledger.data.records import DatasetCard, SampleEntry
 from driftledger.metrics.frechet import frechet_distance
 from tests.support.fakes import EchoModel, LetterEncoder, SizeGenerator, TableEncoder
-from tests.support.records import iteration
+from tests.support.ledgers import iteration
 
 Chains = Mapping[str, Sequence[float]]
 """Sample → the angle in degrees between its original and its image at t = 1, 2, …; the category is the letter."""

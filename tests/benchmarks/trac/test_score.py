@@ -19,10 +19,9 @@ from driftledger.core.errors import CoverageError
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Outcome
 from driftledger_demo.encoders.tfidf import TfIdf
-from tests.support.description_ledgers import trac_score
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
-from tests.support.records import record
+from tests.support.ledgers import record, trac_score
 
 SCORING = TracScoring(confidence=0.9, seed=1)
 

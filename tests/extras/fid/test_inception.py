@@ -4,16 +4,20 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from cleanfid import fid
+from cleanfid.fid import frechet_distance as clean
 from cleanfid.inception_torchscript import InceptionV3W
 from PIL import Image
 
 from driftledger.components.encoders import INCEPTION_FILE, Inception
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
+from driftledger.metrics.frechet import frechet_distance
 from tests.extras.encoding import refused, relative, tiny
+from tests.metrics.test_reference import features
 
 pytestmark = [pytest.mark.filterwarnings("ignore:.torch.jit:FutureWarning")]
 
@@ -56,3 +60,12 @@ def test_what_lies_beside_the_file_is_not_in_the_fingerprint(folder: Path):
     before = encoder(folder).fingerprint
     (folder / "beside").write_bytes(b"it")
     assert encoder(folder).fingerprint == before
+
+
+# The Fréchet distance is clean-fid's.
+
+
+def test_frechet_distance_is_clean_fids() -> None:
+    a, b = features(200, 16, 1), features(150, 16, 2)
+    theirs = clean(a.mean(axis=0), np.cov(a, rowvar=False), b.mean(axis=0), np.cov(b, rowvar=False))
+    assert frechet_distance(a, b) == pytest.approx(float(theirs), rel=1e-5)

@@ -1,6 +1,5 @@
 """vLLM's engine as a provider: what it is given, what becomes of what it says, and how it is refused."""
 
-import os
 import sys
 from collections.abc import Iterator
 from importlib import invalidate_caches
@@ -29,13 +28,6 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
 def engine(apart: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     monkeypatch.syspath_prepend(SITE)
     yield __import__("vllm")
-    for name in [name for name in sys.modules if name.partition(".")[0] == "vllm"]:
-        del sys.modules[name]
-
-
-@pytest.fixture
-def fresh(engine: ModuleType) -> None:
-    """It is installed, and not imported yet."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "vllm"]:
         del sys.modules[name]
 
@@ -106,38 +98,6 @@ def test_what_the_engine_refuses_has_failed_and_the_others_have_their_answers(
 
 
 # how it is loaded
-
-
-def test_the_engine_gets_the_settings(engine: ModuleType, built: dict[str, Path], asked: list[Conversation]) -> None:
-    settings = {
-        "batch_size": 8, "tensor_parallel_size": 2, "gpu_memory_utilization": 0.5, "enforce_eager": True,
-        "max_model_len": 900, "limit_mm_per_prompt": {"image": 1}, "image_processor": {"do_resize": True},
-        "max_num_seqs": 4, "engine": {"kv_cache_dtype": "fp8"},
-    }  # fmt: skip
-    vllm(built["llava"], **settings).respond(asked[:1])
-    vllm(built["llava"]).respond(asked[:1])
-    given, plain = (made.arguments for made in engine.ENGINES)
-    assert given == {
-        "model": str(built["llava"]), "trust_remote_code": False, "tensor_parallel_size": 2, "dtype": "float32",
-        "revision": None, "tokenizer_revision": None, "code_revision": None, "seed": 0, "gpu_memory_utilization": 0.5,
-        "enforce_eager": True, "mm_processor_kwargs": {"do_resize": True}, "load_format": "safetensors",
-        "max_model_len": 900, "max_num_seqs": 4, "enable_prefix_caching": False, "limit_mm_per_prompt": {"image": 1},
-        "kv_cache_dtype": "fp8",
-    }  # fmt: skip
-    assert (plain["max_num_seqs"], plain["max_model_len"], plain["limit_mm_per_prompt"]) == (256, None, None)
-    with pytest.raises(ValueError, match="engine has 'seed', which another setting gives vLLM"):
-        vllm(built["llava"], engine={"seed": 1})
-
-
-def test_batch_invariance_is_switched_on_before_the_engine_starts(
-    fresh: None, built: dict[str, Path], asked: list[Conversation]
-) -> None:
-    one = vllm(built["llava"], batch_invariant=True)
-    one.respond(asked[:1])
-    [made] = sys.modules["vllm"].ENGINES
-    assert made.environment[SWITCH] == "1"
-    assert os.environ["VLLM_NO_USAGE_STATS"] == "1"
-    assert "with another batch_invariant" in refused(built["llava"], asked[0])
 
 
 # which version

@@ -49,11 +49,6 @@ def build_vit(folder: Path, seed: int = 0) -> Path:
     return _vit(folder, seed, pooler=True)
 
 
-def build_vit_without_pooler(folder: Path, seed: int = 0) -> Path:
-    """A ViT whose file holds no pooler: loaded as the library does by default, its pooler is random."""
-    return _vit(folder, seed, pooler=False)
-
-
 def build_dinov2(folder: Path, seed: int = 0) -> Path:
     """DINOv2's layout."""
     with seeded(seed):

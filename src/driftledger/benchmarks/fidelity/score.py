@@ -20,6 +20,7 @@ from driftledger.benchmarks._chains.scoring import (
 from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.fidelity.ratings import RATINGS, mean_ratings
 from driftledger.benchmarks.opinions import read_opinions
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, check_coverage, outcome_counts
 from driftledger.benchmarks.settings import Scoring
@@ -62,12 +63,12 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
     ]
     total, kind = len(repeats) * len(samples), samples[0].medium.kind
     check_coverage(total - len(lost), total, f"{kind}s were redrawn", "fidelity", given.min_coverage, lost)
-    texts = [[records[repeat, sample.id].text for sample in samples] for repeat in repeats]
+    described = [[records[repeat, sample.id] for sample in samples] for repeat in repeats]
     images = [[some.get((sample.id, 1)) for sample in samples] for some in drawn]
-    alone = [_measured(samples, *each, given, scoring.ssim_side) for each in zip(images, texts, strict=True)]
+    alone = [_measured(samples, *each, given, scoring.ssim_side) for each in zip(images, described, strict=True)]
     whole = mean_of(alone)
     ratings = read_opinions(given.beside["ratings"], RATINGS) if "ratings" in given.beside else []
-    descriptions = {sample.id: text or None for sample, text in zip(samples, texts[0], strict=True)}
+    descriptions = {record.unit: record.text or None for record in described[0]}
     rated = mean_ratings(ratings, given.keys["dataset"], given.keys["model"], descriptions)
     if rated.means:
         whole.values["human"] = np.array([rated.means.get(sample.id, np.nan) for sample in samples])
@@ -95,7 +96,7 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
 def _measured(
     samples: Sequence[Sample],
     images: Sequence[Medium | None],
-    texts: Sequence[str | None],
+    records: Sequence[CollectedRecord],
     given: ToScore,
     ssim_side: int,
 ) -> Measured:
@@ -116,13 +117,15 @@ def _measured(
         luma = [[comparable(image.open(), ssim_side) for image in pair] for pair in pairs.values()]
         values["ssim"] = column([*pairs], [structural_similarity(*pair) for pair in luma])
     distances = [round_significant(frechet_distance(originals, redrawn), FRECHET_DIGITS)] if len(pairs) > 1 else []
-    described = {at: text for at, text in enumerate(texts) if text} if encoder.reads else {}
+    described = dict[int, str]()
     if encoder.reads:  # CLIP-S, of everything that was described, whether it could be drawn or not
+        replies = [record.by("model") for record in records]
+        described = {at: each.text for at, each in enumerate(replies) if each and each.text and each.outcome.goes_on}
         seen = encode_media(encoder, [samples[at].medium for at in described], features)
         read = encode_texts(encoder, [*described.values()], features)
         values["clap_score" if is_sound else "clip_s"] = column([*described], cosine_similarity(seen, read))
     cut = [each.cut for each in read_texts(encoder, [*described.values()], features)] if described else []
-    words = [len(text.split()) for text in texts if text]
+    words = [len(record.text.split()) for record in records if record.text]
     return Measured(values, {ALL: distances}, len(pairs), words, cut)
 
 

@@ -79,7 +79,7 @@ class Fidelity(ChainBenchmark):
     named: ClassVar[str] = "redrawing"
     drawing: ClassVar[str] = "redraw"
     collects: ClassVar[Stage] = chain_stage("redraw", name, "description", "repeats", "generate_prompt")
-    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), FidelityScoring, ("ratings",), version=4)
+    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), FidelityScoring, ("ratings",), version=5)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _per_sample(
             "ssim",

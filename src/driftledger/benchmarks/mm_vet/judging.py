@@ -145,8 +145,8 @@ def graded(record: CollectedRecord) -> Parsed[float]:
     for reply, how in zip(replies, ("grade", "grade, asked again"), strict=False):
         if (grade := _grade_in(reply)) is not None:
             return Parsed(Outcome.OK, grade, how)
-    last = replies[-1].outcome
-    return Parsed(Outcome.UNPARSED if last.goes_on else last, None, "no grade")
+    # What a judge declines, or its service withholds, says nothing about the model.
+    return Parsed(Outcome.UNPARSED if replies[-1].outcome.goes_on else Outcome.FAILED, None, "no grade")
 
 
 def calibrations(records: Iterable[CollectedRecord]) -> list[dict[str, Any]]:

@@ -81,7 +81,7 @@ class MMVet(QuestionBenchmark):
     name: ClassVar[str] = "mm_vet"
     title: ClassVar[str] = "MM-Vet"
     questions: ClassVar[QuestionRules] = MMVetQuestions()
-    collects, scores = flow("mm_vet", "grade_prompt", "grade_again", "gradings", judged=True)
+    collects, scores = flow("mm_vet", "grade_prompt", "grade_again", "gradings", judged=True, version=5)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _grade(
             "total",

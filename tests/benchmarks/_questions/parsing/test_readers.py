@@ -3,23 +3,28 @@
 import doctest
 import importlib
 import json
+import random
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftledger.benchmarks._questions.parsing import text
 from driftledger.benchmarks._questions.parsing.choice import parse_choice
 from driftledger.benchmarks._questions.parsing.grade import parse_grade
 from driftledger.benchmarks._questions.parsing.refusal import is_refusal
 from driftledger.benchmarks._questions.parsing.reply import Parsed
-from driftledger.benchmarks._questions.parsing.text import folded, is_error, plain, table
+from driftledger.benchmarks._questions.parsing.text import filled, folded, is_error, plain, replaced, table
 from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
 from driftledger.core.types import Outcome
 from lab.reading import LETTERS, counted, kinds, ours, yes_or_no
 from lab.reading import cases as corpus
 from lab.reading import table as tables
 from tests.conftest import REPOSITORY
+from tests.support.growth import grows_linearly
 
 YES, NO = (table()["words"][name].split(" | ") for name in ("YES_WORD", "NO_WORD"))
 
@@ -162,42 +167,6 @@ def test_the_tables_of_the_documentation_are_of_these_rules_and_cases() -> None:
 
 # --- Whatever the options, the words and the text ---
 
-NAMED = [f"{one}{other}" for one in ("zul", "mek", "vor", "pim") for other in ("bark", "drin", "folt", "gump", "hesp")]
-OPTIONS = st.lists(st.sampled_from(NAMED), min_size=2, max_size=20, unique=True)
-FORMS = (
-    *("{}", "({})", "{}.", "{})", "**{}**", "Answer: {}", "ANSWER: **{}**", "Option {}", "（{}）", "【{}】", "「{}」"),
-    *("The correct answer is **{}**. The image …", "{}\n\nExplanation: the others are wrong.", "答案是{}", "答案：{}"),
-    *("<think>Is it A or B?</think>{}", "\\boxed{{{}}}", '{{"answer": "{}"}}', "```\n{}\n```", "{0} {0} {0}"),
-    *("I think it's {}, because of the colour.", "La respuesta es {}", "Die Antwort ist {}", "Ответ: {}", "答えは{}"),
-)
-
-
-@given(OPTIONS, st.sampled_from(FORMS), st.data())
-def test_every_letter_is_read_in_every_form_and_one_that_no_option_has_in_none(texts, form, data):
-    letter = data.draw(st.sampled_from(LETTERS))
-    index = LETTERS.index(letter)
-    assert parse_choice(form.format(letter), texts, 0).value == (index if index < len(texts) else None)
-
-
-@given(
-    OPTIONS, st.sampled_from(["{} or {}", "{} and {}", "{}, {}", "{}/{}", "{} {}", "{}和{}", "({}) ({})"]), st.data()
-)
-def test_two_letters_are_never_a_choice(texts, joined, data):
-    pair = st.lists(st.sampled_from(LETTERS[: len(texts)]), min_size=2, max_size=2, unique=True)
-    form = data.draw(st.sampled_from([form for form in FORMS if form.count("{}") == 1 and "{{" not in form]))
-    assert parse_choice(form.format(joined.format(*data.draw(pair))), texts, 0).value is None
-
-
-@given(
-    OPTIONS,
-    st.sampled_from(["{}. {}", "({}) {}", "Option {}: {}", "Answer: {}) {}", "**{}** - {}", "{}.{}"]),
-    st.data(),
-)
-def test_a_letter_and_a_text_have_to_agree(texts, form, data):
-    letter, text = (data.draw(st.integers(0, len(texts) - 1)) for _ in range(2))
-    read = parse_choice(form.format(LETTERS[letter], texts[text]), texts, 0).value
-    assert read == (letter if letter == text else None)
-
 
 @given(st.text(), st.lists(st.text(min_size=1), min_size=2, max_size=26), st.data())
 def test_no_text_and_no_options_make_a_reader_raise(text, texts, data):
@@ -229,3 +198,70 @@ def test_examples_in_docstrings(name):
     results = doctest.testmod(importlib.import_module(f"driftledger.benchmarks._questions.parsing.{name}"))
     assert results.attempted
     assert not results.failed
+
+
+# Each pattern of the data file finds its own example, and every list has one reader.
+
+
+EXAMPLES = [
+    pytest.param(example, pattern, id=f"{name}: {example!r:.60}")
+    for name, those in table().items()
+    if name != "words"
+    for example, pattern in those.items()
+]
+
+
+@pytest.mark.parametrize(("example", "pattern"), EXAMPLES)
+def test_a_pattern_finds_its_example(example, pattern):
+    looked_for = re.compile(filled(pattern if isinstance(pattern, str) else pattern[0]))
+    written = replaced("written_out", folded(example))
+    assert any(looked_for.search(form) for form in (example, folded(example), written))
+
+
+def test_each_list_is_looked_for_by_name():
+    folder = Path(text.__file__).parent
+    code = "".join(file.read_text(encoding="utf-8") for file in folder.glob("*.py"))
+    assert [name for name in table() if not re.search(f"[\"']{name}[\"']", code)] == []
+
+
+def test_an_unescaped_bracket_only_groups():
+    assert filled(r"(a|\(b)[(](?P<c>x)") == r"(?:a|\(b)[(](?P<c>x)"
+
+
+# Replies are written by models: none may keep the parser busy, however often it repeats what the rules look for.
+
+
+LENGTH = 20_000
+TRUCK = ("a red car", "a blue truck", "a green bicycle", "a yellow bus", "It cannot be determined from the image")
+MANY = tuple(f"item {number}" for number in range(1, 27))
+TIMED = {
+    "a choice": lambda text: parse_choice(text, TRUCK, 4),
+    "yes or no": lambda text: (parse_yes_no(text), parse_yes_no(text, cut=True)),
+    "a grade": parse_grade,
+    "an error or a refusal": lambda text: (is_error(text), is_refusal(text)),
+}
+UNITS = (
+    *("B", "B ", "B\n", "a ", "A or ", "answer: ", "the answer is not ", "answer B ", "it is ", "it is not B, "),
+    *("not a red car ", "A. a red car ", "(", "[{", "* ", "_", "> ", "-", " ", " \n", "\\boxed{"),
+    *("<think>", "</think>"),
+    *("<|", '{"answer": ', "I cannot ", "unable to ", "无法", "选", "kann nicht ", "Error(", "a.b.", "\n at a("),
+    *("whether ", "İ", "ﷺ", "\ud800", "→", "e\u0301", "A or B is ", "B? ", "it cannot be "),
+    *("there is no ", "not visible ", "cannot be ", "the image does not ", "A: ", "A... no, ", "might be B ", "B: no "),
+    *("no way to ", "can't ", "'t ", "it is not possible to ", "at least 3 ", "but ", "no information ", "not the "),
+    *("wait, no. ", "at first A ", "not A or B, ", "A, B, ", "a red car, ", "B. However ", "final answer: a "),
+    *("idk but ", "I cannot tell, but B, although ", "yes ", "no. ", "是", "0", "0.5 ", "1/", "score: 0.5\n"),
+)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_thousands_of_characters_of_the_same(unit):
+    text = unit * (LENGTH // len(unit))
+    assert not [name for name, reader in TIMED.items() if not grows_linearly(reader, text)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_thousands_of_characters_of_a_mixture_and_26_options(seed):
+    mixture = random.Random(seed)
+    units = mixture.sample(UNITS, 8)
+    text = "".join(mixture.choice(units) for _ in range(LENGTH))[:LENGTH]
+    assert grows_linearly(lambda text: parse_choice(text, MANY, 0), text)

@@ -1,8 +1,6 @@
 """The training loop: what was stopped anywhere goes on as if it had not been, and nothing that is kept is a pickle."""
 
 from collections.abc import Collection
-from copy import deepcopy
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -94,19 +92,6 @@ def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path,
     assert loss.calls == STEPS - kept
 
 
-def test_training_again_ends_at_once_and_returns_every_milestone(tmp_path: Path) -> None:
-    first = trained(tmp_path, milestones=[2, 5])
-    assert [*first] == [2, 5, STEPS]
-    assert not any(torch.equal(one["weight"], other["weight"]) for one, other in pairwise(first.values()))
-    files = {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
-    model = untrained()
-    loss = Noisy(model)
-    again = train("line", model, loss, COURSE, at(tmp_path), [2, 5])
-    assert loss.calls == 0
-    assert same({step: dict(one.state_dict()) for step, one in again.items()}, first)
-    assert {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()} == files
-
-
 # --- a loss that is no number -----------------------------------------------------------------------------------------
 
 
@@ -121,36 +106,3 @@ def test_a_loss_that_is_no_number_stops_training_and_leaves_the_last_state(tmp_p
 
 
 # --- what is kept -----------------------------------------------------------------------------------------------------
-
-
-def test_without_memory_it_is_adamw_with_clipped_gradients(tmp_path: Path) -> None:
-    """Against a loop of its own, whose rate is what the settings say: up over the first steps, then along a cosine."""
-    course = Course(steps=STEPS, rate=0.1, memory=0)
-    [learnt] = trained(tmp_path, course=course).values()
-    model = untrained()
-    loss = Noisy(deepcopy(model))
-    loss.model = model
-    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01)
-    for step in range(1, STEPS + 1):
-        optimizer.param_groups[0]["lr"] = loop._rate(step, course)
-        torch.manual_seed(1_000_003 + step)
-        optimizer.zero_grad()
-        loss(loop.random_for(1, step)).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-    assert torch.equal(learnt["weight"], model.weight)
-    assert torch.equal(learnt["bias"], model.bias)
-
-
-def test_the_rate_rises_and_falls_as_the_settings_say() -> None:
-    course = Course(steps=1000, rate=0.5, memory=0.9)
-    rates = [loop._rate(step, course) for step in range(1, 1001)]
-    assert rates[:2] == pytest.approx([0.5 / 3, 1 / 3], rel=0.001)  # the warm-up is of three steps here
-    assert max(rates) == pytest.approx(0.5, rel=0.001)
-    assert all(one > other for one, other in pairwise(rates[3:900]))
-    assert rates[499] == pytest.approx(0.25, rel=0.01)
-    assert rates[-1] == pytest.approx(0.005)
-    late = [loop._rate(step, course.model_copy(update={"fall": 0.25})) for step in range(1, 1001)]
-    assert set(late[3:750]) == {0.5}
-    assert late[874] == pytest.approx(0.25, rel=0.01)
-    assert late[-1] == rates[-1]

@@ -15,7 +15,6 @@ import yaml
 from PIL import Image
 
 from driftledger.components.diffusers import Diffusers
-from driftledger.components.encoders import OpenCLIP, ViT
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
 from driftledger.core.images import png_bytes
@@ -170,18 +169,6 @@ def test_the_describer_is_asked_as_it_was_taught(trained: Workshop, shown: dict[
             assert torch.equal(describer.encode(processor, lesson)[0]["pixel_values"], asked["pixel_values"])
 
 
-def test_only_answers_are_learnt(trained: Workshop) -> None:
-    some = arrangements(random_for(3), 4)
-    answers = [some[0].caption, "Yes", "B", "a word that is not known, \U0001f600"]
-    processor = model(trained).loaded.chat.processor
-    inputs, targets = describer.encode(processor, Asked(images(some), ["What?", "Is it so?", "Which?", "?"], answers))
-    learnt = [processor.tokenizer.decode(row[row >= 0]) for row in targets]
-    assert learnt == [f" {answer}</s>" for answer in answers]
-    image = processor.tokenizer.convert_tokens_to_ids("<image>")
-    assert (inputs["input_ids"] == image).sum(dim=1).tolist() == [64] * 4
-    assert torch.equal(inputs["input_ids"][targets >= 0], targets[targets >= 0])
-
-
 # --- the painter ------------------------------------------------------------------------------------------------------
 
 
@@ -197,40 +184,4 @@ def test_the_painter_draws(trained: Workshop, shown: dict[Arrangement, ImageFile
     assert np.abs(off[0]).max() <= 1 < np.abs(off[1]).max()
 
 
-def test_the_painter_reads_as_it_was_taught(trained: Workshop, shown: dict[Arrangement, ImageFile]) -> None:
-    pipeline = Diffusers(path=str(trained.folder / "sd_2"), device="cpu").loaded.pipeline
-    tokenizer = train._tokenizer(SETTINGS)
-    for way in ways_to_tell(SETTINGS):
-        texts = [way.replace("{description}", one.caption) for one in shown]
-        one, other = (
-            each(texts, padding="max_length", truncation=True, return_tensors="pt")
-            for each in (pipeline.tokenizer, tokenizer)
-        )
-        assert torch.equal(one.input_ids, other.input_ids)
-    assert pipeline.scheduler.config.prediction_type == "v_prediction"
-    assert pipeline.scheduler.alphas_cumprod[-1] == pytest.approx(0, abs=1e-6)  # so it starts from noise alone
-    assert pipeline.safety_checker is None
-
-
 # --- the lookers ------------------------------------------------------------------------------------------------------
-
-
-def test_the_pair_sees_and_reads(trained: Workshop, shown: dict[Arrangement, ImageFile]) -> None:
-    encoder = OpenCLIP(path=str(trained.folder / "clip"), device="cpu")
-    captions = [one.caption for one in shown]
-    seen, read = encoder.encode_images([image.open() for image in shown.values()]), encoder.encode_texts(captions)
-    assert seen.shape == read.shape == (3, 64)
-    assert not any(reading.cut for reading in encoder.read_texts(captions))
-    tower, tokenizer = encoder.loaded, train._tokenizer(SETTINGS)
-    assert torch.equal(
-        tower.tokenizer(captions), tokenizer(captions, padding="max_length", return_tensors="pt").input_ids
-    )
-    for one, image in shown.items():
-        assert torch.allclose(tower.process(image.open()), autoencoder.as_input(images([one]))[0], atol=1e-5)
-
-
-def test_the_looker_sees(trained: Workshop, shown: dict[Arrangement, ImageFile]) -> None:
-    encoder = ViT(path=str(trained.folder / "vit"), device="cpu")
-    assert encoder.encode_images([image.open() for image in shown.values()]).shape == (3, 96)
-    seen = encoder.loaded.process([image.open() for image in shown.values()], return_tensors="pt")["pixel_values"]
-    assert torch.allclose(seen, autoencoder.as_input(images([*shown])), atol=1e-5)

@@ -1,4 +1,4 @@
-"""Today's vision-language layouts: each is loaded, describes, and says in a batch what it says alone."""
+"""Today's vision-language layouts: each is loaded, describes, also in a batch, and keeps its thoughts apart."""
 
 from pathlib import Path
 
@@ -22,4 +22,5 @@ def test_a_layout_describes(family: str, tmp_path: Path):
         "images": "torchvision" if family in TORCHVISION else "pil",
         "describes": True,
         "batch = single": family not in DIFFERS,
+        "thoughts taken out": True,
     }

@@ -136,6 +136,14 @@ def test_torchvision_handles_images_only_where_pillow_cannot_and_the_fingerprint
     assert {"torchvision"} == {"torchvision", "pillow"} & set(one.identity()["libraries"])
 
 
+def test_a_limit_that_leaves_no_room_for_a_prompt_is_refused_before_the_first_call(
+    llava: Path, asked: list[Conversation]
+):
+    change_json(llava / "config.json", lambda config: config["text_config"].update(max_position_embeddings=1024))
+    assert "max_new_tokens = 1024 leaves no room for a prompt" in refused(llava, asked[0], max_new_tokens=1024)
+    assert model(llava, max_new_tokens=8).respond(asked[:1])[0].text
+
+
 def test_attention_that_a_checkpoint_does_not_support_is_one_sentence(
     llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
 ):

@@ -1,16 +1,11 @@
 """A real server of OpenAI's protocol, ``transformers serve``, asked by the provider for services."""
 
-import os
 import shutil
-import socket
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import pytest
 
@@ -18,45 +13,23 @@ from driftledger.components import service
 from driftledger.components.openai import OpenAIChat
 from driftledger.core.errors import ServiceError
 from driftledger.core.types import Conversation, ImageFile, Outcome
+from tests.support.real_server import free_port, running
 
 pytest.importorskip("uvicorn")
-PATIENCE = 180.0
-"""Seconds after which a server that does not answer is taken not to start."""
-
-
-@contextmanager
-def served(folder: Path, port: int) -> Iterator[str]:
-    command = Path(sys.executable).with_name("transformers")
-    settings = ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu", "--dtype", "float32"]
-    environment = os.environ | {"HF_HUB_OFFLINE": "1"}
-    process = subprocess.Popen([command, "serve", str(folder), *settings], env=environment)
-    try:
-        deadline = time.monotonic() + PATIENCE
-        while process.poll() is None and time.monotonic() < deadline:
-            try:
-                urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()  # an address of our own
-                break
-            except (URLError, OSError):
-                time.sleep(0.5)
-        assert process.poll() is None, "the server has ended"
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def test_a_real_server_answers_refuses_and_comes_back(
     built: dict[str, Path], images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "_BACKOFF", lambda state: 2.0)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    folder = built["qwen2_5_vl"]
+    port, folder = free_port(), built["qwen2_5_vl"]
+    transformers = [Path(sys.executable).with_name("transformers"), "serve", str(folder), "--host", "127.0.0.1"]
+    server = [*transformers, "--port", str(port), "--device", "cpu", "--dtype", "float32"]
+    served = partial(running, server, f"http://127.0.0.1:{port}/health", {"HF_HUB_OFFLINE": "1"})
     here = {"base_url": f"http://127.0.0.1:{port}/v1", "api_key_env": None, "max_tokens": 8, "limits": {"attempts": 3}}
     far = OpenAIChat.model_validate({"model": str(folder), **here})
     asked = [Conversation.ask(f"Describe it, {number}.", images[number % len(images)]) for number in range(8)]
-    with served(folder, port):
+    with served() as process:
         replies = far.respond(asked)
         assert {reply.outcome for reply in replies} <= {Outcome.OK, Outcome.TRUNCATED}
         assert [far.respond([each])[0].text for each in asked[:2]] == [reply.text for reply in replies[:2]]
@@ -66,9 +39,17 @@ def test_a_real_server_answers_refuses_and_comes_back(
             OpenAIChat.model_validate({"model": str(folder), "extra": {"nonsense": 1}, **here}).respond(asked)
         broken = tmp_path / "broken.png"
         broken.write_bytes(shutil.copyfile(images[0].path, broken).read_bytes()[:60])
-        bad, good = far.respond([Conversation.ask("Describe it.", ImageFile(broken, "0" * 64)), asked[0]])
+        few = [Conversation.ask(text, images[0]) for text in ("the cat " * 5000, "Describe it, 0.")]
+        bad, long, good = far.respond([Conversation.ask("Describe it.", ImageFile(broken, "0" * 64)), *few])
         assert (bad.outcome, good.text) == (Outcome.FAILED, replies[0].text)
+        assert long.outcome is Outcome.TRUNCATED  # this server takes more than the model was trained with
+        patient = far.model_copy(update={"limits": {"attempts": 60}})
+        with ThreadPoolExecutor(1) as thread:  # in the middle of the calls, it ends and starts again
+            later = thread.submit(patient.respond, asked * 4)
+            time.sleep(1)
+            process.kill()
+            process.wait()
+            with served():
+                assert [reply.text for reply in later.result()] == [reply.text for reply in replies * 4]
     with pytest.raises(ServiceError, match="start the server, or correct `base_url:"):
         far.respond(asked)
-    with served(folder, port):
-        assert far.respond(asked[:1])[0].text == replies[0].text

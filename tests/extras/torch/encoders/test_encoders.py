@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 from PIL import Image
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
+from driftledger.components.encoders import CLIP, MetaCLIP, SigLIP, ViT
 from driftledger.core.types import Float32, PromptUsage
-from tests.extras.encoding import LONG, TEXTS, closest, refused, relative, tiny
+from tests.extras.encoding import LONG, TEXTS, change_json, closest, refused, relative, tiny
 from tests.extras.providers import PROVIDERS, READING, SAFETENSORS, Provider
+from tests.support.checkpoints.encoders import SIDE
 from tests.support.checkpoints.inception import build_inception
 from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
 
@@ -130,3 +133,95 @@ def test_a_pickle_is_loaded_only_where_it_is_allowed(
 )
 def test_another_kind_of_model_is_refused(provider: Provider, other: str, message: str, copied: Callable[[str], Path]):
     refused(tiny(provider.kind, copied(other)), message)
+
+
+# CLIP: both towers as transformers computes them, and texts that are nothing but text.
+
+
+@pytest.fixture
+def clip_folder(copied: Callable[[str], Path]) -> Path:
+    return copied("clip")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "library", "padding"),
+    [
+        ("clip", CLIP, "CLIPModel", True),
+        ("metaclip", MetaCLIP, "MetaClip2Model", True),
+        ("siglip", SigLIP, "SiglipModel", "max_length"),
+    ],
+)
+def test_both_towers_are_those_of_the_whole_model(copied, images, name, kind, library, padding):
+    """Which normalises; the encoder leaves that to the metric."""
+    folder = copied(name)
+    processor = transformers.CLIPProcessor.from_pretrained(folder, backend="pil")
+    model = getattr(transformers, library).from_pretrained(folder).eval()
+    with torch.inference_mode():
+        whole = model(**processor(text=TEXTS, images=images, padding=padding, max_length=77, return_tensors="pt"))
+    seen, read = (tiny(kind, folder).encode_images(images), tiny(kind, folder).encode_texts(TEXTS))
+    for found, expected in ((seen, whole.image_embeds), (read, whole.text_embeds)):
+        assert relative(found / np.linalg.norm(found, axis=1, keepdims=True), expected.numpy()) < 1e-5
+    assert np.abs(np.linalg.norm(seen, axis=1) - 1).min() > 0.1
+
+
+def test_a_special_token_in_a_text_does_not_end_it(clip_folder: Path):
+    clip = tiny(CLIP, clip_folder)
+    start, cat, dog = clip.encode_texts(["red", "red <|endoftext|> cat", "red <|endoftext|> dog"])
+    assert relative(cat, dog) > 0.01
+    assert relative(cat, start) > 0.01
+    [reading] = clip.read_texts(["red <|endoftext|> cat"])
+    assert reading.tokens > 3
+
+
+def test_a_tokenizer_without_the_models_end_token_is_refused(clip_folder: Path):
+    """All texts would have the features of the first token."""
+    change_json(folder / "config.json", lambda config: config["text_config"].update(eos_token_id=5))
+    refused(tiny(CLIP, clip_folder), "end token")
+
+
+# ViT: the class token of the checkpoint's own model, with a pooler or without.
+
+
+@pytest.fixture
+def vit_folder(copied: Callable[[str], Path]) -> Path:
+    return copied("vit")
+
+
+def set_weights(vit_folder: Path, value: float) -> None:
+    """Fill the last layer norm, and with it every feature."""
+    file = folder / "model.safetensors"
+    weights = load_file(file)
+    for name in ("layernorm.weight", "layernorm.bias"):
+        weights[name].fill_(value)
+    save_file(weights, file, {"format": "pt"})
+
+
+def test_the_class_token_after_the_layer_norm_of_images_prepared_as_the_checkpoint_says(
+    vit_folder: Path, images: list[Image.Image]
+):
+    resized = [np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BILINEAR), dtype=np.float32) for image in images]
+    pixels = torch.from_numpy((np.stack(resized) / 255 - 0.5) / 0.5).permute(0, 3, 1, 2)
+    model = transformers.ViTModel.from_pretrained(folder).eval()
+    with torch.inference_mode():
+        seen = model(pixels, output_hidden_states=True)
+        token = model.layernorm(seen.hidden_states[-1])[:, 0].numpy()
+    found = tiny(ViT, vit_folder).encode_images(images)
+    assert relative(found, token) < 1e-5
+    assert relative(found, seen.pooler_output.numpy()) > 0.1
+
+
+def test_what_resizes_is_a_setting_and_in_the_fingerprint(vit_folder: Path, images: list[Image.Image]):
+    pillow, torchvision = tiny(ViT, vit_folder, image_backend="pil"), tiny(ViT, vit_folder, image_backend="torchvision")
+    assert tiny(ViT, vit_folder).fingerprint == pillow.fingerprint != torchvision.fingerprint
+    assert set(pillow.identity()["libraries"]) == {"torch", "transformers", "pillow"}
+    assert set(torchvision.identity()["libraries"]) == {"torch", "transformers", "torchvision"}
+    assert 0 < relative(torchvision.encode_images(images), pillow.encode_images(images)) < 0.1
+
+
+@pytest.mark.parametrize(("value", "said"), [(float("nan"), "not finite"), (0.0, "all zero")])
+def test_features_without_a_direction_are_an_error(
+    vit_folder: Path, images: list[Image.Image], value: float, said: str
+):
+    set_weights(folder, value)
+    with pytest.raises(ValueError, match=said):
+        tiny(ViT, vit_folder).encode_images(images)
