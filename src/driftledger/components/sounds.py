@@ -1,5 +1,7 @@
 """Components for sounds, by the libraries of those for images: describers, generators and encoders."""
 
+import asyncio
+import base64
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -20,10 +22,15 @@ from driftledger.components.checkpoints import (
 )
 from driftledger.components.diffusers import Diffusers
 from driftledger.components.encoders import CLIP, TransformersEncoder, as_features
+from driftledger.components.openai import OpenAIComponent, tokens_of
+from driftledger.components.service import RemoteGenerator
 from driftledger.components.transformers import Chat, Prompt, Transformers
+from driftledger.core.canonical import canonical_json
+from driftledger.core.errors import DataError
 from driftledger.core.media import Kind
 from driftledger.core.registry import import_extra
-from driftledger.core.types import Float32, Generated, Outcome, Sound
+from driftledger.core.types import Float32, Generated, Outcome, Sound, Usage
+from driftledger.data.datasets.sounds import MOST_SECONDS, decode_sound
 from driftledger.data.hub import Source
 
 SOUNDS: frozenset[Kind] = frozenset({"sound"})
@@ -151,6 +158,44 @@ class DiffusersSounds(Diffusers):
             revised = None if text == prompt else text
             results.append(replace(sound_of(np.asarray(values), rate), reading=reading, revised_prompt=revised))
         return results
+
+
+class OpenAISpeech(OpenAIComponent, RemoteGenerator):
+    """Speech by a service's ``/audio/speech``, as WAV. No seed is sent: equal prompts do not give equal sounds."""
+
+    provider: ClassVar[str] = "openai_speech"
+    media: ClassVar[frozenset[Kind]] = SOUNDS
+    path: ClassVar[str] = "/audio/speech"
+    needed: ClassVar[str] = "data"
+    largest: ClassVar[int] = 2**27
+    reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {"input", "voice", "response_format"}
+    lines: ClassVar[dict[str, str]] = {"model": "correct `model:`", "voice": "set another `voice:`"}
+
+    voice: str = "alloy"
+
+    def expected(self, prompt: str) -> Usage:
+        return Usage(tokens_of(prompt), 0)
+
+    def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
+        asked = {"model": self.model, "input": prompt, "voice": self.voice, "response_format": "wav"}
+        return asked | self.extra
+
+    async def post(self, client: Any, body: dict[str, Any]) -> str:
+        """Send a request, and return the sound that comes inside JSON."""
+        import httpx2
+
+        response = await client.post(self.path, body=body, cast_to=httpx2.Response)
+        return canonical_json({"data": [{"wav": base64.b64encode(response.content).decode()}]})
+
+    async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
+        data = bytearray(base64.b64decode(answer["data"][0]["wav"]))
+        if data[36:44] == b"data\xff\xff\xff\xff":  # OpenAI streams, and writes no length
+            data[40:44] = (len(data) - 44).to_bytes(4, "little")
+        try:
+            sound, _ = await asyncio.to_thread(decode_sound, bytes(data), "its sound", max_seconds=MOST_SECONDS)
+        except DataError as error:
+            raise self.useless(f"an answer with no sound that can be used: {error}") from None
+        return Generated(sound=sound)
 
 
 class HearingEncoder(TransformersEncoder):

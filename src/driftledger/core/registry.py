@@ -40,7 +40,7 @@ OURS: dict[str, dict[str, str]] = {
         "huggingface_images": "driftledger.components.hosted:HuggingFaceImages",
         "transformers_sounds": "driftledger.components.sounds:SoundGenerator",
         "diffusers_sounds": "driftledger.components.sounds:DiffusersSounds",
-        "openai_speech": "driftledger.components.openai:OpenAISpeech",
+        "openai_speech": "driftledger.components.sounds:OpenAISpeech",
     },
     "encoders": {
         "vit": "driftledger.components.encoders:ViT",
