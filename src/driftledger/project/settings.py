@@ -362,7 +362,7 @@ def _components(settings: Settings) -> Iterator[str]:
                     does = f"{'makes' if key == 'generator' else 'takes'} {'images' if medium == 'sound' else 'sounds'}"
                     yield (
                         f"run.{key}s: {name!r} {does}, and run.{spec.name} goes over {on!r}, a dataset of {medium}s; "
-                        f"select a {key} for {medium}s, or take {on!r} out"
+                        f"select {key}s for {medium}s, or take {on!r} out"
                     )
     used = dict[tuple[str, str, str], None]()
     for spec in settings.benchmarks:
