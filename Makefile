@@ -59,10 +59,7 @@ ui: $(VENV)/installed ## open MLflow on the scores
 	driftledger ui
 
 perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/method/performance.md
-	python perf/services.py
-	python perf/start.py
-	python perf/first_score.py
-	python perf/run.py
+	python perf/waits.py
 	python -m lab.performance
 
 requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows

@@ -21,6 +21,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -46,10 +47,21 @@ _PATIENCE = 600
 app = new_app(__doc__ or "")
 
 
-class Service:
-    """OpenAI's protocol on loopback: descriptions and drawings that depend on what was asked, after a latency."""
+def plain(digest: bytes) -> bytes:
+    """A small PNG of one colour."""
+    drawing = io.BytesIO()
+    Image.new("RGB", (32, 32), tuple(digest[:3])).save(drawing, "PNG")
+    return drawing.getvalue()
 
-    def __init__(self, latency: float = 0.05) -> None:
+
+class Service:
+    """OpenAI's protocol on loopback: descriptions and drawings that depend on what was asked, after a latency.
+
+    Args:
+        draw: PNG by the digest of a request; without it, a small plain one.
+    """
+
+    def __init__(self, latency: float = 0.05, draw: Callable[[bytes], bytes] | None = None) -> None:
         self.answered: Counter[str] = Counter()
         """Digest of a request → how many answers were sent in the present project."""
         answered = self.answered
@@ -71,9 +83,8 @@ class Service:
                     about = {"id": "1", "object": "chat.completion", "created": 1, "model": "eyes"}
                     self._send({**about, "choices": [choice], "usage": usage})
                 else:
-                    drawing = io.BytesIO()
-                    Image.new("RGB", (32, 32), tuple(digest[:3])).save(drawing, "PNG")
-                    self._send({"created": 1, "data": [{"b64_json": base64.b64encode(drawing.getvalue()).decode()}]})
+                    drawing = (draw or plain)(digest)
+                    self._send({"created": 1, "data": [{"b64_json": base64.b64encode(drawing).decode()}]})
                 answered[digest.hex()] += 1
 
             def _send(self, content: dict[str, Any]) -> None:

@@ -5,10 +5,10 @@ Run as ``python -m lab.mutations src/driftledger/metrics --count 50`` in the top
 All mutations of the named files are drawn in an order that the seed and each one's own text decide, and are tried in
 copies of the checkout (uncommitted changes included). First each test runs once without a fault, and notes which
 functions it calls (``lab/tracer``); a test that fails then is left out. A mutation is tried with the tests that call
-the changed function, the quickest first, and what passes them on the default run, as CI does: each stage of
-``dvc.yaml`` that calls the function makes its files again, and all of them have to be the same. A mutation is *killed*
-if a test or a stage fails, differs, or takes several times the processor's time that it takes without a fault, else it
-has *survived*, and its diff is printed. ``lab/equivalent.jsonl`` lists mutations that change nothing, each with the
+the changed function, with mypy, and with the default run, as in CI: each stage of ``dvc.yaml`` that calls the function
+makes its files again, and all of them have to be the same. What is quick comes first. A mutation is *killed* if one of
+these fails, differs, or takes several times the processor's time that it takes without a fault, else it has *survived*,
+and its diff is printed. ``lab/equivalent.jsonl`` lists mutations that change nothing, each with the
 reason; they are tried and counted apart. Outcomes are appended to ``.driftledger/mutations.jsonl``: started again, a
 mutation that was killed in the same text is not tried again.
 """
@@ -60,6 +60,8 @@ _SKIPPED = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
 """Messages, and what only stops the program."""
 _UNCHECKED = ("annotation", "returns", "decorator_list", "type_comment")
 
+_TYPES, _SECONDS_OF_TYPES = ["-m", "mypy", "src/driftledger"], 2.0
+"""What CI checks, too; only its first run takes long."""
 _MADE = ("data", "reports", ".driftledger")
 """What stages write."""
 
@@ -180,8 +182,10 @@ class Calls:
                 self.of[caller].add(sys.intern(text))
         self.tests = [caller for caller in self.fixtures if caller not in self.failed]
 
-    def reaching(self, path: str, function: int, seconds: float) -> list[str]:
+    def reaching(self, path: str, function: int, seconds: float) -> list[tuple[float, list[str]]]:
         """Return the tests that call a function, the quickest first, as many as run in ``seconds``.
+
+        Each batch takes three seconds, or twice as long as its first test; what tests share is made once for it.
 
         What is outside of all functions is reached by tests that call one of the same file, and, as the last, by tests
         in a file of tests that loads it.
@@ -193,14 +197,20 @@ class Calls:
             near = f"{path}:{function}" in called or (not function and any(e.startswith(f"{path}:") for e in called))
             if near or (not function and f"{path}:0" in self.of[_file(test)]):
                 order.append((not near, sum(self.seconds[user] for user in users), test))
-        reaching, spent, paid = list[str](), 0.0, set[str]()
-        for _, _, test in sorted(order):
+        batches = list[tuple[float, list[str]]]()
+        spent, took, longest, paid = 0.0, 0.0, 0.0, set[str]()
+        for _, whole, test in sorted(order):
             cost = sum(self.seconds[user] for user in {test} | self.fixtures[test] - paid)
-            if spent + cost <= seconds:
-                reaching.append(test)
-                spent += cost
-                paid |= self.fixtures[test]
-        return reaching
+            begins = took + cost > longest
+            if spent + (whole if begins else cost) > seconds:
+                continue
+            if begins:
+                batches.append((0.0, []))
+                took, longest, paid, cost = 0.0, max(3.0, 2 * whole), set[str](), whole
+            took, spent = took + cost, spent + cost
+            batches[-1] = took, [*batches[-1][1], test]
+            paid |= self.fixtures[test]
+        return batches
 
 
 def _file(caller: str) -> str:
@@ -244,9 +254,11 @@ class Bench:
             shutil.copy2(root / name, first / name)
         # By hash, not by time: a fault may come and go within a second and leave the file as long as it was.
         compileall.compile_dir(first / "src", quiet=1, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
+        if self._exit_code(first, _TYPES, 1000):
+            raise ConfigError("mypy finds errors without a fault")
         for again in (False, True):  # calls are made once, and replayed from then on
-            for stage in self._stages:
-                self._unmark(first, stage)
+            for stage, outs in self._stages.items():
+                self._unmark(first, outs)
                 traced = {"CALLED": str(folder / "called"), "CALLER": stage} if again else {}
                 if self._exit_code(first, ["-m", *stage.split()], 1000, **traced):
                     raise ConfigError(f"the default run fails without a fault: {stage}")
@@ -273,37 +285,38 @@ class Bench:
         copy = self._free.get()
         source = (copy / fault.path).read_bytes()
         function = _function(source, fault.line)
-        tests = self.calls.reaching(fault.path, function, seconds)
-        stages = [each for each in self._stages if f"{fault.path}:{function}" in self.calls.of[each]]
+        runs = [
+            (cost, [*self._pytest, "-x", *tests], list[str]())
+            for cost, tests in self.calls.reaching(fault.path, function, seconds)
+        ]
+        runs += [(_SECONDS_OF_TYPES, _TYPES, [])]
+        runs += [
+            (self.calls.seconds[stage], ["-m", *stage.split()], outs)
+            for stage, outs in self._stages.items()
+            if f"{fault.path}:{function}" in self.calls.of[stage]
+        ]
         try:
             (copy / fault.path).write_bytes(fault.apply(source))
-            while tests:
-                batch, cost = list[str](), 0.0
-                while tests and cost < 3:
-                    batch.append(tests.pop(0))
-                    cost += sum(self.calls.seconds[user] for user in {batch[-1]} | self.calls.fixtures[batch[-1]])
-                if self._exit_code(copy, [*self._pytest, "-x", *batch], cost) not in (0, 5):
-                    output = (copy / "output").read_text(encoding="utf-8", errors="replace")
-                    return next(iter(re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)), f"{batch[0]} …")
-            for stage in sorted(stages, key=self.calls.seconds.__getitem__):
-                # Stages before it need not run: those that call the function have to write what they wrote, too.
-                self._unmark(copy, stage)
-                code = self._exit_code(copy, ["-m", *stage.split()], self.calls.seconds[stage])
-                if code or any(
-                    _files(copy / out) != _files(self._folder / "expected" / out) for out in self._stages[stage]
+            for cost, arguments, outs in sorted(runs):
+                # Stages before one need not run: those that call the function have to write what they wrote, too.
+                self._unmark(copy, outs)
+                code = self._exit_code(copy, arguments, cost)
+                if code not in (0, 5) or any(
+                    _files(copy / out) != _files(self._folder / "expected" / out) for out in outs
                 ):
-                    return stage
+                    output = (copy / "output").read_text(encoding="utf-8", errors="replace")
+                    return next(iter(re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)), " ".join(arguments))
             return None
         finally:
             (copy / fault.path).write_bytes(source)
-            for top in _MADE if stages else ():
+            for top in _MADE if any(outs for _, _, outs in runs) else ():
                 shutil.rmtree(copy / top, ignore_errors=True)
                 shutil.copytree(self._folder / "expected" / top, copy / top)
             self._free.put(copy)
 
-    def _unmark(self, copy: Path, stage: str) -> None:
-        """Let nothing that a stage writes be taken as made."""
-        for out in self._stages[stage]:
+    def _unmark(self, copy: Path, outs: list[str]) -> None:
+        """Let nothing in the folders that a stage writes be taken as made."""
+        for out in outs:
             for mark in (copy / out).rglob(INPUTS):
                 mark.unlink()
 

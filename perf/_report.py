@@ -59,8 +59,9 @@ def write(name: str, results: Mapping[str, Any], libraries: Sequence[str]) -> No
 
     Rows of other machines stay. No host name, path or date: a file changes only when what it says does.
     """
+    load = f"{os.getloadavg()[2]:.1f}"
     versions = {"python": platform.python_version(), **{library: version(library) for library in libraries}}
-    row = {"results": dict(results), "machine": machine(), "versions": versions}
+    row = {"results": dict(results), "machine": machine(), "versions": versions, "load": load}
     path = FOLDER / f"{name}.json"
     rows = json.loads(path.read_bytes())["machines"] if path.is_file() else []
     others = [each for each in rows if each["machine"] != row["machine"]]

@@ -122,10 +122,6 @@ def test_no_import_points_upwards_or_sideways() -> None:
     assert not wrong, "\n".join(["imports that point upwards or sideways:", *wrong])
 
 
-def test_types_import_only_media() -> None:
-    assert ours(loaded_by("core.types")) == {"core", "core.images", "core.media", "core.types"}
-
-
 def test_what_a_benchmark_is_can_be_asked_without_components_or_heavy_libraries() -> None:
     specifications = [module for module in MODULES if fnmatchcase(module, "benchmarks.*.spec")]
     assert len(specifications) > 6

@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import sys
-import webbrowser
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -423,6 +422,8 @@ def report(
     elif not (show and site.is_dir()):
         stages.report(project)
     if show:
+        import webbrowser
+
         webbrowser.open(((out or site) / "index.html").absolute().as_uri())
 
 

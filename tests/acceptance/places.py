@@ -15,9 +15,6 @@ RUN = "regions_fine/painter/layout"
 OTHER_RUN = "regions_medium/painter/layout"
 """The run of the README, as commands name it: model, generator, encoder; and one to compare it with."""
 
-LEFT_OUT_STAGES = {"witness"}
-"""Stages without golden records, since they will go."""
-
 MODULES = {
     "gc_at": "driftledger.metrics.drift",
     "frechet_distance": "driftledger.metrics.frechet",
@@ -31,8 +28,6 @@ MODULES = {
 
 FOREIGN_BENCHMARK = "tests.words.spec:Words"
 """The class that the entry point of the benchmark in tests/words names."""
-AFTER_SELECTING: tuple[tuple[str, ...], ...] = ()
-"""Commands after a benchmark of somebody else is selected, before it can run."""
 
 STAGES_RUN = re.compile(r"Running stage '(?:[\w/]+/dvc\.yaml:)?([^':]+)'")
 """What ``dvc repro`` prints of each stage that it runs."""

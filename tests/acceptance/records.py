@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.acceptance.numbers import read, title
-from tests.acceptance.places import GOLDEN, LEFT_OUT_STAGES, images_of, record_files, texts_of
+from tests.acceptance.places import GOLDEN, images_of, record_files, texts_of
 
 FILE = GOLDEN / "records.txt"
 """One file of records a line: benchmark, stage, keys; then how many and the digests of its records, texts and images.
@@ -31,8 +31,6 @@ def digests(top: Path) -> dict[str, str]:
     digest_of: dict[str, str] = {}
     for path in record_files(top):
         card = read(path.parent / "components.json")
-        if card["stage"] in LEFT_OUT_STAGES:
-            continue
         records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         for result in (each for record in records for each in record["results"]):
             del result["key"]  # a digest of the component's fingerprint too, which may change where nothing else does

@@ -11,7 +11,6 @@ from tests.acceptance import own_code
 from tests.acceptance.checkout import with_images
 from tests.acceptance.numbers import read
 from tests.acceptance.places import (
-    AFTER_SELECTING,
     FOREIGN_BENCHMARK,
     REPOSITORY,
     record_files,
@@ -73,8 +72,6 @@ def test_a_benchmark_of_somebody_else(tmp_path: Path) -> None:
         params["words"] = {"prompt": "Describe it.", "min_coverage": 0.9, "confidence": 0.95}
 
     checkout.params(select)
-    for command in AFTER_SELECTING:
-        checkout.driftledger(*command)
     checkout.driftledger("run")
     scores = {score["keys"]["model"]: score for score in map(read, score_files(checkout.root))}
     assert scores.keys() == {"regions_fine", "blind"}

@@ -20,6 +20,7 @@ from driftledger.collect.store import DATABASE, CallStore, object_path
 from driftledger.commands.collect import export_calls, merge
 from driftledger.core.canonical import sha256_bytes, sha256_file, sha256_of
 from driftledger.core.errors import StoreError
+from driftledger.core.files import link_file
 from driftledger.core.types import ImageFile, Outcome, PromptUsage
 from driftledger.project.project import Project
 from tests.conftest import draw
@@ -110,6 +111,24 @@ def test_known_results_are_restored_unless_they_are_stored(tmp_path: Path) -> No
     assert restored is not None
     assert restored.path == object_path(tmp_path / "store", image.sha256)
     assert len(stored) == 2
+
+
+def test_an_image_is_kept_once_however_often_it_is_written(tmp_path: Path) -> None:
+    records, png = tmp_path / "records" / "1.png", draw(tmp_path / "image.png", 1).read_bytes()
+    with CallStore(tmp_path / "store") as store:
+        [result] = store.put([finished(1, png=png)])
+        assert result.image is not None
+        for _ in range(2):
+            link_file(result.image.path, records)
+        assert records.samefile(result.image.path)
+        assert records.stat().st_mode & 0o222 == 0
+        records.unlink()
+        records.write_bytes(png)  # as 'dvc unprotect' does
+        draw(records.with_name("other.png"), 2)
+        store.link_images(records.parent)
+        assert records.samefile(result.image.path)
+        assert records.with_name("other.png").stat().st_nlink == 1
+        assert not list(tmp_path.rglob("*.partial"))
 
 
 def test_a_full_disk_loses_nothing_that_was_stored(tmp_path: Path) -> None:

@@ -12,17 +12,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.features import FeatureStore
-from driftledger.commands.collect import collect, plan, readiness, remove_unused
+from driftledger.collect.store import CallStore
+from driftledger.commands.collect import collect, collect_shard, merge, plan, readiness, remove_unused
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.project.project import Project
 from driftledger_demo.generators.painter import Painter
-from driftledger_demo.models.controls import Blind
+from driftledger_demo.models.controls import Blind, WordCounter
 from driftledger_demo.models.regions.model import Regions
+from driftledger_demo.models.rubric import Rubric
 from tests.support.evaluation import build
-from tests.support.small import changed, folders, make_small, matching
+from tests.support.small import Params, changed, contents, folders, make_small, matching
+from tests.support.stores import found, stored_rows
 
 
 @pytest.fixture
@@ -72,6 +76,20 @@ def test_failed_calls_are_planned_and_made_by_the_next_run(
         assert (said in capsys.readouterr().err) == bool(failed)
         assert (len(asked), to_make(project)["models.blind"]) == (calls, failed)
         assert read_json(folder / INPUTS, Made).failed == failed
+
+
+def test_a_plan_counts_what_examples_depend_on_at_most(project: Project) -> None:
+    """The examples that blind describes for both models are its own descriptions without examples."""
+
+    def shown(params: Params) -> None:
+        examples = {"choose": "random", "shots": [1, 2], "by": "blind"}
+        params["descriptions"]["shown"] = {"prompt": "What is it?", "demonstrations": examples}
+        nothing: Params = {name: [] for name in ("question_sets", *benchmark_names())}
+        params["run"] |= nothing | {"datasets": ["digits"], "trac": ["digits"], "descriptions": ["shown"]}
+
+    project = changed(project.root, shown)
+    build(project)
+    assert to_make(project) == {"models.regions_medium": 30 * 3, "models.blind": 30 * 3, "generators.painter": 0}
 
 
 def test_records_of_one_model_leave_the_others_alone(project: Project) -> None:
@@ -199,3 +217,55 @@ def test_what_another_checkout_selects_stays(project: Project) -> None:
         remove_unused(project, yes=True)
     shutil.copytree(project.root / "data", project.root / "other/data")
     assert remove_unused(project, yes=True).startswith("every call, image and file of features")
+
+
+# Several processes with a store each: what they make is what one process makes, and nothing is asked twice.
+
+
+MODELS = ["regions_medium", "blind"]
+
+
+def asks_nobody(*_: Any) -> None:
+    raise AssertionError("asked once more")
+
+
+def stored(store: CallStore) -> dict[str, Any]:
+    return {key: result.to_row() for key, result in found(store, stored_rows(store.folder)).items()}
+
+
+def run_round(project: Project, of: int, into: Path, **chosen: Any) -> list[str]:
+    return [collect_shard(Project(project.root), f"{number}/{of}", into, **chosen) for number in range(of)]
+
+
+def test_shards_make_what_one_process_makes(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    collect(project, MODELS)
+    reference = contents(project.root)
+    with project.store() as store:
+        calls = stored(store)
+    shutil.rmtree(project.state)
+    shutil.rmtree(project.root / "data/records")
+    into = tmp_path / "shards"
+    for said in run_round(project, 3, into)[:2]:
+        assert "stages need what other shards make; when all shards have ended, 'driftledger merge" in said
+    assert not (project.state / "calls.db").exists()
+    first = merge(project, [into])
+    last = run_round(project, 2, into)  # another number
+    assert "need what other shards make" not in last[-1]
+    assert merge(project, [into]).startswith("5 stores merged: ")
+    assert first.startswith("3 stores merged: ")
+    assert set(to_make(project).values()) == {0}
+    with project.store() as store:
+        assert stored(store) == calls
+    for component in (WordCounter, Rubric):
+        monkeypatch.setattr(component, "respond", asks_nobody)
+    said = collect_shard(Project(project.root), "1/5", into)
+    assert "there was nothing to make; when" in said
+    collect(Project(project.root), MODELS)
+    assert contents(project.root) == reference
+
+
+def test_what_is_not_a_store_is_named(project: Project, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is not a call store and holds none"):
+        merge(project, [tmp_path / "nowhere"])
+    with pytest.raises(ConfigError, match="--shard '2/2' is not a shard"):
+        collect_shard(project, "2/2", tmp_path)

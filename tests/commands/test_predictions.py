@@ -1,7 +1,5 @@
 """Answers made elsewhere, from a file to the score and the tables: graded as any model's, and marked."""
 
-import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -12,9 +10,6 @@ import yaml
 from driftledger.benchmarks.base import QUESTION_SET
 from driftledger.benchmarks.registry import question_rules
 from driftledger.benchmarks.score import SCORE, Score
-from driftledger.commands import stages
-from driftledger.commands.collect import collect
-from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json
 from driftledger.data.build import build_questions
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
@@ -64,14 +59,14 @@ def wrong(answer: str) -> str:
     return "No." if answer == "yes" else "Yes."
 
 
-@pytest.mark.parametrize("tool", ["mmvet", "vlmevalkit", "lmms_eval"])
-def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(tmp_path: Path, tool: str) -> None:
-    file = tmp_path / {"mmvet": "p.json", "vlmevalkit": "p.tsv", "lmms_eval": "p.jsonl"}[tool]
-    theirs = {"provider": "predictions", "path": str(file), "format": tool}
+def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(tmp_path: Path) -> None:
+    file = tmp_path / "p.jsonl"
+    theirs = {"provider": "predictions", "path": str(file), "format": "lmms_eval"}
     exam = project(tmp_path, "mme", theirs=theirs, blind={"provider": "blind"})
     asked = questions(exam, "mme")
     said = {q.id: f"{q.answer}" if place % 4 else wrong(str(q.answer)) for place, q in enumerate(asked)}
-    file.write_text(written(tool, asked, said), encoding="utf-8")
+    samples = ({"doc_id": q.id, "doc": {"question": q.question}, "target": "", "resps": [[said[q.id]]]} for q in asked)
+    file.write_text("".join(json.dumps(sample) + "\n" for sample in samples), encoding="utf-8")
     build(exam)
     evaluate(exam)
 
@@ -81,7 +76,7 @@ def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(tm
     assert score.metrics["accuracy"] == pytest.approx(100 * right / len(asked))
     [flag] = score.flags
     assert flag == score.components["model"].mark
-    assert flag.startswith(f"made elsewhere: {len(asked)} predictions read from a file ({tool}, sha256 ")
+    assert flag.startswith(f"made elsewhere: {len(asked)} predictions read from a file (lmms_eval, sha256 ")
     assert score_of(exam, "mme", "blind").flags == []
 
     text = board(exam, score, score_of(exam, "mme", "blind"))
@@ -89,19 +84,6 @@ def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(tm
     for part in (glance, tables):
         assert f"- theirs: {flag}\n" in part
         assert "- blind: " not in part
-
-
-def written(tool: str, asked: list[QuestionEntry], said: dict[str, str]) -> str:
-    """The file that a tool would have written."""
-    if tool == "mmvet":
-        return json.dumps(said)
-    if tool == "vlmevalkit":
-        lines = [("index", "question", "answer", "prediction"), *((q.id, q.question, "", said[q.id]) for q in asked)]
-        out = io.StringIO()
-        csv.writer(out, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(lines)
-        return out.getvalue()
-    samples = ({"doc_id": q.id, "doc": {"question": q.question}, "target": "", "resps": [[said[q.id]]]} for q in asked)
-    return "".join(json.dumps(sample) + "\n" for sample in samples)
 
 
 def test_both_sides_that_do_not_match_are_named_once_and_what_is_missing_is_no_answer(
@@ -130,25 +112,3 @@ def test_both_sides_that_do_not_match_are_named_once_and_what_is_missing_is_no_a
     [said] = missing["results"]
     assert (missing["unit"], said["outcome"], said["text"]) == (first.id, "failed", "")
     assert said["error"] == f"'{first.id}' has no prediction in 'theirs.json'"
-
-
-def test_a_letter_counts_in_the_order_it_was_given_in_or_not_at_all(tmp_path: Path) -> None:
-    """The options' own order is the table's; each of the five orders shown is another."""
-    listed, bare = tmp_path / "listed.tsv", tmp_path / "bare.json"
-    exam = project(
-        tmp_path,
-        "mm_sap",
-        theirs={"provider": "predictions", "path": str(listed), "format": "vlmevalkit"},
-        letters={"provider": "predictions", "path": str(bare)},
-    )
-    asked = questions(exam, "mm_sap")
-    right = {q.id: "ABCDE"[q.refusal if q.answer is None else int(q.answer)] for q in asked}  # type: ignore[index]
-    lines = [["index", *"ABCDE", "prediction"], *([q.id, *q.options, right[q.id]] for q in asked)]
-    listed.write_text("".join("\t".join(line) + "\n" for line in lines), encoding="utf-8")
-    bare.write_text(json.dumps(right), encoding="utf-8")
-    build(exam)
-    collect(exam, ["theirs"])
-    stages.score(exam, "theirs")
-    assert score_of(exam, "mm_sap", "theirs").metrics["score"] == 100
-    with pytest.raises(CoverageError, match="names an option by its place in another order"):
-        collect(exam, ["letters"])

@@ -27,7 +27,7 @@ from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn
 from tests.conftest import draw
 from tests.support.canned_server import Canned
 from tests.support.cases import cases
-from tests.support.openai_server import KEY, ChatAnswer, Faults, OpenAIServer, attempt
+from tests.support.openai_server import KEY, ChatAnswer, OpenAIServer, attempt
 from tests.support.virtual_time import STARTED, run
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
@@ -187,19 +187,19 @@ def test_a_setting_that_no_call_gets_past_ends_the_run(case: dict[str, Any]) -> 
 
 def test_a_few_equal_refusals_wait_for_the_calls_beside_them() -> None:
     async def calls(slow: Reply | Exception) -> list[Any]:
-        one, refused = line(Limits()), [RefusedError("HTTP 400: bad image", "change it")] * 6
+        one, refused = line(Limits()), [RefusedError("HTTP 400: bad image", advice="change it")] * 6
         asked = [ask(one, scripted(9.0, slow), EXPECTED), *(ask(one, scripted(each), EXPECTED) for each in refused)]
         return await asyncio.gather(*asked, return_exceptions=True)
 
     assert [each.error for each in run(calls(FINE))] == [None, *["HTTP 400: bad image"] * 6]
-    assert isinstance(run(calls(RefusedError("HTTP 400: bad image", "change it")))[0], ServiceError)
+    assert isinstance(run(calls(RefusedError("HTTP 400: bad image", advice="change it")))[0], ServiceError)
 
 
 def test_what_is_refused_after_an_answer_is_that_call_alone() -> None:
     async def calls() -> tuple[list[str | None], int]:
         one = line(Limits())
         await ask(one, scripted(FINE), EXPECTED)
-        refused = [RefusedError("HTTP 400: `temperature`", "set it", names_setting=True)] * 4
+        refused = [RefusedError("HTTP 400: `temperature`", advice="set it", names_setting=True)] * 4
         return [(await ask(one, scripted(each), EXPECTED)).error for each in refused], one._budget.calls
 
     assert run(calls()) == (["HTTP 400: `temperature`"] * 4, 5)
@@ -244,7 +244,7 @@ def test_an_empty_answer_is_asked_for_once_more() -> None:
     ("kind", "billed"), [("drop", True), ("reset", True), ("drop_midway", True), ("timeout", True), ("gone", False)]
 )
 def test_a_lost_connection_may_pass(kind: str, billed: bool) -> None:
-    with OpenAIServer(faults=Faults(script=[kind] if kind != "gone" else [])) as server:
+    with OpenAIServer(faults=[kind] if kind != "gone" else []) as server:
         model = chat(server.base_url, limits=Limits(timeout=0.3))
         if kind != "gone":
             with pytest.raises(TransientError) as caught:
@@ -330,9 +330,9 @@ def test_estimates(image: ImageFile) -> None:
 
 def test_fingerprints() -> None:
     assert OpenAIChat(model="m", base_url="http://one.example:8000/v1", api_key_env=None).fingerprint == (
-        "609a2635eb548722357cc3063fe81d23262679ed01a70dd691d0ebdf185bfe60"
+        "1f3de308e143cc85a29133d7af9446927fef46e2b988fa7e5329a24d9068524c"
     )
-    assert OpenAIImages(model="m").fingerprint == "e18454307225967b5eaf230a3c0bacf81fe773f1925a1a37777fe9101ff3af1b"
+    assert OpenAIImages(model="m").fingerprint == "9a88767136fb9669ea35ad48b18feac374b01ffa4e268d3108d23afdb407a42d"
     same = [{"limits": {"concurrency": 3}}, {"prices": {"input": 1}}, {"image_tokens": 5}, {"prefill": "vllm"}]
     other = [{"temperature": None}, {"max_tokens": 5}, {"seed": 1}, {"extra": {"top_p": 0.5}}]
     url = "http://one.example:8000/v1"

@@ -1,16 +1,8 @@
-"""Print which layouts describe images, and which pipelines draw them: ``python -m tests.extras.layouts [NAME …]``.
+"""Layouts of vision-language models and pipelines: tiny checkpoints of random weights."""
 
-Each is a tiny checkpoint of random weights, built from the libraries' own configurations, processors and tokenizers.
-"""
-
-import sys
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
-import numpy as np
-
-from driftledger.components.diffusers import Diffusers
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import DriftledgerError
@@ -101,44 +93,3 @@ def takes_thoughts_out(model: Transformers, asked: Conversation, begin: str, end
     ready.model.generate = generate
     reply = separated(model.respond([asked])[0], asked)
     return (reply.text, reply.reasoning, reply.outcome) == ("the dog", "a red cat", Outcome.OK)
-
-
-def drawing(pipeline: str, root: Path) -> dict[str, Any]:
-    """What becomes of one pipeline's prompts and settings."""
-    from tests.support.checkpoints import diffusion
-
-    folder = getattr(diffusion, f"build_{PIPELINES[pipeline][0]}")(root / pipeline.replace(" ", "_"))
-    settings = {"path": str(folder), "device": "cpu", "steps": 2, "height": 32, "width": 32} | PIPELINES[pipeline][1]
-
-    def taken(**more: Any) -> str:
-        try:
-            return Diffusers.model_validate(settings | more).generate(["a cat"], [1])[0].outcome.value
-        except DriftledgerError:
-            return "refused"
-
-    one, prompts = Diffusers.model_validate(settings), ["a red cat", "the cat " * 420, "a dog"]
-    together = [np.asarray(each.image, dtype=int) for each in one.generate(prompts, [1, 2, 3])]
-    alone = [np.asarray(one.generate([prompt], [seed])[0].image, dtype=int) for seed, prompt in enumerate(prompts, 1)]
-    again, other = (np.asarray(one.generate(prompts[:1], [seed])[0].image, dtype=int) for seed in (1, 9))
-    reading = one.generate(prompts[1:2], [2])[0].reading
-    return {
-        "pipeline": pipeline,
-        "a seed makes the image": bool((again == alone[0]).all() and (other != again).any()),
-        "batch − single": int(max(np.abs(a - b).max() for a, b in zip(together, alone, strict=True))),
-        "tokens → read": reading and f"{reading.tokens} → {reading.read}",
-        "negative_prompt": taken(negative_prompt="a dog"),
-        "guidance_scale": taken(guidance_scale=3),
-    }
-
-
-def main() -> None:
-    root, header = Path(mkdtemp()), ""
-    for name in sys.argv[1:] or [*families(), *PIPELINES]:
-        one = drawing(name, root) if name in PIPELINES else row(name, root)
-        if header != (header := "| " + " | ".join(key for key in one if key != "error") + " |"):
-            print(f"\n{header}\n" + "|---" * (header.count("|") - 1) + "|")
-        print("|", " | ".join(map(str, one.values())), "|", flush=True)
-
-
-if __name__ == "__main__":
-    main()

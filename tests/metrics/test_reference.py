@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 from sklearn.metrics import pairwise as sklearn_pairwise
-from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 
 from driftledger.metrics.capabilities import by_combination
 from driftledger.metrics.correlation import pearson
@@ -189,21 +188,6 @@ def test_votes_are_counted_nearest_first() -> None:
             counts = Counter(labels[place] for place in row)  # keeps the order in which labels first come
             expected.append(max(counts, key=lambda label: counts[label]))
         assert found.by(k) == expected
-
-
-def test_votes_and_class_means_are_scikit_learns() -> None:
-    random = dice(3)
-    support, queries = random.normal(size=(200, 16)), random.normal(size=(100, 16))
-    labels = random.choice(list("abcdef"), 200).tolist()
-    centroids = NearestCentroid().fit(support, labels)
-    by_mean = KNeighborsClassifier(1, metric="cosine").fit(centroids.centroids_, centroids.classes_)
-    assert class_mean(support, labels, queries) == by_mean.predict(queries).tolist()
-    found = votes(support, labels, queries, 5)
-    for k in (1, 5):
-        theirs = KNeighborsClassifier(k, metric="cosine", algorithm="brute").fit(support, labels)
-        shares, names = theirs.predict_proba(queries), theirs.classes_.tolist()
-        ours = [names.index(label) for label in found.by(k)]
-        np.testing.assert_allclose(shares[np.arange(100), ours], shares.max(axis=1))
 
 
 def test_the_variance_of_the_support_set_is_that_of_leaving_out_each_row() -> None:

@@ -1,6 +1,5 @@
 """A first look in one process gives the numbers of a project, and says in a sentence what it cannot look at."""
 
-import asyncio
 import gc
 import os
 import re
@@ -135,29 +134,6 @@ def test_images_may_be_files_or_pillows_or_any_source(tmp_path: Path) -> None:
     assert alike["unit"].tolist() == ["0", "0_003", "0_003_003"]
 
 
-def test_a_chain_that_ends_early_says_so(tmp_path: Path) -> None:
-    class Tiring(Saying):
-        def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-            ends = [each.subject is not None and each.subject == ("1", 2) for each in conversations]
-            return [Reply("I can't.", Outcome.REFUSED) if end else Reply(self.text) for end in ends]
-
-    look = look_at(folder_of(tmp_path), models=Tiring(batch_size=1))
-    row = look.rows("genception").set_index("unit").loc["1"]
-    assert row["outcome"] == "refused"
-    assert np.isnan(row["similarity_2"])
-    assert np.isnan(row["gc_2"])
-    assert not np.isnan(row["similarity_1"])
-    assert "tiring: 2 of 3 in" in repr(look)
-    assert "refused" in look.chains("1")._repr_html_()
-
-
-def test_it_goes_where_an_event_loop_runs(tmp_path: Path) -> None:
-    async def cell() -> FirstLook:
-        return look_at(folder_of(tmp_path))
-
-    assert len(asyncio.run(cell()).rows("genception")) == 3
-
-
 def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     images, temporary = folder_of(tmp_path / "images"), tmp_path / "temporary"
     temporary.mkdir()
@@ -272,13 +248,6 @@ def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
     assert set(re.findall(r"<(\w+)", page)) == {"b", "table", "thead", "tbody", "tr", "th", "td", "img", "br"}
     assert "onerror=alert(1)&gt;" in page
     assert page.count("<img ") == 2
-
-
-def test_a_page_is_of_bounded_size(tmp_path: Path) -> None:
-    shown = chains(tmp_path, "word " * 100_000)
-    Image.effect_noise((2000, 1500), 90).convert("RGB").save(tmp_path / "original.png")
-    assert len(shown._repr_html_()) < 200_000
-    assert max(map(len, repr(shown).splitlines())) < 200
 
 
 def test_an_image_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -56,6 +56,8 @@ def test_nothing_of_theirs_is_touched_and_both_run(tmp_path: Path) -> None:
     ran = stages_run(own.run("dvc", "repro").stdout)
     assert {"resolve", "data", "report", "track"} < {*ran}
     assert not {"train", "score"} & {*ran}
+    drawn = [path for path in (root / OURS / "data/records").rglob("*") if path.suffix == ".png"]
+    assert {(path.stat().st_nlink, path.stat().st_mode & 0o222) for path in drawn} == {(3, 0)}  # also store and cache
     audited = json.loads(own.run("driftledger", "audit", "regions_fine/painter/layout", "--json").stdout)
     assert audited
     assert own.run("driftledger", "upgrade", "--check").stdout == ""

@@ -17,33 +17,13 @@ pytestmark = pytest.mark.slow
 DISPATCHED = [name for name in __cpu_dispatch__ if __cpu_features__[name]]
 """Features beyond numpy's baseline that this CPU has, in ascending order; a baseline one cannot be disabled."""
 
-CORES = {"Prescott": "SSE3", "Nehalem": "SSE42", "Haswell": "X86_V3", "SkylakeX": "X86_V4"}
-"""OpenBLAS kernels, and what a CPU must have to run them."""
-NUMPY_LEVELS = {
-    f"numpy without {DISPATCHED[first]} and later": {"NPY_DISABLE_CPU_FEATURES": " ".join(DISPATCHED[first:])}
-    for first in range(len(DISPATCHED))
+OLD = {"OPENBLAS_CORETYPE": "Prescott", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+NEWER = {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+MACHINES = {
+    "an old one": OLD | {"NPY_DISABLE_CPU_FEATURES": " ".join(DISPATCHED)},
+    "one without the last features": NEWER | {"NPY_DISABLE_CPU_FEATURES": " ".join(DISPATCHED[1:])},
 }
-KERNELS = {
-    f"OpenBLAS for {core} with {threads} thread(s)": {
-        "OPENBLAS_CORETYPE": core,
-        **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), str(threads)),
-    }
-    for core, needed in CORES.items()
-    for threads in (1, 2)
-    if __cpu_features__.get(needed)
-}
-
-
-def machines() -> dict[str, dict[str, str]]:
-    """So few that each of numpy's levels is in one, and the oldest kernel and the newest three, older ones together.
-
-    Another byte on a machine is found, whichever of the two it comes from.
-    """
-    kernels = list(KERNELS.items())
-    parts = [some for some in (list(NUMPY_LEVELS.items()), list(dict([*kernels[:1], *kernels[-3:]]).items())) if some]
-    count = max(map(len, parts), default=0)
-    pairs = [[part[at * len(part) // count] for part in parts] for at in range(count)]
-    return {", ".join(name for name, _ in pair): {k: v for _, env in pair for k, v in env.items()} for pair in pairs}
+"""OpenBLAS kernels and numpy's features, as other processors have them."""
 
 
 DEFAULT_RUN = """
@@ -66,8 +46,6 @@ ITERATIONS, PERMUTATIONS, LENGTHS = 2, 2, [200, 10]
 """What comes later is computed by the same code as what comes first, of images as different as the first ones."""
 MODELS = ["regions_medium", "regions_fine", "random"]
 """The others compute nothing that these do not."""
-
-MACHINES = machines()
 
 
 def outputs_of_default_run(folder: Path, machine: dict[str, str]) -> dict[str, bytes]:

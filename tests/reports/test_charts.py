@@ -11,13 +11,9 @@ from matplotlib.figure import Figure
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.reports.charts import (
-    COLOURS,
-    GREY,
     Drawing,
-    colour_of,
     drawn,
     figures_of,
-    matrix,
     series_of,
 )
 from driftledger.reports.scores import blocks_of
@@ -47,14 +43,6 @@ def words(file: bytes) -> str:
     return " ".join("".join(each.itertext()) for each in ElementTree.fromstring(file).iter(f"{SVG}text"))
 
 
-def test_controls_are_grey_and_take_no_colour() -> None:
-    series = colour_of(["a", "blind", "b"], {"blind"})
-    assert [series[name].colour for name in ("a", "b", "blind")] == [*COLOURS[:2], GREY]
-    assert series["blind"].fill == "white"
-    many = colour_of([f"m{n}" for n in range(60)])
-    assert len({(each.colour, each.marker, str(each.dash)) for each in many.values()}) == 60
-
-
 def test_bars_are_as_long_as_values_with_intervals() -> None:
     low, high = {"gc_at_2_low": 0.65}, {"gc_at_2_high": 0.75}
     some = [
@@ -80,15 +68,6 @@ def test_groups_are_shades_with_a_row_each_and_a_column_per_model() -> None:
     assert texts(axes) == ["70.00", "7.00"]
 
 
-def test_lines_have_a_point_per_step_and_a_band() -> None:
-    axes = axes_of(figures([genception_score()])["gc"])
-    [line], [band] = axes.lines, axes.collections
-    assert (list(line.get_xdata()), list(line.get_ydata())) == ([1, 2], [0.9, 0.7])
-    assert band.get_paths()[0].get_extents().height == pytest.approx(0.3)
-    assert axes.get_xlabel() == "iteration t"
-    assert [each.get_text() for each in axes.get_legend().get_texts()] == ["seer"]  # type: ignore[union-attr]
-
-
 def test_the_benchmarks_own_figures() -> None:
     of_sap = figures(case("mm_sap")[-1:])
     axes = axes_of(of_sap["quadrants"])
@@ -101,16 +80,6 @@ def test_the_benchmarks_own_figures() -> None:
             assert (3 * x + 2 * y) / 4 == pytest.approx(float(label), abs=0.01), "(right + refused) of all questions"
     vote = axes_of(figures([trac_score()])["vote"])
     assert (vote.get_xlabel(), list(vote.lines[0].get_ydata())) == ("k", [64.0, 66.0])
-
-
-def test_a_matrix_has_its_numbers_in_shades() -> None:
-    values: list[list[float | None]] = [[1.0, -0.5], [None, 0.25]]
-    axes = axes_of(matrix("m", "t", ["a", "b"], ["c", "d"], values, "n", most=1.0, digits=2))
-    assert texts(axes) == ["1.00", "−.50", ".25"]
-    full, below, _, little = axes.collections[0].to_rgba([1.0, -0.5, 0.0, 0.25])  # type: ignore[attr-defined]
-    assert full[2] > full[0]
-    assert below[0] > below[2]
-    assert little[0] > full[0]
 
 
 @pytest.mark.parametrize("name", [HOSTILE, "$\\frac{1}{2}$", "漢字 \ud800 \ufffe", "w" * 500, "_hidden"])

@@ -124,11 +124,6 @@ def test_hostile_text_is_inert(tmp_path: Path) -> None:
     assert "\x1b" not in text
 
 
-def test_without_scores_there_is_a_leaderboard(tmp_path: Path) -> None:
-    assert written(tmp_path) == ([], "# Leaderboard\n")
-    assert overview([]) is None
-
-
 def test_the_closing_table_fits_a_terminal() -> None:
     low, high = {"gc_at_2_low": 0.65}, {"gc_at_2_high": 0.75}
     some = [

@@ -1,6 +1,5 @@
 """The pages as files: four kinds, every link leads somewhere, and hostile text does nothing."""
 
-import io
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 import pytest
-from PIL import Image
 
 from driftledger.benchmarks.score import Score
 from driftledger.core.errors import ConfigError
@@ -17,7 +15,6 @@ from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.correlation import correlation
 from driftledger.reports.scores import by_benchmark, rows_beside
 from driftledger.reports.site.build import path_of, section_of, write_site
-from driftledger.reports.site.thumbnails import SIDE, thumbnail
 from tests.reports.ledger import HOSTILE, MODELS, write_checkout
 
 
@@ -156,22 +153,6 @@ def test_a_run_shows_its_units_step_by_step(site: Written) -> None:
     assert "What? " in page.html
 
 
-def test_a_benchmarks_page_has_its_figures_tables_and_what_to_know(site: Written) -> None:
-    page = site.pages["genception.html"]
-    assert any(link.startswith("figures/genception-shapes-brush-eye-") for link in page.links)
-    assert all((site.folder / link).is_file() for link in page.links if link.startswith("figures/"))
-    assert "gallery.html#genception-shapes" in page.links
-    assert "To know about these numbers" in " ".join(text for _, text in page.texts)
-    assert "0.700" in [text for _, text in page.texts]
-
-
-def test_images_can_be_left_out(site: Written, tmp_path: Path) -> None:
-    pages = write(site.project, site.scores, tmp_path / "out", images=False)
-    assert not (tmp_path / "out" / "images").exists()
-    assert sum(page.tags["img"] for path, page in pages.items() if path.startswith(("runs", "index", "gallery"))) == 0
-    assert "images are left out of this report" in pages["runs/seer.html"].html
-
-
 def test_without_records_the_rest_is_written(tmp_path: Path) -> None:
     project, scores = write_checkout(tmp_path)
     (tmp_path / "data/records").rename(tmp_path / "elsewhere")
@@ -189,10 +170,3 @@ def test_another_folder_is_not_replaced(site: Written, tmp_path: Path) -> None:
         write(site.project, site.scores, tmp_path)
     again = {path: page.html for path, page in write(site.project, site.scores, site.folder).items()}
     assert again == {path: page.html for path, page in site.pages.items()}, "an own one is, by the same bytes"
-
-
-def test_thumbnails_are_small_and_never_enlarged(tmp_path: Path) -> None:
-    for size, expected in (((400, 100), (SIDE, SIDE // 4)), ((40, 30), (40, 30))):
-        Image.new("RGB", size, (9, 9, 9)).save(tmp_path / "a.png")
-        data = thumbnail(tmp_path / "a.png")
-        assert (Image.open(io.BytesIO(data)).size, data[:4]) == (expected, b"RIFF")

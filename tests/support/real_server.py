@@ -1,16 +1,17 @@
 """A server of somebody else's, as a process of its own."""
 
 import os
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-PATIENCE = 180.0
+PATIENCE = 600.0
 """Seconds after which a server that does not answer is taken not to start."""
 
 
@@ -22,10 +23,11 @@ def free_port() -> int:
 
 @contextmanager
 def running(
-    command: Sequence[str | Path], health: str, environment: Mapping[str, str]
+    command: Sequence[str | Path], health: str, environment: Mapping[str, str], folder: Path | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a server and wait until it answers at the address ``health``; end it with the context."""
-    process = subprocess.Popen(command, env=os.environ | environment, stdout=subprocess.DEVNULL)
+    """Start a server and wait until it answers at the address ``health``; end it and its workers with the context."""
+    environment = os.environ | environment
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
         deadline = time.monotonic() + PATIENCE
         while process.poll() is None and time.monotonic() < deadline:
@@ -37,5 +39,6 @@ def running(
         assert process.poll() is None, "the server has ended"
         yield process
     finally:
-        process.kill()
+        with suppress(ProcessLookupError):  # a test has ended it
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -7,11 +7,11 @@ is looked up. It only saves work, like the call store beside it; a damaged file 
 import io
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,11 @@ OF_FILES = ("images", "sounds")
 class FeatureStore:
     """Arrays in ``folder``, each written in one step: safe under kills and under several processes at once.
 
-    Without a folder nothing is stored.
+    Without a folder they are kept in memory, as long as this object.
     """
 
     folder: Path | None = None
+    _kept: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def get(
         self, encoder: str, seen: Modality, batch: Sequence[str], make: Callable[[], NDArray[Number]]
@@ -45,9 +46,11 @@ class FeatureStore:
             encoder: its fingerprint.
             batch: the SHA-256 of files, or the texts. If one is unknown, nothing is stored.
         """
-        if self.folder is None or (seen in OF_FILES and not all(batch)):
+        if seen in OF_FILES and not all(batch):
             return make()
         key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
+        if self.folder is None:
+            return self._kept[key] if key in self._kept else self._kept.setdefault(key, make())
         path = self.folder / encoder[:16] / f"{key}.npy"
         with suppress(OSError, ValueError, EOFError):
             stored: NDArray[Number] = np.load(path, allow_pickle=False)

@@ -1,11 +1,10 @@
 """What collecting would still cost, computed from the call store without making a call."""
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from driftledger.collect.call import Call, NotStoredError, Planned, Result, RunSteps, Spent, walk
+from driftledger.collect.call import Call, NotStoredError, Planned, Result, Spent, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.components.service import RemoteComponent
@@ -60,8 +59,8 @@ class Plan:
 
     store: CallStore
     calls: dict[str, PlannedCalls] = field(default_factory=dict)
-    _seen: dict[str, Component | None] = field(default_factory=dict)
-    """Digest of each call → its component if the call is stored."""
+    _seen: set[str] = field(default_factory=set)
+    """The digest of each call."""
 
     def run(self, planned: Sequence[Planned[R]]) -> list[R]:
         """Count the calls of protocols, as :class:`~driftledger.collect.call.RunSteps`.
@@ -78,7 +77,7 @@ class Plan:
                 complete = False
                 digest = walked.pending.key.digest
                 skipped = digest in self._seen
-                self._seen.setdefault(digest, None)
+                self._seen.add(digest)
                 for component, content in each.calls[walked.answered + skipped :]:
                     self.of(component).add(content)
         if not complete:
@@ -86,15 +85,6 @@ class Plan:
                 self.of(component).add(content)
             raise NotStoredError
         return returned
-
-    def recorded(self, collect: Callable[[RunSteps], Any]) -> None:
-        """Count the calls of a stage with records; none if some are not stored: they were made elsewhere."""
-        trial = Plan(self.store)
-        with suppress(NotStoredError):
-            collect(trial.run)
-            for digest, component in trial._seen.items():
-                if component is not None:
-                    self._note_stored(digest, component)
 
     def of(self, component: Component) -> PlannedCalls:
         """What has been counted for a component so far."""
@@ -107,10 +97,11 @@ class Plan:
         digest = call.key.digest
         result = self.store.find(digest)
         if result is not None:
-            self._note_stored(digest, call.component)
+            self.note_stored(digest, call.component)
         return result
 
-    def _note_stored(self, digest: str, component: Component) -> None:
+    def note_stored(self, digest: str, component: Component) -> None:
+        """Count a call with this digest of its key, which is stored or in records."""
         if digest not in self._seen:
-            self._seen[digest] = component
+            self._seen.add(digest)
             self.of(component).stored += 1

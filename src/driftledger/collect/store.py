@@ -284,6 +284,14 @@ class CallStore(AbstractContextManager["CallStore"]):
                 _insert(self._db, digest, {"fingerprint": component}, context, result.to_row(), Cost(0.0))
         return len(new)
 
+    def link_images(self, folder: Path) -> None:
+        """Replace copies of our images in a folder by links: DVC copies what is linked before it runs a stage."""
+        for path in folder.rglob("*"):
+            if path.suffix in MEDIA and path.stat().st_nlink == 1:
+                kept = whole_image(self.folder, sha256_file(path))
+                if kept is not None:
+                    link_file(kept.path, path)
+
     def count(self) -> int:
         """How many calls are stored; errors as in :meth:`find`."""
         with self._reading():

@@ -236,6 +236,7 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
         return len(failures.failed)
 
     make(folder, task.inputs(), write)
+    collector.store.link_images(folder)
 
 
 def _chosen(project: Project, models: Sequence[str]) -> Sequence[str]:
@@ -259,7 +260,8 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
         for task in (task for model in run.models for task in tasks_of(project, model)):
             collecting = task.collecting()
             if task.is_made():
-                plan.recorded(collecting.run)
+                for each in (each for record in read_records(task.folder) for each in record.results):
+                    plan.note_stored(each.key, collecting.components[each.role][1])
                 continue
             with suppress(NotStoredError):  # what follows calls that are still to be made is counted at most
                 collecting.run(plan.run)

@@ -40,8 +40,9 @@ RULES = (".gitignore", ".dvcignore", ".gitattributes")
 """Files that are the user's, and must hold some lines of ours."""
 _HEADER = "# Written by driftledger"
 _TEMPLATES = OWN / "templates"
-_DVC = {".dvc/config": "", ".dvc/.gitignore": "/config.local\n/tmp\n/cache\n"}
-"""What makes a folder a DVC project, also below another one, as 'dvc init --subdir' does."""
+_DVC = {".dvc/config": "[cache]\n    type = hardlink,copy\n", ".dvc/.gitignore": "/config.local\n/tmp\n/cache\n"}
+"""What makes a folder a DVC project, also below another one, as 'dvc init --subdir' does. An image has one copy: only
+where hard links come first, DVC takes the call store's file into its cache."""
 _MODULE = re.compile(r"[a-z][a-z0-9_]{0,29}")
 """The name of a module; short enough that no line of a template grows too long."""
 COMPONENTS = ("models", "generators", "encoders")

@@ -113,7 +113,7 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
             raise self.useless(f"an answer that cannot be read: {error!r}") from None
         except ValueError as error:  # it knows no such service, or the service no such model
             advice = "correct `service:` or `model:` in params.yaml"
-            raise RefusedError(self.say(str(error)), advice, names_setting=True) from None
+            raise RefusedError(self.say(str(error)), advice=advice, names_setting=True) from None
         return await self.read(image, prompt, seed)
 
     async def read(self, answer: Any, prompt: str, seed: int) -> Generated:

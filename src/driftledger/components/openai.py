@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 from urllib.parse import urlsplit
@@ -59,16 +59,20 @@ _AGAIN = {408, 409, 425, 429}
 _AFTER_THE_WORK = {502, 504, 524}
 """A gateway has lost the answer; the service behind it may have made it, and bill it."""
 _THIS_INPUT = {400, 413, 415, 422}
+_UNSAFE = (
+    r"moderat|guardrail|censor|nsfw|toxic|profanity|harmful|unsafe|(?<!case.)sensitive|prohibited[ _]content"
+    r"|safety(?![ _](identifier|settings))"
+)
+"""Words about content, in errors and in the reasons of an end."""
 _FILTER = re.compile(
-    r"(content|safety|prompt)[ _-]*(filter|management|moderation|policy|violation|check)|responsible ?ai|guardrail"
-    r"|moderation[ _]blocked|requires moderation|data_?inspection|(prompt|input|request|output)\b.{0,20}\bflagged"
-    r"|flagged as|prohibited[ _]content|censorship|nsfw"
-    r"|sensitive ?content|new_sensitive|unsafe content|(may contain|contains) (inappropriate|sensitive)"
-    r"|high risk|violates? (our |the )?(\w+ )?(usage|content|safety) (guidelines|polic)|blockreason|敏感|不安全",
+    rf"{_UNSAFE}|(content|prompt)[ _-]*(filter|management|polic(y|ies)|violation|check|audit|exists risk)"
+    r"|responsible ?ai|data_?inspection|inappropriate|high risk|risk control|敏感|不安全|blockreason|flagged (as|by)"
+    r"|(prompt|input|request|response|output|image|content)\b.{0,20}\b(flagged|violat|withheld)"
+    r"|(prompt|response|output|image)\b.{0,20}\bblocked",
     re.IGNORECASE,
 )
-"""In an error's codes or message: OpenAI, Azure, LiteLLM, OpenRouter, Anthropic, Gemini, DashScope, Zhipu, Moonshot,
-MiniMax, Volcengine, StepFun, xAI, Together, Stability."""
+"""In an error's codes or message: OpenAI, Azure, LiteLLM, OpenRouter, Anthropic, Gemini, DashScope, Zhipu, DeepSeek,
+Moonshot, MiniMax, Volcengine, StepFun, xAI, Together, Stability, Black Forest Labs."""
 _TOO_LONG = re.compile(r"context|too (long|many)|(input|prompt)\W.{0,30}(token|length)", re.IGNORECASE)
 """In a refusal of one input, whatever setting it names as well."""
 _CONTENT = re.compile("messages|prompt|input")
@@ -89,12 +93,12 @@ _ADVICE = {
 }
 
 FINISH_REASONS = {
-    Outcome.OK: r"|(finish_?reason[_.])?(stop(ped|_token|_sequence)?|end_(of_)?turn|eos(_token)?|completed?|done)",
-    Outcome.FILTERED: r".*(filter|safety|recitation|block_?list|blocked|sensitive|prohibited|spii|moderat|guardrail"
-    r"|censor|nsfw).*",
+    Outcome.OK: r"|(finish_?reason[_.])?(stop(ped|_token|_sequence)?|end_(of_)?turn|end_?of_?text|eos(_token)?"
+    r"|completed?|finished|done)",
+    Outcome.FILTERED: rf".*({_UNSAFE}|filter|recitation|block_?list|blocked|prohibited|spii|policy).*",
     Outcome.REFUSED: r".*(refus|declin).*",
-    Outcome.TRUNCATED: r"(.*_)?length|.*(max_(new_|output_|completion_)?(token|reached|output|length)|token_limit"
-    r"|max_output|context_(window|length)|truncated).*|incomplete",
+    Outcome.TRUNCATED: r"(.*_)?length|.*(max_(new_|output_|completion_)?(token|reached|output|length)|truncat"
+    r"|(token|output)_(limit|budget)|max_output|context_(window|length)).*|incomplete",
 }
 """Outcome → why an answer with it ended, in lower case. After any other reason the call is tried again."""
 _MAY_PASS = re.compile("network|resource|load|time|rate|error|fail|abort|cancel|interrupt")
@@ -143,13 +147,13 @@ class OpenAIComponent(RemoteComponent):
 
     model: str = Field(min_length=1)
     """The pinned name, e.g. ``gpt-4o-2024-08-06``; an alias such as ``gpt-4o`` names another model some day."""
-    base_url: str | None = None
+    base_url: Operational[str | None] = None
     """Up to and with ``/v1``; ``null`` is OpenAI's own, whatever OPENAI_BASE_URL says. It decides who answers, so it
-    is in the fingerprint as it stands: at another port there may be another server. For several servers of one model
-    name a router in front of them, LiteLLM's or vLLM's."""
-    service_name: str | None = Field(default=None, min_length=1, max_length=100, exclude_if=lambda name: name is None)
-    """What stands in the fingerprint in the place of addresses that change from job to job. Whoever serves another
-    model, or another version of the server, has to choose another name."""
+    is in the identity as it stands: at another port there may be another server. For several servers of one model name
+    a router in front of them, LiteLLM's or vLLM's."""
+    service_name: Operational[str | None] = Field(default=None, min_length=1, max_length=100)
+    """What stands in the identity in the place of addresses that change from job to job. Whoever serves another model,
+    or another version of the server, has to choose another name."""
     api_key_env: Operational[str | None] = "OPENAI_API_KEY"
     """The environment variable that holds the key; ``null`` for a server that needs none. Has to be given together
     with ``base_url``, so that no service is sent another one's key."""
@@ -190,14 +194,7 @@ class OpenAIComponent(RemoteComponent):
         return urlsplit(self.base_url or OFFICIAL).netloc
 
     def identity(self) -> dict[str, Any]:
-        return {"model": self.model, "service": self.service_name or self.host}
-
-    @cached_property
-    def spec(self) -> dict[str, Any]:
-        spec: dict[str, Any] = super().spec
-        if self.service_name is not None:
-            del spec["settings"]["base_url"]
-        return spec
+        return {"service": self.service_name or self.base_url or self.host}
 
     @abstractmethod
     def body_of(self, *given: Any) -> dict[str, Any]:
@@ -377,9 +374,9 @@ class OpenAIComponent(RemoteComponent):
         if not every_call:
             if status in _AGAIN or status >= 500:
                 after = retry_after(headers)
-                raise TransientError(reason, after, billed=status in _AFTER_THE_WORK) from None
+                raise TransientError(reason, retry_after=after, billed=status in _AFTER_THE_WORK) from None
             if status in _THIS_INPUT:
-                raise RefusedError(reason, "" if of_content else advice, names_setting=setting)
+                raise RefusedError(reason, advice="" if of_content else advice, names_setting=setting)
         if wrong_key:
             env = self.api_key_env
             advice = f"check the key in {env}" if env else "name in api_key_env the variable that holds its key"

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -75,37 +75,33 @@ class Prices(Strict):
         return tokens / 1_000_000 + usage.images * self.image
 
 
-class TransientError(Exception):
-    """One attempt failed for a reason that may pass: 408, 409, 429, 5xx, a timeout, a lost connection, half an answer.
+@dataclass(eq=False)
+class AttemptError(Exception):
+    """One attempt failed."""
 
-    ``retry_after`` is how many seconds the service asks to wait. ``billed`` says that it may have done the work.
-    ``advice`` is what to change where no call gets past this; empty for what has to do with one moment only.
-    ``once_more`` says that a second attempt with the same end is the last.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        retry_after: float | None = None,
-        *,
-        billed: bool = False,
-        advice: str = "",
-        once_more: bool = False,
-    ) -> None:
-        super().__init__(message)
-        self.retry_after, self.billed, self.advice, self.once_more = retry_after, billed, advice, once_more
+    message: str
+    advice: str = field(default="", kw_only=True)
+    """What to change where every call fails like this; empty for what has to do with one call or one moment."""
 
 
-class RefusedError(Exception):
-    """The service takes no such request: this call has failed, and is not tried again.
+@dataclass(eq=False)
+class TransientError(AttemptError):
+    """It may pass: 408, 409, 429, 5xx, a timeout, a lost connection, half an answer."""
 
-    ``advice`` is what to change where every call is refused like this. ``names_setting`` says that it is about a
-    setting, so that the first refusal is enough.
-    """
+    retry_after: float | None = field(default=None, kw_only=True)
+    """Seconds that the service asks to wait."""
+    billed: bool = field(default=False, kw_only=True)
+    """Whether the service may have done the work."""
+    once_more: bool = field(default=False, kw_only=True)
+    """Whether a second attempt with the same end is the last."""
 
-    def __init__(self, message: str, advice: str, *, names_setting: bool = False) -> None:
-        super().__init__(message)
-        self.advice, self.names_setting = advice, names_setting
+
+@dataclass(eq=False)
+class RefusedError(AttemptError):
+    """The service takes no such request: this call has failed, and is not tried again."""
+
+    names_setting: bool = field(default=False, kw_only=True)
+    """Whether it is about a setting, so that the first refusal is enough."""
 
 
 @dataclass
@@ -243,7 +239,7 @@ class ServiceClient:
                 raise gone from error
         return answered
 
-    def _stop_if_always(self, error: TransientError | RefusedError) -> None:
+    def _stop_if_always(self, error: AttemptError) -> None:
         """Raise a :class:`ServiceError` where no call gets past ``error``."""
         if self._has_answered or not error.advice:
             return
@@ -302,7 +298,7 @@ class ServiceClient:
                     answer = await attempt()
             except TimeoutError:
                 raise TransientError(f"no answer within {self._limits.timeout:g} s", billed=True) from None
-            except (TransientError, RefusedError) as error:
+            except AttemptError as error:
                 self._under_way.discard(this)
                 self._stop_if_always(error)
                 raise

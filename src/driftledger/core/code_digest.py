@@ -10,7 +10,7 @@ relative to the module's folder, in a string.
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from itertools import accumulate
@@ -67,10 +67,11 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
         except (SyntaxError, ValueError) as error:
             raise ConfigError(f"{file} cannot be read as Python ({error}); correct it") from None
         digests[name] = sha256_bytes(_written(tree).encode())
-        for imported in _imports(tree, name if file.name == "__init__.py" else name.rpartition(".")[0]):
+        nodes = [*ast.walk(tree)]
+        for imported in _imports(nodes, name if file.name == "__init__.py" else name.rpartition(".")[0]):
             if imported not in digests and (beside := own_file(imported)):
                 waiting[imported] = beside
-        for data in _data_files(tree, file):
+        for data in _data_files(nodes, file):
             digests[data.relative_to(home).as_posix()] = sha256_file(data)
     return tuple(sorted(digests.items()))
 
@@ -110,9 +111,9 @@ def _counts(node: object) -> bool:
     return True
 
 
-def _imports(tree: ast.Module, package: str) -> Iterator[str]:
+def _imports(nodes: Iterable[ast.AST], package: str) -> Iterator[str]:
     """Yield the dotted names that may be modules, and the packages around each, which importing it runs too."""
-    for node in ast.walk(tree):
+    for node in nodes:
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -124,11 +125,12 @@ def _imports(tree: ast.Module, package: str) -> Iterator[str]:
             yield from accumulate(name.split("."), "{}.{}".format)  # a.b.c: a, a.b, a.b.c
 
 
-def _data_files(tree: ast.Module, module: Path) -> Iterator[Path]:
-    for node in ast.walk(tree):
+def _data_files(nodes: Iterable[ast.AST], module: Path) -> Iterator[Path]:
+    beside = {each.name for each in module.parent.iterdir()}
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) < 200:
             parts = node.value.split("/")
-            if not {"", ".", ".."} & set(parts) and "\0" not in node.value:
+            if parts[0] in beside and not {"", ".", ".."} & set(parts) and "\0" not in node.value:
                 file = module.parent.joinpath(*parts)
                 if file.is_file() and file.suffix != ".py":
                     yield file

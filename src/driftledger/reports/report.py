@@ -72,7 +72,7 @@ def write_report(
     with new_folder(reports / "figures") as folder:
         for name, _, data in (figure for some in figures.values() for figure in some):
             write_bytes(folder / name, data)
-    write_site(reports / "site", project, parts, correlated, figures)
+    write_site(reports / "site", project, parts, correlated, figures, before=project.root / SITE)
     absent = list(dict.fromkeys(folder for some in missing.values() for folder in some))
     if not absent:
         return None

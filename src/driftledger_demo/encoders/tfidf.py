@@ -7,16 +7,17 @@ products, quotients and square roots, which IEEE 754 rounds correctly everywhere
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from decimal import Context, Decimal
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field, PrivateAttr
 
-from driftledger.components.base import Encoder, library_versions
+from driftledger.components.base import Encoder
 from driftledger.core.errors import DataError
-from driftledger.core.types import Float32, Float64, PromptUsage
+from driftledger.core.types import Float32, PromptUsage
 
 WORD = r"\w+(?:(?<=\d)[.,]\d+)*(?:(?<=\d)%)?"
 """What a word is: letters and digits, with what belongs to a number.
@@ -46,10 +47,8 @@ class TfIdf(Encoder):
     """At most so many words and runs are known: the corpus's most frequent ones, and of equally frequent ones the first
     by code points. A text takes four bytes for each."""
 
-    _vectorizer: Any = PrivateAttr(default=None)
-
-    def identity(self) -> dict[str, Any]:
-        return library_versions("scikit-learn")
+    _weights: dict[str, float] | None = PrivateAttr(default=None)
+    """Each word or run that is known, in the order of the columns → its weight."""
 
     def fitted(self, texts: Sequence[str]) -> "TfIdf":
         """An encoder of the same settings that knows the words of ``texts``; this one stays as it is.
@@ -64,19 +63,23 @@ class TfIdf(Encoder):
                 f"tfidf learns which words are rare from a corpus, and of its {len(texts)} texts none holds a word; "
                 "look at the descriptions of the support set"
             )
-        from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer  # takes more than a second
-
-        pattern = {"token_pattern": WORD, "ngram_range": (1, self.ngrams)}
-        counter = CountVectorizer(**pattern, dtype=np.int64)
-        counts = counter.fit_transform(texts)
-        by_frequency = np.argsort(-np.asarray(counts.sum(axis=0)).ravel(), kind="stable")  # the library's is not
-        kept = np.sort(by_frequency[: self.max_features])
+        counts = [self._counts(text) for text in texts]
+        total, holding = Counter[str](), Counter(run for each in counts for run in each)
+        for each in counts:
+            total.update(each)
+        kept = sorted(sorted(total, key=lambda run: (-total[run], run))[: self.max_features])
+        rarity = {
+            df: float(_DIGITS.add(_DIGITS.ln(_DIGITS.divide(Decimal(1 + len(texts)), Decimal(1 + df))), Decimal(1)))
+            for df in {*holding.values()}
+        }
         encoder = self.model_copy()
-        encoder._vectorizer = TfidfVectorizer(
-            **pattern, vocabulary=counter.get_feature_names_out()[kept], norm=None, dtype=np.float64
-        )
-        encoder._vectorizer.idf_ = _rarities(len(texts), counts.getnnz(axis=0)[kept].tolist())
+        encoder._weights = {run: rarity[holding[run]] for run in kept}
         return encoder
+
+    def _counts(self, text: str) -> Counter[str]:
+        words = _WORD.findall(text.lower())
+        starts = ((at, long) for long in range(1, self.ngrams + 1) for at in range(len(words) - long + 1))
+        return Counter(" ".join(words[at : at + long]) for at, long in starts)
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         """Rows of length 1, n×d, d being how many words are known; all zero where a text holds none of them.
@@ -84,24 +87,17 @@ class TfIdf(Encoder):
         Raises:
             ValueError: this encoder is not :meth:`fitted`.
         """
-        if self._vectorizer is None:
+        if self._weights is None:
             raise ValueError("tfidf knows no words yet: encode with what fitted(texts) returns")
-        rows = self._vectorizer.transform(texts)
-        for begin, end in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
-            row = rows.data[begin:end]
-            row /= math.sqrt(math.fsum((row * row).tolist())) if end > begin else 1.0
-        features: Float32 = rows.astype(np.float32).toarray()
+        columns = {run: column for column, run in enumerate(self._weights)}
+        features = np.zeros((len(texts), len(columns)), np.float32)
+        for row, text in zip(features, texts, strict=True):
+            weights = {run: count * self._weights[run] for run, count in self._counts(text).items() if run in columns}
+            length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
+            for run, weight in weights.items():
+                row[columns[run]] = weight / length
         return features
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         """All of every text: there is no limit."""
         return [PromptUsage(words, words) for words in (len(_WORD.findall(text)) for text in texts)]
-
-
-def _rarities(texts: int, holding: Sequence[int]) -> Float64:
-    """The weights of words of which the first is held by ``holding[0]`` of so many texts, and so on."""
-    known = {
-        df: float(_DIGITS.add(_DIGITS.ln(_DIGITS.divide(Decimal(1 + texts), Decimal(1 + df))), Decimal(1)))
-        for df in set(holding)
-    }
-    return np.array([known[df] for df in holding])

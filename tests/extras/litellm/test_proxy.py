@@ -19,7 +19,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ServiceError
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from tests.conftest import draw
-from tests.support.openai_server import ChatAnswer, OpenAIServer, describe
+from tests.support.openai_server import ChatAnswer, OpenAIServer, described
 from tests.support.real_server import free_port, running
 
 LITELLM = Path(os.environ.get("DRIFTLEDGER_LITELLM", Path(sys.prefix, "litellm", "bin", "litellm")))
@@ -35,7 +35,7 @@ def answer(body: dict[str, Any]) -> ChatAnswer:
     if "bad image" in text:
         return ChatAnswer("You uploaded an unsupported image.", 400)
     time.sleep(2 if "slow" in text else 0)
-    return describe(body)
+    return described(body)
 
 
 @pytest.fixture

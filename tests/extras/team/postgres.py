@@ -4,7 +4,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -13,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.support.real_server import free_port
 
 _USER = "driftledger"
 _PATIENCE = 120
@@ -109,7 +110,7 @@ def _made(programs: Path, top: Path, user: str | None) -> Path:
 def _started(programs: Path, data: Path, log: Path, user: str | None) -> "tuple[subprocess.Popen[bytes], int]":
     """A server that answers, and its port; another port where someone has taken it in the meantime."""
     for _ in range(5):
-        port = _free_port()
+        port = free_port()
         settings = (*_QUICK, f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=")
         command = [programs / "postgres", "-D", data, *(part for each in settings for part in ("-c", each))]
         with log.open("ab") as output:
@@ -131,9 +132,3 @@ def _answers(programs: Path, process: "subprocess.Popen[bytes]", port: int) -> b
             return process.poll() is None
         time.sleep(0.05)
     return False
-
-
-def _free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])

@@ -86,7 +86,7 @@ def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
 def drawn_media(folder: Path, records: Sequence[CollectedRecord], repeat: int) -> Drawn:
     """Return what the chains of a repeat in ``folder`` drew."""
     return {
-        (record.unit, record.step): Medium(folder / str(record.drawing.image), record.drawing.image_sha256 or "")
+        (record.unit, record.step): file
         for record in records
-        if record.drawing is not None and record.repeat == repeat
+        if record.drawing is not None and record.repeat == repeat and (file := record.drawing.image_file(folder))
     }

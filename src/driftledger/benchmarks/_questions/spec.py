@@ -143,12 +143,14 @@ class QuestionBenchmark(Benchmark):
                     steps.append(step)
             put_as: dict[str, Shown] = {"questions": [entry.question for entry in about]}
             if len(about) == 1:
-                put_as = {"question": about[0].question} | ({"options": about[0].options} if about[0].options else {})
+                [only] = about
+                put_as = {"question": only.question} | ({"options": only.options} if only.options else {})
+            [image] = {entry.image for entry in about}
             truth = {"right": [_right(entry) for entry in about]}
             yield Trace(
                 unit=row.unit,
                 name="question" if len(about) == 1 else "questions",
-                inputs={**put_as, "image": Shot(folder / about[0].image)},
+                inputs={**put_as, "image": Shot(folder / image)},
                 outputs={"read as": sorted(given), **truth},
                 outcome=row.outcome,
                 steps=steps,

@@ -72,9 +72,10 @@ def recompute(
     user's files that are not here is ``skipped``.
 
     Args:
-        features: what encoders gave before; by default they see and read everything again.
+        features: what encoders gave before; by default they see and read everything again, once.
     """
     result, components = VerifyResult(), components or Components(project)
+    features = features or FeatureStore()
     for lineage in {each.folder: each for each in lineages}.values():
         stage = lineage.spec.collects.name
         with _reading(lineage, f"records of {stage}", result):
@@ -193,7 +194,7 @@ def _differences(result: VerifyResult, stored: Record, again: Record, *, exact: 
     differences = {}
     for place in dict.fromkeys((*before, *after)):
         one, other = before.get(place), after.get(place)
-        result.checked["numbers"] += isinstance(one, int | float) and not isinstance(one, bool)
+        result.checked["numbers"] += type(one) in (int, float)
         if not exact and isinstance(one, float) and isinstance(other, float):
             equal = math.isclose(one, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
         else:

@@ -108,11 +108,13 @@ def write_site(
     figures: Figures,
     *,
     images: bool = True,
+    before: Path | None = None,
 ) -> None:
     """Write the site whole, in the place of an earlier one.
 
     Args:
         images: whether pages may show images of datasets.
+        before: a site whose thumbnails are taken over; by default the earlier one.
 
     Raises:
         ConfigError: ``folder`` holds something else.
@@ -137,7 +139,7 @@ def write_site(
             "nav": [*nav, *((name, f"{name.lower()}.html") for name in ("Comparison", "Correlation", "Gallery"))],
             "made_with": f"driftledger {__version__}",
             "series": series_of(scores),
-            "pictures": write_thumbnails(top, files, folder) if images else {},
+            "pictures": write_thumbnails(top, files, before or folder) if images else {},
             "href": href,
             "breaking": lambda name: escape(for_terminal(name)).replace("_", Markup("_<wbr>")),
             "by_kind": lambda table: {"": table.rows} if table.across else by_kind(table, parts),

@@ -1,0 +1,264 @@
+"""How long users wait: fifteen rows, each beside the best other way that there is.
+
+Run: python perf/waits.py  (about five minutes; 'make perf' puts the rows on the page)
+
+CPU seconds are of a command and all that it starts, since others may share the machine; a ratio is to the other way,
+measured in turn on the same inputs.
+"""
+
+import io
+import math
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from _report import ROOT, quiet, took, write
+from PIL import Image
+
+sys.path.insert(0, str(ROOT))
+
+import driftledger
+from driftledger.metrics.frechet import frechet_distance
+from driftledger.metrics.retrieval import votes
+from driftledger.project.project import Project
+from lab.kills import ITERATIONS, Service
+from lab.kills import Project as Chains
+from tests.support.wheels import photograph
+
+WIDTH = 32
+"""Calls of a service at a time; each answers after a second."""
+BARE = """
+import json, sys, mlflow
+kept = json.load(open(sys.argv[1]))
+client = mlflow.MlflowClient("sqlite:///bare.db")
+experiment = client.create_experiment("bare", artifact_location="bare")
+for run in kept:
+    begun = client.create_run(experiment, tags=run["tags"]).info.run_id
+    metrics = [mlflow.entities.Metric(*each) for each in run["metrics"]]
+    client.log_batch(begun, metrics, [mlflow.entities.Param(*each) for each in run["params"].items()])
+    client.log_artifacts(begun, run["artifacts"])
+    client.set_terminated(begun)
+"""
+READ = """
+import json, sys, mlflow
+client = mlflow.MlflowClient("sqlite:///mlflow.db")
+[experiment] = [each for each in client.search_experiments() if each.name == "driftledger"]
+kept = []
+for run in client.search_runs([experiment.experiment_id]):
+    history = [each for name in run.data.metrics for each in client.get_metric_history(run.info.run_id, name)]
+    metrics = [(each.key, each.value, each.timestamp, each.step) for each in history]
+    tags = {key: value for key, value in run.data.tags.items() if not key.startswith("mlflow.")}
+    place = client.download_artifacts(run.info.run_id, "")
+    kept.append({"tags": tags, "params": run.data.params, "metrics": metrics, "artifacts": place})
+json.dump(kept, open(sys.argv[1], "w"))
+"""
+"""The runs that ``track`` has made, for a bare client to write once more: without traces and registered models."""
+
+Row = dict[str, Any]
+
+
+def row(what: str, value: float, unit: str = "s of CPU", *, goal: float | None = None, beside: str = "") -> Row:
+    shown = {"what": what, "value": round(value, 3 if value < 10 else 1), "unit": unit, "goal": goal, "beside": beside}
+    print(shown, flush=True)
+    return shown
+
+
+def of_photographs(top: Path) -> list[Row]:
+    """Ten photographs in a new folder, to their scores in MLflow."""
+    folder, spent = top / "ten", 0.0
+    photograph(folder / "photos", 10)
+    for command in ("git init --quiet", "driftledger init --images photos", "driftledger run"):
+        spent += took(command.split(), folder, quiet(folder)).cpu_seconds
+    return [row("ten photographs: `driftledger init` and `run`", spent, goal=9)]
+
+
+def of_checkout(top: Path) -> list[Row]:
+    """The default evaluation, and what is asked of it then."""
+    folder = top / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True)
+
+    def cpu(*command: str) -> float:
+        return took(command, folder, quiet(folder)).cpu_seconds
+
+    rows = [row("`driftledger run` in a new clone", cpu("driftledger", "run"), goal=60)]
+    target = "/".join(Project(folder, own_code=True).combinations[0])
+    rows.append(
+        row("`driftledger audit RUN:METRIC`, the first time", cpu("driftledger", "audit", f"{target}:gc_at_1"), goal=2)
+    )
+    bare = cpu("dvc", "repro")
+    beside = f"`dvc repro`: {bare:.2g}"
+    rows.append(row("`driftledger run`, nothing to do", cpu("driftledger", "run"), goal=4, beside=beside))
+    rows.append(row("`driftledger verify RUN`", cpu("driftledger", "verify", target), goal=7))
+    rows.append(row("`driftledger plan`", cpu("driftledger", "plan"), goal=1.5))
+    rows.append(row("`driftledger report`", cpu("driftledger", "report"), goal=5))
+    cpu(sys.executable, "-c", READ, "kept.json")
+    shutil.move(folder / "mlflow.db", folder / "before.db")
+    cpu(sys.executable, "-c", BARE, "kept.json")  # once to warm up
+    for name in ("bare.db", "bare"):
+        shutil.move(folder / name, top / name)
+    bare, ours = cpu(sys.executable, "-c", BARE, "kept.json"), cpu("driftledger", "track")
+    beside = f"a bare MlflowClient, no traces: {bare:.2g}"
+    rows.append(row("`driftledger track`: six runs with their traces", ours, beside=beside))
+    params = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
+    params["genception"]["iterations"] -= 1
+    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
+    rows.append(row("`driftledger run` after T is one less", cpu("driftledger", "run"), goal=15))
+    return rows
+
+
+def of_services(top: Path, side: int, samples: int) -> Row:
+    """Chains whose model and generator are services, with photographs: ideally no place is ever empty."""
+    photograph(top / f"photographs {side}", 8, (side, side))
+    drawings = [file.read_bytes() for file in sorted((top / f"photographs {side}").iterdir())]
+    service = Service(1.0, lambda digest: distinct(drawings[digest[0] % len(drawings)], digest))
+    project = Chains(top / f"services {side}", ROOT, service, images=samples, at_once=WIDTH)
+    for number, file in enumerate(sorted((project.root / "images").rglob("*.png"))):
+        file.write_bytes(distinct(drawings[number % len(drawings)], number.to_bytes(4)))
+    environment = quiet(project.root)
+    for stage in ("resolve", "data"):
+        took(("driftledger", "stage", stage), project.root, environment)
+    spent, calls = took(("driftledger", "collect"), project.root, environment), samples * ITERATIONS * 2
+    ideal = math.ceil(samples / WIDTH) * ITERATIONS + 1  # one half is described while the other is drawn
+    beside = f"{1000 * spent.cpu_seconds / calls:.3g} ms of CPU a call"
+    return row(
+        f"services of 1 s, {WIDTH} at a time, photographs of {side}²",
+        spent.seconds / ideal,
+        "× ideal",
+        goal=1.5,
+        beside=beside,
+    )
+
+
+def distinct(png: bytes, mark: bytes) -> bytes:
+    """The same photograph as other bytes, with one corner of it changed."""
+    with Image.open(io.BytesIO(png)) as image:
+        image.putpixel((0, 0), tuple(zlib.crc32(mark).to_bytes(4)[:3]))
+        written = io.BytesIO()
+        image.save(written, "PNG", compress_level=1)
+    return written.getvalue()
+
+
+def quickest(ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> tuple[float, float]:
+    """The least CPU seconds of each, measured in turn."""
+    least = [math.inf, math.inf]
+    for _ in range(rounds):
+        for place, each in enumerate((ours, theirs)):
+            began = time.process_time()
+            each()
+            least[place] = min(least[place], time.process_time() - began)
+    return least[0], least[1]
+
+
+def centred(features: Any) -> Any:
+    return (features - features.mean(axis=0)) / math.sqrt(len(features) - 1)
+
+
+def by_svd(a: Any, b: Any) -> float:
+    """FastFID, for few samples."""
+    x, y = centred(a), centred(b)
+    spread = (x * x).sum() + (y * y).sum() - 2 * np.linalg.svd(x @ y.T, compute_uv=False).sum()
+    return float(((a.mean(axis=0) - b.mean(axis=0)) ** 2).sum() + spread)
+
+
+def by_cholesky(a: Any, b: Any) -> float:
+    """For many samples."""
+    x, y = centred(a), centred(b)
+    root = np.linalg.cholesky(x.T @ x)
+    spread = (x * x).sum() + (y * y).sum() - 2 * np.sqrt(np.linalg.eigvalsh(root.T @ (y.T @ y) @ root)).sum()
+    return float(((a.mean(axis=0) - b.mean(axis=0)) ** 2).sum() + spread)
+
+
+def by_partition(support: Any, labels: Any, queries: Any, k: int) -> Any:
+    """Every vote of up to k nearest, ties as they come."""
+    support, queries = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (support, queries))
+    similarity = queries @ support.T
+    near = np.argpartition(-similarity, k - 1, axis=1)[:, :k]
+    near = np.take_along_axis(near, np.argsort(-np.take_along_axis(similarity, near, 1), axis=1), 1)
+    counts = np.cumsum(np.eye(labels.max() + 1, dtype=np.int16)[labels[near]], axis=1)
+    return counts.argmax(axis=2)
+
+
+def of_metrics() -> list[Row]:
+    random, rows = np.random.default_rng(1), list[Row]()
+    for count, name, way, rounds in ((60, "`svd(A Bᵀ)`", by_svd, 9), (3000, "Cholesky and `eigvalsh`", by_cholesky, 2)):
+        a, b = (random.normal(size=(count, 2048)) + shift for shift in (0.0, 0.1))
+        if not math.isclose(frechet_distance(a, b), way(a, b), rel_tol=1e-6):
+            raise RuntimeError(f"{name} gives another distance")
+        ours, theirs = quickest(lambda a=a, b=b: frechet_distance(a, b), lambda a=a, b=b, way=way: way(a, b), rounds)
+        rows.append(
+            row(f"Fréchet distance, {count} × 2,048", ours / theirs, f"× {name}", goal=1.2, beside=f"{theirs:.2g} s")
+        )
+    support, queries = random.normal(size=(20_000, 384)), random.normal(size=(2_000, 384))
+    labels = random.integers(0, 100, len(support))
+    support, queries = support.astype(np.float32), queries.astype(np.float32)
+    names = [str(label) for label in labels]
+    ours, theirs = quickest(
+        lambda: votes(support, names, queries, 200), lambda: by_partition(support, labels, queries, 200), 2
+    )
+    what = "TRAC's votes: 2,000 in 20,000, k to 200"
+    rows.append(row(what, ours / theirs, "× GEMM and `argpartition`", goal=1.2, beside=f"{theirs:.2g} s"))
+    return rows
+
+
+@driftledger.encoder
+def eye(images: Any) -> Any:
+    return np.stack([np.asarray(image.resize((2, 2)), dtype=np.float32).ravel() + 1 for image in images])
+
+
+@driftledger.generator
+def brush(prompt: str, seed: int) -> Any:
+    return Image.new("RGB", (16, 16), tuple(zlib.crc32(prompt.encode()).to_bytes(4)[:3]))
+
+
+def says(number: int) -> Any:
+    def model(prompt: str, images: Any) -> str:
+        return f"{number}: {images[-1].resize((1, 1)).getpixel((0, 0))}"
+
+    model.__name__ = f"model_{number}"
+    return driftledger.model(model)
+
+
+def of_growth() -> Row:
+    """The exponent of what each image, model and iteration adds, with components that cost next to nothing."""
+    seeds = np.random.default_rng(2).integers(0, 256, (10_000, 3)).tolist()
+
+    def cost(images: int, models: int, t: int) -> float:
+        pictures = [Image.new("RGB", (24, 24), tuple(colour)) for colour in seeds[:images]]
+        began = time.process_time()
+        some = [says(number) for number in range(models)]
+        driftledger.evaluate(models=some, generator=brush, encoder=eye, images=pictures, iterations=t)
+        return time.process_time() - began
+
+    cost(10, 1, 1)  # imports
+    exponents = {}
+    for name, at, sizes in (("images", 0, (10, 1_000, 10_000)), ("models", 1, (1, 4, 12)), ("T", 2, (1, 4, 12))):
+        costs = []
+        for size in sizes:
+            given = [100, 1, 1]
+            given[at] = size
+            costs.append(cost(*given))
+        marginal = math.log((costs[2] - costs[0]) / (costs[1] - costs[0]))
+        exponents[name] = marginal / math.log((sizes[2] - sizes[0]) / (sizes[1] - sizes[0]))
+    beside = ", ".join(f"{name} {value:.2f}" for name, value in exponents.items())
+    what = "growth from 10 to 10,000 images, of models and T to 12"
+    return row(what, max(exponents.values()), "exponent", goal=1.05, beside=beside)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="driftledger-", ignore_cleanup_errors=True) as name:
+        top = Path(name)
+        rows = [*of_photographs(top), *of_checkout(top), of_services(top, 512, 96), of_services(top, 1024, 48)]
+    rows += [*of_metrics(), of_growth()]
+    write("waits", {"rows": rows}, libraries=("dvc", "mlflow", "numpy", "openai", "pillow"))
+
+
+if __name__ == "__main__":
+    main()
