@@ -82,7 +82,7 @@ def test_a_describer_answers_alone_as_in_a_batch_and_by_what_it_hears(
 
 
 def test_a_generator_goes_by_the_seed_and_the_text_alone(built: Callable[[str], str]) -> None:
-    generator = SoundGenerator(path=built("musicgen"), device="cpu", seconds=0.4)
+    generator = SoundGenerator(path=built("musicgen"), device="cpu", seconds=0.4, guidance_scale=90)
     assert generator.loaded
     state = torch.get_rng_state()
     one, other, words = (encoded(each.sound) for each in generator.generate(["a", "a", "a bell"], [1, 2, 1]))  # type: ignore[arg-type]
