@@ -202,14 +202,13 @@ def _content(model: Any, shown: Mapping[str, Shown]) -> list[Any]:
     texts = {name: value for name, value in shown.items() if not isinstance(value, Shot)}
     text = "\n\n".join(f"{name}: {'; '.join(_texts({name: value}))}" for name, value in texts.items())
     files = [each.file for each in shown.values() if isinstance(each, Shot)]
-    parts = [_part(model, file) for file in files]
+    parts = [
+        model.ContentAudio(audio=data_url(file), format="wav")
+        if kind_of(file) == "sound"
+        else model.ContentImage(image=data_url(file))
+        for file in files
+    ]
     return [model.ContentText(text=text), *parts] if text else parts
-
-
-def _part(model: Any, file: Path) -> Any:
-    if kind_of(file) == "sound":
-        return model.ContentAudio(audio=data_url(file), format="wav")
-    return model.ContentImage(image=data_url(file))
 
 
 def _texts(shown: Mapping[str, Shown]) -> Iterator[str]:

@@ -150,7 +150,7 @@ class _Crew:
         """Make a batch by an actor; if that is lost, by another one."""
         conversations = [call.conversation for call in calls if isinstance(call, Ask)]
         parts = [part for each in conversations for turn in each.turns for part in turn.parts]
-        media = {_name(part): part.path.read_bytes() for part in parts if isinstance(part, Medium)}
+        media = {part.sha256 + part.path.suffix: part.path.read_bytes() for part in parts if isinstance(part, Medium)}
         work = [replace(call, component=None) for call in calls]  # type: ignore[arg-type]  # the actor has its own
         for _ in range(_MOST_LOSSES):
             self._start_if_needed()
@@ -202,10 +202,6 @@ class _Crew:
         self._actors.clear()
 
 
-def _name(medium: Medium) -> str:
-    return medium.sha256 + medium.path.suffix
-
-
 class _Actor:
     """One replica of a component, in a process that Ray started."""
 
@@ -251,7 +247,9 @@ class _Actor:
                     turns = []
                     for turn in call.conversation.turns:
                         parts = (
-                            part if isinstance(part, str) else replace(part, path=Path(folder, _name(part)))
+                            part
+                            if isinstance(part, str)
+                            else replace(part, path=Path(folder, part.sha256 + part.path.suffix))
                             for part in turn.parts
                         )
                         turns.append(replace(turn, parts=tuple(parts)))

@@ -51,6 +51,8 @@ OfFunctions = TypeVar("OfFunctions", bound=_OfFunctions)
 
 
 class _Component(_OfFunctions, Component, ABC):
+    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
+
     @cached_property
     def code_digest(self) -> str | None:
         """Of the function's module; of a function that no place leads to, a digest that this process alone has."""
@@ -63,8 +65,6 @@ class _Component(_OfFunctions, Component, ABC):
 
 class FunctionModel(_Component, Model):
     """A model that a function is; it is given images, or sounds as :class:`~driftledger.core.media.Sound`."""
-
-    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         replies = []
@@ -80,8 +80,6 @@ class FunctionModel(_Component, Model):
 
 class FunctionGenerator(_Component, Generator):
     """A generator that a function is."""
-
-    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         drawn = []
