@@ -146,7 +146,7 @@ def test_the_code_is_that_of_the_published_file(ledger: Ledger) -> None:
         params.write("\n")
     assert ledger.evidence() == before
     shutil.rmtree(ledger.root / "ledger")
-    (ledger.root / ".git/MERGE_HEAD").write_text(ledger.git("rev-parse", "HEAD~1"))
+    (ledger.root / ".git/MERGE_HEAD").write_text(ledger.git("rev-parse", "HEAD~1") + "\n")
     assert ledger.evidence().code == CodeVersion(commit=ledger.git("rev-parse", "HEAD"), dirty=True)
 
 
