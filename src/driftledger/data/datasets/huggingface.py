@@ -16,6 +16,8 @@ class HuggingFace(HubTable, DatasetProvider):
     """One split of a dataset, or one as the test set and one as its support set."""
 
     provider: ClassVar[str] = "huggingface"
+    files_in: ClassVar[str] = "image_column"
+    """The setting that names the column of files."""
 
     support_split: str | None = Field(default=None, min_length=1)
     """The split that is the support set, where ``split`` is the test set; it needs a ``label_column``."""
@@ -42,11 +44,6 @@ class HuggingFace(HubTable, DatasetProvider):
         if self.support_split == self.split:
             raise ValueError(f"support_split is the test set, {self.split!r}, itself; name another split")
         return self
-
-    @property
-    def files_in(self) -> str:
-        """The setting that names the column of files."""
-        return "image_column"
 
     @property
     def unused(self) -> set[str]:

@@ -99,7 +99,7 @@ class SoundDataset(DatasetProvider):
 
     @property
     def unused(self) -> set[str]:
-        return super().unused | {"max_pixels"}
+        return super().unused | {"max_pixels", "image_column"}
 
     def decode(self, data: bytes, name: str) -> tuple[Sound, list[str]]:
         return decode_sound(data, name, self.sampling_rate, stereo=self.stereo, max_seconds=self.max_seconds)
@@ -120,13 +120,6 @@ class HuggingFaceSounds(SoundDataset, HuggingFace):
     """A dataset of the hub with a column of sounds."""
 
     provider: ClassVar[str] = "huggingface_sounds"
+    files_in: ClassVar[str] = "audio_column"
 
     audio_column: str = "audio"
-
-    @property
-    def unused(self) -> set[str]:
-        return super().unused | {"image_column"}
-
-    @property
-    def files_in(self) -> str:
-        return "audio_column"

@@ -175,7 +175,7 @@ def test_a_special_token_in_a_text_does_not_end_it(clip_folder: Path):
 
 def test_a_tokenizer_without_the_models_end_token_is_refused(clip_folder: Path):
     """All texts would have the features of the first token."""
-    change_json(folder / "config.json", lambda config: config["text_config"].update(eos_token_id=5))
+    change_json(clip_folder / "config.json", lambda config: config["text_config"].update(eos_token_id=5))
     refused(tiny(CLIP, clip_folder), "end token")
 
 
@@ -189,7 +189,7 @@ def vit_folder(copied: Callable[[str], Path]) -> Path:
 
 def set_weights(vit_folder: Path, value: float) -> None:
     """Fill the last layer norm, and with it every feature."""
-    file = folder / "model.safetensors"
+    file = vit_folder / "model.safetensors"
     weights = load_file(file)
     for name in ("layernorm.weight", "layernorm.bias"):
         weights[name].fill_(value)
@@ -201,7 +201,7 @@ def test_the_class_token_after_the_layer_norm_of_images_prepared_as_the_checkpoi
 ):
     resized = [np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BILINEAR), dtype=np.float32) for image in images]
     pixels = torch.from_numpy((np.stack(resized) / 255 - 0.5) / 0.5).permute(0, 3, 1, 2)
-    model = transformers.ViTModel.from_pretrained(folder).eval()
+    model = transformers.ViTModel.from_pretrained(vit_folder).eval()
     with torch.inference_mode():
         seen = model(pixels, output_hidden_states=True)
         token = model.layernorm(seen.hidden_states[-1])[:, 0].numpy()
@@ -222,6 +222,6 @@ def test_what_resizes_is_a_setting_and_in_the_fingerprint(vit_folder: Path, imag
 def test_features_without_a_direction_are_an_error(
     vit_folder: Path, images: list[Image.Image], value: float, said: str
 ):
-    set_weights(folder, value)
+    set_weights(vit_folder, value)
     with pytest.raises(ValueError, match=said):
         tiny(ViT, vit_folder).encode_images(images)
