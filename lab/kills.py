@@ -40,7 +40,6 @@ RESULTS = Path("reports/perf/kills.json")
 WAYS = (("driftledger", "run"), ("dvc", "repro"), ("driftledger", "track"))
 VICTIMS = ("all", "one")
 SEED = 18
-"""Of the moments, the victims and the ways."""
 IMAGES, ITERATIONS, AT_ONCE = 8, 3, 8
 _PATIENCE = 600
 
@@ -191,9 +190,10 @@ def kill(head: "subprocess.Popen[bytes]", victim: str, lots: random.Random) -> N
 def kills(
     count: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
     seconds: Annotated[float, typer.Option(help="The latest moment of a kill.")] = 20.0,
+    seed: Annotated[int, typer.Option(help="Of the moments, the victims and the ways.")] = SEED,
 ) -> None:
     """Kill, go on, compare; exit code 1 where a run did not go on, a file differed, or a call was made again."""
-    repository, service, lots = Path.cwd(), Service(), random.Random(SEED)
+    repository, service, lots = Path.cwd(), Service(), random.Random(seed)
     counted: Counter[str] = Counter()
     stuck, different = list[str](), set[str]()
     with tempfile.TemporaryDirectory(prefix="kills-", ignore_cleanup_errors=True) as name:

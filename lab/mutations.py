@@ -333,7 +333,7 @@ class Bench:
                 env=os.environ | traced | {"PYTHONPATH": path}, stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
         try:
-            return process.wait(60 + 20 * seconds)
+            return process.wait(60 + 10 * seconds)
         except subprocess.TimeoutExpired:
             return -9
         finally:

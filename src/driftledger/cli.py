@@ -30,7 +30,7 @@ DISK_ERRORS = (
     *(errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG),
 )
 """The disk cannot be used, or something else lies where a file or a folder should."""
-READ_OTHERS = frozenset({"audit", "compare", "verify", "models", "report", "bundle", "export", "check"})
+READ_OTHERS = frozenset({"audit", "compare", "verify", "models", "report", "bundle", "export", "check", "plan"})
 """The commands that may read a checkout of others: each passes :func:`reading`. All others are for one's own checkout,
 and may run its code."""
 PANELS = EVALUATE, ASK, SHOW = "Evaluate", "Ask", "Show and publish"
@@ -163,23 +163,32 @@ def run(
 
 
 @app.command(rich_help_panel=EVALUATE)
-def plan(context: typer.Context, as_json: JsonOption = False) -> None:
+def plan(
+    context: typer.Context,
+    local: Annotated[
+        bool, typer.Option("--local", help="For a checkout of others: build no data, ask no host, run no code of it.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Count the calls that are still needed, and what they may cost."""
     from driftledger.commands import collect as collecting
     from driftledger.commands.stages import data
     from driftledger.core.terminal import show
     from driftledger.project.resolve import resolve
 
+    project = reading(context, not local)
     try:
-        calls = collecting.plan(context.obj)
+        calls = collecting.plan(project)
     except StoreError:  # the data are not built yet, or what is selected has changed: neither asks a component
+        if local:
+            raise
         with redirect_stdout(sys.stderr):
-            resolve(context.obj)
-            data(context.obj)
-        calls = collecting.plan(context.obj)
+            resolve(project)
+            data(project)
+        calls = collecting.plan(project)
     planned = {name: each.to_dict() for name, each in calls.items()}
     show(json.dumps(planned, indent=2) if as_json else collecting.plan_table(planned))
-    missing, notes = collecting.readiness(context.obj, calls)
+    missing, notes = ([], []) if local else collecting.readiness(project, calls)
     for sentence in (*notes, *(f"missing: {each}" for each in missing)):
         typer.echo(for_line(sentence), err=True)
 

@@ -26,7 +26,7 @@ def install(site: Path, name: str, version: str, points: dict[str, str]) -> None
     Args:
         points: ``section name`` of an entry point → the object that it names.
     """
-    about = site / f"{name}-{version}.dist-info"
+    about = site / f"{name.replace('-', '_')}-{version}.dist-info"
     about.mkdir(parents=True)
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
     entries = [

@@ -31,10 +31,10 @@ def test_a_second_run_does_nothing(evaluated: Checkout, tmp_path: Path) -> None:
     assert copied.results() == before
 
 
-def asking(service: Service, folder: Path, iterations: int) -> Checkout:
+def asking(service: Service, folder: Path, iterations: int, images: int = IMAGES) -> Checkout:
     """A project whose model and generator are a service, and whose encoder is its own."""
     pytest.importorskip("openai")
-    checkout = with_images(folder, IMAGES, ("drawn",))
+    checkout = with_images(folder, images, ("drawn",))
     own_code.write(checkout.root, hues=own_code.ENCODER)
 
     def select(params: dict[str, Any]) -> None:
@@ -85,8 +85,8 @@ def kill_all(mark: str) -> None:
 @pytest.mark.slow
 def test_a_run_goes_on_after_a_kill_at_every_call_and_repeats_none(tmp_path: Path) -> None:
     with Service() as service:
-        checkout = asking(service, tmp_path, iterations=2)
-        calls = IMAGES * 2 * 2
+        checkout = asking(service, tmp_path, iterations=2, images=1)
+        calls = 2 * 2
         assert killed_run(checkout, service, answers=0)
         kills = 1
         while killed_run(checkout, service, answers=1):

@@ -139,7 +139,7 @@ def test_a_mistake_of_the_calls_ends_the_run_before_dvc_starts(
     checkout.params(lambda params: params["models"].update({MODEL: theirs}))
     seen = dvc()
     assert run(project) == 2
-    assert "of its 1 are about none of them" in capfd.readouterr().err.splitlines()[-1]
+    assert "its first id is 'none of them'" in capfd.readouterr().err.splitlines()[-1]
     assert not seen.exists()
 
 
@@ -195,10 +195,13 @@ def test_a_stop_ends_all_children_and_the_next_run_goes_on(
     assert told.endswith("stopped; 'driftledger run' goes on from here\n")
     rwlock = project.root / ".dvc" / "tmp" / "rwlock"  # which DVC empties before it writes it
     rwlock.parent.mkdir(exist_ok=True)
+    lock = project.root / "dvc.lock"
     rwlock.touch()
+    lock.write_text("schema: '2.0'\nstages:\n  data:\n")
     dvc(say(RUNNING.format("resolve")))
     assert run(project, ["report"]) == 0
     assert not rwlock.exists()
+    assert not lock.exists()
 
 
 @pytest.mark.slow

@@ -11,10 +11,9 @@ from dvc.utils.serialize import parse_yaml
 
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.commands import start as beginning
-from driftledger.commands.start import RULES, generated, init, is_ours, models_table, upgrade, with_rules
+from driftledger.commands.start import generated, init, is_ours, models_table, upgrade
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import load_yaml, write_bytes
-from driftledger.core.registry import provider_class
 from driftledger.project.catalogue import SECTIONS, catalogue, selectable
 from driftledger.project.project import Project
 from tests.conftest import REPOSITORY, draw
@@ -221,17 +220,6 @@ def test_git_ignores_what_every_stage_collects(here: Path) -> None:
     assert {*ignored} <= {*(REPOSITORY / ".gitignore").read_text(encoding="utf-8").splitlines()}
 
 
-def test_rules_are_added_once_and_none_is_lost(here: Path) -> None:
-    init(Path())
-    for wanted in ((here / name).read_text(encoding="utf-8") for name in RULES):
-        for own in ("", "*.log", "*.log\r\n/build/\r\n", wanted, wanted[: len(wanted) // 2]):
-            text = with_rules(own, wanted)
-            assert text.startswith(own.removesuffix("\n"))
-            rules = {line for line in wanted.split("\n") if not line.startswith("#")}
-            assert rules <= {line.strip() for line in text.split("\n")} | {""}
-            assert with_rules(text, wanted) == text
-
-
 def test_the_catalogue_is_listed_with_and_without_a_project(here: Path) -> None:
     def names(section: str) -> list[str]:
         return [
@@ -313,14 +301,3 @@ def test_one_more_is_added_or_refused(here: Path) -> None:
     (here / "gpt-x").mkdir()
     with pytest.raises(ConfigError, match=r"params\.yaml has another entry models\.gpt_x"):
         add("models", "gpt-x")
-
-
-def test_the_examples_in_the_first_params_are_entries(here: Path) -> None:
-    init(Path())
-    lines = (here / "params.yaml").read_text(encoding="utf-8").splitlines()
-    examples = load_yaml("\n".join(each[2:] for each in lines[lines.index("#") + 1 :] if each.startswith("# ")))
-    assert examples.keys() == {"models", "generators", "encoders", "datasets", "question_sets"}
-    for section, entries in examples.items():
-        for entry in entries.values():
-            settings = {key: value for key, value in entry.items() if key != "provider"}
-            provider_class(section, entry["provider"]).model_validate(settings)

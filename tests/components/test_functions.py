@@ -13,7 +13,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.code_digest import code_digest
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.registry import import_place
-from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn
+from driftledger.core.types import Conversation, ImageFile, Outcome, PromptUsage, Reply, Turn
 from driftledger.data.datasets.base import SourceItem
 from tests.conftest import draw
 
@@ -90,6 +90,7 @@ def test_an_encoder_has_the_towers_that_it_is_given() -> None:
     assert both.encode_images([Image.new("RGB", (3, 4))]).tolist() == [[3.0]]
     features = both.encode_texts(["a", "abc"])
     assert features.dtype == np.float32
+    assert both.read_texts(["a cat sits"]) == [PromptUsage(3, 3)]
     assert features.tolist() == [[1.0, 1.0], [3.0, 1.0]]
     assert not hasattr(driftledger.encoder(texts=lengths), "frechet_name")
 

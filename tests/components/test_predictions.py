@@ -112,19 +112,6 @@ def test_the_fingerprint_of_predictions_is_the_file_as_it_was_read(tmp_path: Pat
     assert model.respond([ask("v1_0")])[0].outcome is Outcome.OK
 
 
-def test_what_does_not_match_is_named() -> None:
-    model = Predictions(path=FILES / "lmms_eval.jsonl", format="lmms_eval", id="doc.question_id")
-    assert model.check_subjects(["v1_0", "v1_1"]) is None
-    assert model.check_subjects(["v1_0", "v1_9"]) == (
-        "predictions in 'lmms_eval.jsonl': 1 of 2 that are asked for have none ('v1_9'), and 1 of its 2 are about none "
-        "of them ('v1_1')"
-    )
-    with pytest.raises(
-        ConfigError, match=r"\('0'\), and 2 of its 2 are about none of them \('v1_0'; 'v1_1'\); set id to the column"
-    ):
-        model.check_subjects(["0"])
-
-
 # People
 
 HEAD = "sample,t,text,annotator\n"

@@ -177,6 +177,8 @@ FORGED: list[tuple[str, bool, Change, str]] = [
     ("no published file", False, lambda f: [f.members.pop(each) for each in list(f.members) if LEDGER in each[:7]],
      "the bundle has 0 published files of its run"),
     ("another run", False, lambda f: f.json(MANIFEST, lambda m: m["run"].update(name="best")), f"{MANIFEST}: run: it "),
+    ("more groups than samples", True, lambda f: f.json(f"{FILES}data/datasets/my_images/dataset.json",
+     lambda card: card["groups"].update({str(n): ["round"] for n in range(9)})), "is not a whole number from 0 to 4"),
     ("a record twice", True, lambda f: f.row(RECORDS, lambda row: row.update(step=2)), "2 of its records are of "),
 ]  # fmt: skip
 

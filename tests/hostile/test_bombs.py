@@ -1,6 +1,8 @@
 """Small files that become large ones: each is refused in a sentence, within a bounded memory."""
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +23,26 @@ from driftledger.ledger.lock import parse_lock
 from driftledger.ledger.objects.files import parse_listing
 from driftledger.project.settings import load_settings
 from driftledger_check import strict_json
-from tests.support.memory import peak
+
+_TOLD = """
+import pathlib, re
+print(int(re.search(r"VmHWM:\\s+(\\d+)", pathlib.Path("/proc/self/status").read_text())[1]) / 1024)
+"""
+
+
+def peak(code: str, *arguments: str, most: int = 4096) -> tuple[list[str], float]:
+    """What some code prints, a line each, and the most memory it held at once, in MiB.
+
+    Args:
+        most: MiB of addresses that it may ask for, so that what does not hold takes no machine down.
+    """
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({most << 20}, {most << 20}))\n"
+    process = [sys.executable, "-c", limited + code + _TOLD, *arguments]
+    done = subprocess.run(process, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    *said, last = done.stdout.splitlines()
+    return said, float(last)
+
 
 LAUGHS = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
 BOMB = f"a0: &a0 [lol, lol, lol]\n{LAUGHS}"

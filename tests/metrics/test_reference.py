@@ -104,6 +104,12 @@ def test_a_scaled_set_and_features_that_do_not_vary() -> None:
     assert frechet_distance(*wide) == pytest.approx(frechet_distance(a, b), rel=1e-11)
 
 
+def test_of_many_samples_whose_features_vary_no_large_matrix_is_decomposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = (0.1 * features(200, 4, seed) for seed in (3, 4))
+    monkeypatch.delattr(np.linalg, "svd")
+    assert frechet_distance(a, b) == pytest.approx(by_symmetric_eigenvalues(a, b), rel=1e-6)
+
+
 def test_ssim_is_equation_13_at_every_window() -> None:
     at = np.arange(-5, 6)
     window = np.exp(-(at[:, None] ** 2 + at**2) / (2 * 1.5**2))

@@ -13,7 +13,6 @@ from driftledger.components.base import Component
 from driftledger.components.openai import OpenAIChat
 from driftledger.components.service import RemoteComponent
 from driftledger.core.registry import PROVIDED_SECTIONS
-from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.presets import apply_preset
 from driftledger.project.settings import load_settings
 from tests.conftest import REPOSITORY
@@ -81,13 +80,6 @@ def project(tmp_path: Path) -> Path:
     """A copy of the settings."""
     shutil.copy(DEFAULT, tmp_path)
     return tmp_path
-
-
-@pytest.mark.parametrize(("section", "name"), ENTRIES)
-def test_every_entry_is_valid(section: str, name: str) -> None:
-    entry = SETTINGS.entry(section, name)
-    assert isinstance(entry, CatalogueEntry)
-    assert SETTINGS.build(section, name).provider == entry.provider
 
 
 def test_entries_are_checked_without_their_libraries_and_without_a_network() -> None:

@@ -18,8 +18,9 @@ from driftledger.core.types import Conversation, ImageFile
 from driftledger.project.catalogue import class_of_record
 from driftledger.project.project import Project
 from driftledger.project.settings import load_settings
+from tests.acceptance.own_code import ENCODER, install
 from tests.conftest import REPOSITORY, draw, shapes_only
-from tests.support.own_code import ENCODER, GENERATOR, MODEL, install, write_module
+from tests.support.own_code import GENERATOR, MODEL, write_module
 from tests.support.params import default_params
 
 
@@ -185,7 +186,9 @@ def test_a_record_names_no_code(tmp_path: Path) -> None:
 
 def test_a_distribution_names_its_providers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_module(tmp_path / "site", "own_colours", GENERATOR)
-    points = {"generators": {"plain_colour": "own_colours:Plain", "diffusers": "own_colours:Plain"}}
+    points = dict.fromkeys(
+        ("driftledger.generators plain_colour", "driftledger.generators diffusers"), "own_colours:Plain"
+    )
     install(tmp_path / "site", "own-colours", "1.2", points)
     monkeypatch.syspath_prepend(tmp_path / "site")
     settings = project(tmp_path, "generators", "plain_colour", own_code=False).settings
@@ -202,7 +205,7 @@ def test_two_distributions_of_one_name_are_told_apart_by_people(
 ) -> None:
     for name in ("one", "two"):
         write_module(tmp_path / name, f"own_{name}", GENERATOR)
-        install(tmp_path / name, f"own-{name}", "1", {"generators": {"plain_colour": f"own_{name}:Plain"}})
+        install(tmp_path / name, f"own-{name}", "1", {"driftledger.generators plain_colour": f"own_{name}:Plain"})
         monkeypatch.syspath_prepend(tmp_path / name)
     sentence = said(tmp_path, "generators", "plain_colour")
     assert "'plain_colour' is own_one:Plain and own_two:Plain; uninstall one, or name it by its place" in sentence

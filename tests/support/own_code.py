@@ -1,4 +1,4 @@
-"""Code that is not driftledger's: modules in a project's top folder, and an installed distribution."""
+"""Code that is not driftledger's: modules in a project's top folder, or in a distribution."""
 
 from pathlib import Path
 from textwrap import dedent
@@ -42,17 +42,6 @@ class Plain(Generator):
         return [Generated(Image.new("RGB", (32, 32), (len(prompt) % 256, 90, 10))) for prompt in prompts]
 '''
 
-ENCODER = """
-import numpy as np
-
-import driftledger
-
-
-@driftledger.encoder
-def hues(images):
-    return np.stack([np.asarray(image.resize((2, 2)), dtype=np.float32).ravel() + 1 for image in images])
-"""
-
 
 def write_module(folder: Path, name: str, text: str) -> Path:
     """A module of one file."""
@@ -60,21 +49,3 @@ def write_module(folder: Path, name: str, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(dedent(text).lstrip(), encoding="utf-8")
     return path
-
-
-def install(folder: Path, distribution: str, version: str, points: dict[str, dict[str, str]]) -> None:
-    """What an installed distribution leaves in a folder of Python's path, less its modules.
-
-    Args:
-        points: section → name → place.
-    """
-    info = folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
-    info.mkdir(parents=True)
-    metadata = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n"
-    (info / "METADATA").write_text(metadata, encoding="utf-8")
-    lines = [
-        line
-        for section, names in points.items()
-        for line in (f"[driftledger.{section}]", *(f"{name} = {place}" for name, place in names.items()))
-    ]
-    (info / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")

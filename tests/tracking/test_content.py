@@ -1,9 +1,12 @@
 """What a run shows follows from its evidence: names, limits, tables and the units to look at."""
 
+import base64
 import csv
 import io
 import json
+import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +14,8 @@ from driftledger.benchmarks.score import Score
 from driftledger.ledger.lineage import CodeVersion
 from driftledger.tracking.content import artifacts_of, metrics_of, params_of, rows_csv, tags_of
 from driftledger.tracking.traces import traces_of
+from driftledger.tracking.view import VIEW_TAG, leaderboard
+from tests.conftest import REPOSITORY
 from tests.support.ledgers import fidelity_score, question_score, trac_score
 from tests.tracking.project import SAMPLES, card, evidence, gen_score, rows, write_project
 from tests.words.spec import Words
@@ -132,3 +137,19 @@ def test_scores_are_on_traces_only_where_their_average_is_the_score(
     for trace in traces:
         assert set(trace.values) == titles
         assert trace.outputs["GC@2"] == SAMPLES[trace.unit]
+
+
+def view(tag: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(tag)
+    return content | {"state": json.loads(zlib.decompress(base64.b64decode(content["state"].removeprefix("deflate;"))))}
+
+
+def test_the_saved_view_is_as_mlflow_keeps_one() -> None:
+    shown = view(leaderboard(["similarity/a"], {"gc/a": "GC@5 · a"}, ["gc/a", "similarity/a"], higher=True))
+    assert {VIEW_TAG: shown} == json.loads((REPOSITORY / "tests/cases/view.json").read_text())
+    titles = {str(n): "".join(map(chr, range(33 + n % 50, 90 + n % 37))) for n in range(200)}
+    tag = leaderboard([], titles, [*titles], higher=False)
+    assert len(tag) <= 5000
+    assert len(view(tag)["state"]["selectedColumns"]) == 41
+    assert len(view(tag)["state"]["compareRunCharts"]) > 10
+    assert view(tag)["state"]["orderByAsc"]

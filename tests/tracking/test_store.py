@@ -16,8 +16,8 @@ from driftledger.ledger.lineage import Evidence
 from driftledger.project.settings import Tracking
 from driftledger.tracking.store import TABLES, made_by_mlflow, opened, pages, serve, where_to_look
 from driftledger.tracking.track import track
+from tests.support.canned_server import Canned
 from tests.support.full_disk import no_file_longer_than
-from tests.support.listening import listening
 from tests.support.mlflow_server import mlflow_server
 from tests.tracking.dump import dump
 from tests.tracking.project import EXPERIMENT, settings
@@ -90,12 +90,9 @@ def test_credentials_go_to_no_server_that_only_the_project_names(
 ) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "hush")
-    calls: list[bytes] = []
-    with listening(calls.append) as port:
-        uri = f"http://127.0.0.1:{port}"
-        with pytest.raises(DriftledgerError, match=f"MLFLOW_TRACKING_URI={uri}"):
-            track(tmp_path, runs, settings(tmp_path, uri=uri))
-    assert calls == []
+    with Canned(404, "") as server, pytest.raises(DriftledgerError, match=f"MLFLOW_TRACKING_URI={server.address}"):
+        track(tmp_path, runs, settings(tmp_path, uri=server.address))
+    assert server.requests == []
 
 
 def test_pages_need_an_experiment(tmp_path: Path, runs: Sequence[Evidence], store: Tracking) -> None:

@@ -167,7 +167,7 @@ def interval_of_known(values: Float64, groups: Sequence[str], scoring: Scoring, 
 
 def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
     """Outcome → how many there are."""
-    return dict(sorted(Counter(map(str, outcomes)).items()))
+    return dict(Counter(map(str, outcomes)))
 
 
 def noted(records: Iterable[CollectedRecord]) -> list[str]:

@@ -103,44 +103,30 @@ class CallStore(AbstractContextManager["CallStore"]):
             raise self._unreadable(error) from None
 
     def _open(self, file: Path | None) -> sqlite3.Connection:
-        """Open a database, or an empty one in memory; a reader takes one that is only being created as empty."""
-        db = _connect(file or ":memory:")
+        """Open a database, or an empty one in memory. A reader takes one that is only being created as empty, and reads
+        a copy of one of version 4; a writer converts it."""
+        db, old = _connect(file or ":memory:"), None
         [(version,)] = db.execute("PRAGMA user_version")
-        if version == 4 and file is not None:
-            return self._convert(db, file)
-        if version not in (0, VERSION):
+        if version not in (0, 4, VERSION):
             db.close()
             raise StoreError(
                 f"the call store {self.folder} is of version {version}, and version {VERSION} is read here; move it "
                 "away, or name another folder as store: in params.yaml (commit 12f79dd0 of driftledger reads version 3)"
             )
-        if version == 0 and file is not None and not self._writes:
+        if version == 4 and self._writes:
             db.close()
-            return self._open(None)
-        if version == 0:
+            self._rebuild(f"{DATABASE}.version-4")
+            return self._open(file)
+        if version != VERSION and not self._writes:
+            old, db = db, _connect("")  # a temporary one
+        if version != VERSION:
             db.executescript(_CREATE)
+        if old is not None:
+            if version == 4:
+                _copy_rows(old, db)
+            old.close()
         [(self._name,)] = db.execute("SELECT name FROM store")
         db.execute("SELECT count(*) FROM calls").fetchone()  # a database that was cut, or has a damaged index, fails
-        return db
-
-    def _convert(self, old: sqlite3.Connection, file: Path) -> sqlite3.Connection:
-        """Copy a database of version 4 into a new file, which then takes its place; a reader has a temporary one."""
-        partial = self.folder / f"{DATABASE}.partial"
-        if self._writes:
-            partial.unlink(missing_ok=True)
-        db = _connect(partial if self._writes else "")
-        db.executescript(_CREATE)
-        with closing(old):
-            [(calls,)] = old.execute("SELECT count(*) FROM calls")
-            if _copy_rows(old, db) < calls:
-                error = sqlite3.DatabaseError("some rows cannot be read")
-                error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-                raise error
-        if self._writes:
-            db.close()
-            partial.replace(file)
-            return self._open(file)
-        [(self._name,)] = db.execute("SELECT name FROM store")
         return db
 
     def _unreadable(self, error: Exception) -> StoreError:
@@ -158,10 +144,24 @@ class CallStore(AbstractContextManager["CallStore"]):
         return StoreError(self._recovered)
 
     def _recover(self) -> str:
-        """Copy each row of a damaged database that can be read into a new one, and keep the damaged one."""
-        file, copy, partial = (self.folder / f"{DATABASE}{end}" for end in ("", ".copy", ".partial"))
+        """Recover what can be read of a damaged database, and keep the damaged one."""
         number = next(number for number in count(1) if not (self.folder / f"{DATABASE}.damaged-{number}").exists())
-        aside = self.folder / f"{DATABASE}.damaged-{number}"
+        with suppress(FileNotFoundError):
+            (self.folder / f"{DATABASE}-journal").rename(self.folder / f"{DATABASE}-journal.damaged-{number}")
+        rows = self._rebuild(f"{DATABASE}.damaged-{number}")
+        self._db = self._open(self.folder / DATABASE)
+        return (
+            f"the call store {self.folder} was damaged, and {rows:,} calls that can be read are recovered; it is kept "
+            f"as {DATABASE}.damaged-{number}; run again to go on: the other calls are made again"
+        )
+
+    def _rebuild(self, aside: str) -> int:
+        """Copy each row that can be read into a new file, which takes the old one's place at the end; return how many.
+
+        Args:
+            aside: the name under which the old one is kept.
+        """
+        file, copy, partial = (self.folder / f"{DATABASE}{end}" for end in ("", ".copy", ".partial"))
         for each in (copy, partial):
             each.unlink(missing_ok=True)
         with closing(_connect(partial)) as db:
@@ -171,18 +171,12 @@ class CallStore(AbstractContextManager["CallStore"]):
                 pages[:_PAGE] = partial.read_bytes()[:_PAGE]
             pages[28:40] = (len(pages) // _PAGE).to_bytes(4, "big") + bytes(8)
             copy.write_bytes(pages)
-            with closing(_connect(copy)) as damaged:
-                rows = _copy_rows(damaged, db, len(pages) // 50)  # a row has more bytes
+            with closing(_connect(copy)) as old:
+                rows = _copy_rows(old, db, len(pages) // 50)  # a row has more bytes
         copy.unlink()
-        link_file(file, aside)
-        with suppress(FileNotFoundError):
-            file.with_name(f"{DATABASE}-journal").rename(f"{aside}-journal")
-        partial.replace(file)  # until now, the next run would recover it again
-        self._db = self._open(file)
-        return (
-            f"the call store {self.folder} was damaged, and {rows:,} calls that can be read are recovered; it is kept "
-            f"as {aside.name}; run again to go on: the other calls are made again"
-        )
+        link_file(file, self.folder / aside)
+        partial.replace(file)
+        return rows
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
@@ -287,7 +281,7 @@ class CallStore(AbstractContextManager["CallStore"]):
     def link_images(self, folder: Path) -> None:
         """Replace copies of our images in a folder by links: DVC copies what is linked before it runs a stage."""
         for path in folder.rglob("*"):
-            if path.suffix in MEDIA and path.stat().st_nlink == 1:
+            if path.suffix in MEDIA and path.lstat().st_nlink == 1 and not path.is_symlink():
                 kept = whole_image(self.folder, sha256_file(path))
                 if kept is not None:
                     link_file(kept.path, path)

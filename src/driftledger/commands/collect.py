@@ -26,7 +26,6 @@ from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.ray import RayWorkers
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import DATABASE, CallStore, stores_in
-from driftledger.components.base import Model
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few, unknown_name
 from driftledger.core.files import files_digest, keep_only, made_from, make, read_json
@@ -110,21 +109,8 @@ def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Co
 
 def ask(collecting: Collecting, collector: Collector) -> list[CollectedRecord]:
     """Make every call that is not stored yet, show the progress, and say what it has cost."""
-    notes = set[str]()
-
-    def run(planned: Sequence[Planned[R]]) -> list[R]:
-        subjects_of: dict[str, tuple[Model, list[str]]] = {}
-        for component, call in (each for some in planned for each in some.calls):
-            if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
-                subjects_of.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
-        for note in (model.check_subjects(subjects) for model, subjects in subjects_of.values()):
-            if note is not None and note not in notes:
-                notes.add(note)
-                say(note)
-        return collector.run((each.steps() for each in planned), progress)
-
     with Progress(collecting.title, total=collecting.calls) as progress:
-        collected = collecting.run(run)
+        collected = collecting.run(lambda planned: collector.run((each.steps() for each in planned), progress))
     for component in collecting.asked:
         if isinstance(component, RemoteComponent):
             spent = collector.store.spent(component.fingerprint)

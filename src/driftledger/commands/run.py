@@ -28,13 +28,14 @@ from driftledger.benchmarks.base import COVERAGE, DATASET, RECORDS_OF, Cell, Tab
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import require_readiness, tasks_of
 from driftledger.commands.stages import data
-from driftledger.core.errors import ConfigError, DriftledgerError
+from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError
 from driftledger.core.files import INPUTS, made_from, read_json
 from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.text import as_many, for_line, say
 from driftledger.data.records import DATASET_CARD, DatasetCard
 from driftledger.ledger.lineage import place_of
+from driftledger.ledger.lock import LOCK, parse_lock
 from driftledger.ledger.objects.git import is_unreadable, why_unread
 from driftledger.project.project import Project
 from driftledger.project.resolve import resolve
@@ -80,7 +81,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         with FileLock(log.with_suffix(".lock"), timeout=0):
             for number in (each for each in _STOPS if handlers[each] != signal.SIG_IGN):  # as nohup does to SIGHUP
                 signal.signal(number, lambda number, _: sys.exit(128 + number))
-            _remove_unreadable_rwlock(project.root)
+            _remove_cut_files(project.root)
             if force:
                 for name in (*(RECORDS_OF.format(model=model) for model in models), "reports/scores"):
                     for mark in (project.root / name).rglob(INPUTS):
@@ -120,21 +121,28 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
     return code
 
 
-def _remove_unreadable_rwlock(root: Path) -> None:
-    """Remove DVC's lock file if it cannot be read and no one holds it.
+def _remove_cut_files(root: Path) -> None:
+    """Remove DVC's list of locks and ``dvc.lock`` if they cannot be read and no one holds them.
 
-    DVC empties it before it writes it, so that a kill in between leaves a file that every later ``dvc repro`` refuses
-    to read (treeverse/dvc#7615).
+    DVC empties them before it writes them, so that a kill in between leaves a file that every later ``dvc repro``
+    refuses to read (treeverse/dvc#7615). Without ``dvc.lock``, all stages run again, and no call is made again.
     """
-    file = root / ".dvc" / "tmp" / "rwlock"
-    try:
-        json.loads(file.read_bytes())
-    except FileNotFoundError:
-        pass
-    except ValueError:
-        with suppress(Timeout), FileLock(file.with_name("rwlock.lock"), timeout=5):  # DVC holds it for milliseconds
-            file.unlink(missing_ok=True)
-            say(".dvc/tmp/rwlock is removed: a 'dvc' that was killed left it unreadable")
+    held = root / ".dvc" / "tmp"
+    readers: dict[Path, tuple[str, Callable[[bytes], object]]] = {
+        held / "rwlock": ("rwlock.lock", json.loads),
+        root / LOCK: ("lock", parse_lock),
+    }
+    for file, (lock, read) in readers.items() if held.is_dir() else ():
+        try:
+            data = file.read_bytes()
+            if b"<<<<<<< " not in data:  # the conflict of a merge is for people
+                read(data)
+        except FileNotFoundError:
+            pass
+        except (ValueError, LedgerError):
+            with suppress(Timeout), FileLock(held / lock, timeout=5):  # DVC holds it for milliseconds
+                file.unlink(missing_ok=True)
+                say(f"{file.relative_to(root)} is removed: a 'dvc' that was killed left it unreadable")
 
 
 def _make_calls(project: Project, start: Start, remote: bool) -> int:

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
@@ -40,6 +40,9 @@ class Component(Provided, ABC):
     code_is_identity: ClassVar[bool] = True
     """Whether the code of a class that does not come with driftledger is part of the fingerprint: it is, unless the
     code only looks up what has an identity of its own, such as weights or what people wrote."""
+
+    reads_files: ClassVar[bool] = False
+    """Whether it looks its answers up in files of this checkout, which other machines lack."""
 
     understands: ClassVar[frozenset[str] | None] = None
     """Of a generator, an image encoder or a judge: the providers of the only models that it can do its work for. None
@@ -153,14 +156,6 @@ class Model(Component):
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer the last turn of each conversation, in order; a reply holds the beginning that it was given."""
 
-    def check_subjects(self, subjects: Collection[str]) -> str | None:
-        """Look at the ids of all questions or samples of a stage before it asks: what people should know of them.
-
-        Raises:
-            ConfigError: it can answer nothing about any of them.
-        """
-        return None
-
 
 class Generator(Component):
     """Text in, sample out."""
@@ -223,8 +218,11 @@ class Encoder(Component):
         raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
-        """How much of each text the text tower reads before its limit cuts it off, in its own tokens."""
-        raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
+        """How much of each text the text tower reads before its limit cuts it off, in its own tokens.
+
+        A class that says nothing of a limit reads all of every text, counted in words.
+        """
+        return [PromptUsage(count, count) for count in (len(text.split()) for text in texts)]
 
 
 CONTROLS = frozenset({"blind", "always_refuse", "random_choice"})

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -25,22 +25,8 @@ QUESTIONS = (
     "Is there a circle in the image? Please answer yes or no.",
 )
 
-VECTOR_TOLERANCE = 1e-4
-"""Of a vector's length: sums of float32 that are taken in another order."""
-PIXEL_TOLERANCE = 2
-"""Of 255: another rounding."""
-
-
-class Task(NamedTuple):
-    """One method of a component: calls in, as many results out."""
-
-    name: str
-    calls: Sequence[Any]
-    """Three that any component can do something with, each different."""
-    empty: Sequence[Any]
-    """A call with an empty text, where there is a text."""
-    make: Callable[[Any, Sequence[Any]], Any]
-    """The results of a component for some calls."""
+Make: TypeAlias = Callable[[Any, Sequence[Any]], Any]
+"""The results of a component for some calls."""
 
 
 def check_component(component: Component) -> list[str]:
@@ -58,26 +44,29 @@ def check_component(component: Component) -> list[str]:
         tasks = [*_tasks(component, Path(folder))]
         if not tasks:
             problems.append(f"{type(component).__name__} has none of encode_images, encode_sounds and encode_texts")
-        for task in tasks:
-            results = task.make(component, task.calls)
-            if wrong := _wrong(task.name, results, len(task.calls)):
+        for name, make, calls, empty in tasks:
+            results = make(component, calls)
+            if wrong := _wrong(name, results, len(calls)):
                 problems.append(wrong)
                 continue
-            problems += [*_repeated(task, results, component, twin)]
-            for what, calls in {"no call": [], "an empty text": task.empty}.items():
+            problems += [*_repeated(name, make, calls, results, component, twin)]
+            for what, odd in {"no call": [], "an empty text": empty}.items():
                 try:
-                    wrong = _wrong(task.name, task.make(component, calls), len(calls))
+                    wrong = _wrong(name, make(component, odd), len(odd))
                 except (DriftledgerError, ValueError) as error:
                     is_sentence = len(str(error).strip().splitlines()) == 1
-                    wrong = "" if is_sentence else f"{task.name}: expected one sentence, got {error}"
+                    wrong = "" if is_sentence else f"{name}: expected one sentence, got {error}"
                 except Exception as error:
-                    wrong = f"{task.name}: expected a ValueError, got {type(error).__name__}: {error}"
+                    wrong = f"{name}: expected a ValueError, got {type(error).__name__}: {error}"
                 problems += [f"{wrong} (of {what})"] if wrong else []
     return problems
 
 
-def _tasks(component: Component, folder: Path) -> Iterator[Task]:
-    """What a component can be asked; media that are handed over as files lie in ``folder``."""
+def _tasks(component: Component, folder: Path) -> Iterator[tuple[str, Make, Sequence[Any], Sequence[Any]]]:
+    """For each method of a component: its name, how it is called, three different calls, and one with an empty text.
+
+    Media that are handed over as files lie in ``folder``.
+    """
     pictures = []
     for ground, circle in (("navy", "gold"), ("white", "crimson"), ("olive", "black")):
         pictures.append(Image.new("RGB", (64, 48), ground))
@@ -91,19 +80,17 @@ def _tasks(component: Component, folder: Path) -> Iterator[Task]:
             file = Medium(folder / f"{number}{suffix_of(data)}", sha256_bytes(data))
             file.path.write_bytes(data)
             conversations.append(Conversation.ask(text, file, Subject(f"probe-{number % 3}", 1)))
-        yield Task("replies", conversations[:3], conversations[3:], lambda of, calls: of.respond(calls))
+        yield "replies", lambda of, calls: of.respond(calls), conversations[:3], conversations[3:]
     elif isinstance(component, Generator):
         prompts = [(text, 2**32 - 1 - number) for number, text in enumerate(TEXTS)]
-        yield Task(
-            "images", prompts, [("", 1)], lambda of, calls: of.generate([p for p, _ in calls], [s for _, s in calls])
-        )
+        yield "images", lambda of, calls: of.generate([p for p, _ in calls], [s for _, s in calls]), prompts, [("", 1)]
     elif isinstance(component, Encoder):
         if "image" in component.media:
-            yield Task("image vectors", pictures, [], lambda of, calls: of.encode_images(calls))
+            yield "image vectors", lambda of, calls: of.encode_images(calls), pictures, []
         if "sound" in component.media:
-            yield Task("sound vectors", sounds, [], lambda of, calls: of.encode_sounds(calls))
+            yield "sound vectors", lambda of, calls: of.encode_sounds(calls), sounds, []
         if component.reads:
-            yield Task("text vectors", TEXTS, [""], lambda of, calls: of.fitted(TEXTS).encode_texts(calls))
+            yield "text vectors", lambda of, calls: of.fitted(TEXTS).encode_texts(calls), TEXTS, [""]
 
 
 def _wrong(name: str, results: Any, count: int) -> str:
@@ -135,29 +122,32 @@ def _wrong(name: str, results: Any, count: int) -> str:
     return ""
 
 
-def _repeated(task: Task, results: Any, component: Component, twin: Component) -> Iterator[str]:
+def _repeated(
+    name: str, make: Make, calls: Sequence[Any], results: Any, component: Component, twin: Component
+) -> Iterator[str]:
     """Check that results say something, and that the same calls give them again in all ways."""
     if isinstance(results, np.ndarray):
         if not np.isfinite(results).all():
-            yield f"{task.name} hold NaN or infinity"
-        elif not results.any(axis=1).all():
-            yield f"{task.name} of {int((~results.any(axis=1)).sum())} of {len(results)} calls are all zero"
+            yield f"{name} hold NaN or infinity"
+        elif count := int((~results.any(axis=1)).sum()):
+            yield f"{name} of {count} of {len(results)} calls are all zero"
     elif all(each.outcome is Outcome.FAILED for each in results):
         yield f"every call failed: {results[0].error}"
     if component.unrepeatable:
         return
     again = {
-        "are made again": task.make(component, task.calls),
-        "are made by a new component with the same settings": task.make(twin, task.calls),
-        "are asked for in reversed order": task.make(component, task.calls[::-1])[::-1],
-        "are each made alone": [task.make(component, [call])[0] for call in task.calls],
+        "are made again": make(component, calls),
+        "are made by a new component with the same settings": make(twin, calls),
+        "are asked for in reversed order": make(component, calls[::-1])[::-1],
+        "are each made alone": [make(component, [call])[0] for call in calls],
     }
     for how, others in again.items():
         if count := sum(not _same(*pair) for pair in zip(results, others, strict=True)):
-            yield f"{count} of {len(results)} {task.name} differ when they {how}"
+            yield f"{count} of {len(results)} {name} differ when they {how}"
 
 
 def _same(one: Any, other: Any) -> bool:
+    """Whether results are equal, but for rounding: images by 2 of 255, vectors as sums in another order differ."""
     if isinstance(one, Reply):
         return (one.outcome, one.text) == (other.outcome, other.text)
     if isinstance(one, Generated):
@@ -166,5 +156,5 @@ def _same(one: Any, other: Any) -> bool:
         if one.image is None or other.image is None or one.image.size != other.image.size:
             return one.image is other.image and one.outcome == other.outcome
         pixels, others = (np.asarray(each.image, np.int16) for each in (one, other))
-        return bool(np.abs(pixels - others).max() <= PIXEL_TOLERANCE)
-    return bool(np.linalg.norm(one - other) <= VECTOR_TOLERANCE * max(np.linalg.norm(one), np.linalg.norm(other)))
+        return bool(np.abs(pixels - others).max() <= 2)
+    return bool(np.linalg.norm(one - other) <= 1e-4 * max(np.linalg.norm(one), np.linalg.norm(other)))

@@ -23,7 +23,7 @@ from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.media import ANY_MEDIUM, Kind
 from driftledger.core.registry import LONGEST, Provided, import_place, place_of
-from driftledger.core.types import Conversation, Float32, Generated, ImageFile, PromptUsage, Reply, Sound
+from driftledger.core.types import Conversation, Float32, Generated, ImageFile, Reply, Sound
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
 
 _NUMBERS = itertools.count(1)
@@ -196,10 +196,6 @@ def encoder(
     if texts is not None:
         functions["texts"] = texts
         members["encode_texts"] = lambda self, texts: self.features("texts", texts)
-        # All of every text, in words: a function says nothing of a limit.
-        members["read_texts"] = lambda self, texts: [
-            PromptUsage(len(text.split()), len(text.split())) for text in texts
-        ]
     return _class_of(FunctionEncoder, functions, members)
 
 

@@ -82,6 +82,7 @@ class Human(Model):
     provider: ClassVar[str] = "human"
     version: ClassVar[str] = "1"
     code_is_identity: ClassVar[bool] = False  # what people wrote is the answer; the code looks it up
+    reads_files: ClassVar[bool] = True
 
     path: Operational[Path]
     """A CSV file, or the folder that ``driftledger people descriptions`` writes; its content is in the identity."""

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 OFFICIAL = "https://api.openai.com/v1"
+_ADDRESS = re.compile(
+    r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:(?!0)(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}))?(/[^\x00-\x20?#]*)?"
+)
 
 _LARGEST_ERROR = 2**20
 """Bytes of an answer with an error, which the client parses without bounds of its own."""
@@ -168,15 +171,11 @@ class OpenAIComponent(RemoteComponent):
         if self.base_url is None and self.service_name:
             raise ValueError("service_name is of your own server; set base_url")
         if self.base_url is not None:
-            try:
-                parts = urlsplit(self.base_url)
-                fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-            except ValueError:  # with words that may quote a password
-                fits = None
-            if not fits or not self.base_url.isprintable() or " " in self.base_url:
-                raise ValueError("base_url must be an address that begins with http:// or https:// and names a host")
-            if parts.username is not None or parts.query or parts.fragment:
-                raise ValueError("base_url must hold no user, query or fragment; api_key_env names the key's variable")
+            if not _ADDRESS.fullmatch(self.base_url):  # its error does not show the address, which may hold a password
+                raise ValueError(
+                    "base_url must be an address that begins with http:// or https:// and names a host, without user, "
+                    "query or fragment; api_key_env names the key's variable"
+                )
             if "api_key_env" not in self.model_fields_set:
                 raise ValueError("beside base_url, api_key_env must name the variable with its key, or be null")
         for name in sorted(self.extra.keys() & self.reserved):

@@ -8,7 +8,7 @@ or order of options is never taken.
 import re
 import string
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
@@ -18,7 +18,7 @@ from pydantic import Field
 
 from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_file
-from driftledger.core.errors import ConfigError, DataError, first_few
+from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.media import ANY_MEDIUM, Kind
 from driftledger.core.sheets import LONGEST_CELL, is_cut
 from driftledger.core.types import Conversation, Outcome, Reply
@@ -64,6 +64,7 @@ class Predictions(Model):
     media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
     version: ClassVar[str] = "2"
     code_is_identity: ClassVar[bool] = False  # what was predicted is the answer; the code looks it up
+    reads_files: ClassVar[bool] = True
 
     path: Operational[Path]
     """The file; its content is the identity."""
@@ -96,21 +97,6 @@ class Predictions(Model):
             "prompt, limits and order of options is not known here"
         )
 
-    def check_subjects(self, subjects: Collection[str]) -> str | None:
-        rows, ids = self._content[1], dict.fromkeys(subjects)
-        missing, spare = [name for name in ids if name not in rows], [name for name in rows if name not in ids]
-        where = f"predictions in {self.path.name!r:.200}: {len(missing)} of {len(ids)} that are asked for have none"
-        if missing:
-            where += f" ({first_few([repr(name)[:100] for name in missing], 3)})"
-        if spare:
-            few = first_few([repr(name)[:100] for name in spare], 3)
-            where += f", and {len(spare)} of its {len(rows)} are about none of them ({few})"
-        if len(missing) == len(ids):
-            raise ConfigError(
-                f"{where}; set id to the column that holds the questions' ids, or to a rule such as 'v1_{{index}}'"
-            )
-        return where if missing or spare else None
-
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         replies = []
         for conversation in conversations:
@@ -134,7 +120,8 @@ class Predictions(Model):
             raise LookupError(f"at t={subject.t}, {about} is an image that was drawn here; ask for t=1 alone")
         row = self._content[1].get(subject.sample)
         if row is None or row.trouble:
-            raise LookupError(row.trouble if row else f"{about} has no prediction in {self.path.name!r:.200}")
+            first = f"its first id is {next(iter(self._content[1]))!r:.100}, and `id` says where ids are"
+            raise LookupError(row.trouble if row else f"{about} has no prediction in {self.path.name!r:.200}; {first}")
         text = " ".join(part for part in conversation.turns[-1].parts if isinstance(part, str))
         if self.same_question and f" {_words(row.question)} " not in f" {_words(text)} " and _words(row.question):
             raise LookupError(

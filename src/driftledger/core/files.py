@@ -101,11 +101,13 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
 
 
 def link_file(source: Path, target: Path) -> None:
-    """Give a file a second name, in one step: a hard link, or a copy where there can be none. Both are read-only."""
+    """Give a file a second name, in one step: a read-only hard link, or a copy where there can be none."""
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.{os.getpid()}.{get_ident()}.partial")
     partial.unlink(missing_ok=True)
     try:
+        if source.is_symlink():  # to what is not ours
+            raise OSError
         source.chmod(0o444)
         os.link(source, partial)
     except OSError:

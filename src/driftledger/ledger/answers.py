@@ -169,7 +169,7 @@ def offers_table(text: str, offers: Sequence[tuple[Number, str]], most: int = 9)
         value = figure(number.value, number.metric.digits if number.metric else 4)
         cells = (value, number.lineage.score.on, f"driftledger audit {shlex.quote(target)}")
         shown.add_row(*map(line, cells))
-    more = [f"and {len(offers) - most} more"] if len(offers) > most else []
+    more = [f"and {len(offers) - most} more"] if offers[most:] else []
     return Group(line(f"{text:.40} could mean:", HEAD), shown, lines(more))
 
 

@@ -214,7 +214,7 @@ def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
         unseen = f"; {len(image.unknown)} folders could not be searched: {image.unknown[0]}" if image.unknown else ""
         raise LedgerError(f"{text}: no score file, and no image of a run has its bytes{unseen}")
     runs = [name for each in sources.combinations for name in (each.path, str(each))]
-    nearest = get_close_matches(text, runs, n=3, cutoff=0.4) or runs[:3]
+    nearest = get_close_matches(text, runs, cutoff=0.4) or runs[:3]
     hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
     raise LedgerError(f"no run, score file, image or metric is called {text!r:.300}{hint}{sources.incomplete}")
 
@@ -249,7 +249,7 @@ def find_number(lineages: Sequence[Lineage], name: str) -> Number:
                 named.setdefault(alias, []).append(number)
     numbers = named.get(name, [])
     if not numbers:
-        nearest = get_close_matches(name, named, n=3, cutoff=0.4)
+        nearest = get_close_matches(name, named, cutoff=0.4)
         hint = f"nearest: {', '.join(nearest)}" if nearest else "'driftledger audit RUN --full' lists them"
         raise LedgerError(f"no metric is called {name!r:.100}; {hint}")
     if len(numbers) > 1 and "/" not in name:

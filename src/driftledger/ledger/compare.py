@@ -261,7 +261,7 @@ def _facts(lineage: Lineage) -> dict[str, tuple[Any, str | None]]:
         role: (card.fingerprint, f"{card.name} {card.fingerprint[:12]}") for role, card in score.components.items()
     }
     for role, versions in score.served.items():
-        facts[f"served_{role}"] = (sorted(versions), ", ".join(sorted(versions)))
+        facts[f"served_{role}"] = ([*versions], ", ".join(versions))
     facts[spec.data.name] = (score.inputs.data_digest, score.inputs.data_digest[:12])
     return facts | {name: (value, None) for name, value in spec.facts(score).items()} | {"N": (score.total, None)}
 
@@ -330,7 +330,7 @@ def _measured(
     for rows in (a, b):  # unit and its group or cluster → its value; a ratio has one per order or grading
         values = [(row, [value for value in metric.values_in(row, key) if value is not None]) for row in rows]
         sides.append({(row.unit, row.group if by_group else row.cluster): exact_mean(v) for row, v in values if v})
-    common = sorted(sides[0].keys() & sides[1].keys())
+    common = [unit for unit in sides[0] if unit in sides[1]]
     counts = {"common": len(common), "only_a": len(sides[0]) - len(common), "only_b": len(sides[1]) - len(common)}
     if barred or not common:
         return counts | {"verdict": NOT_RANKED + (barred[0] if barred else "no sample has a value in both")}

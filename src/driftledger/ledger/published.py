@@ -137,7 +137,7 @@ def _published(root: Path, evidence: Evidence) -> Published:
             rows=sha256_file(root / each.rows_path),
             components=[
                 {"role": role, "name": card.name, "version": card.version, "fingerprint": card.fingerprint}
-                for role, card in sorted(each.score.components.items())
+                for role, card in each.score.components.items()
             ],
         )
         for each in sorted(evidence.lineages, key=lambda each: each.folder.path)
@@ -159,7 +159,7 @@ def _differences(root: Path, run: Evidence, runs: Mapping[str, Published]) -> It
         return
     for name, file in published.items():
         then = {each.path: each for each in file.scores}
-        for path in sorted(path for path in then.keys() | now.keys() if then.get(path) != now.get(path)):
+        for path in (path for path in then | now if then.get(path) != now.get(path)):
             what = f"{path} is not as it was published; 'git log {path}' shows when it changed"
             yield Finding("bytes", name, what)
 

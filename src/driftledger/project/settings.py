@@ -199,7 +199,7 @@ class Settings(Strict):
 
         None for a model that reads its answers from files of this checkout, which other machines lack.
         """
-        if isinstance(component, Model) and type(component).check_subjects is not Model.check_subjects:
+        if component.reads_files:
             return None
         section = f"{component.kind}s"
         for name, entry in self.entries(section).items():

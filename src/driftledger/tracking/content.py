@@ -183,7 +183,7 @@ def rows_csv(lineages: Sequence[Lineage], rows: Mapping[str, Sequence[Row]]) -> 
         for row in rows[lineage.place]:
             cells = {"benchmark": lineage.score.benchmark, "dataset": lineage.score.on, "score": lineage.place}
             cells |= {"unit": for_csv(row.unit), "group": for_csv(row.group), "outcome": row.outcome.value}
-            for key, values in sorted(row.values.items()):
+            for key, values in row.values.items():
                 for number, value in enumerate(values, 1):
                     name = f"{key} {number}" if widths[key] > 1 or key in cells else key  # as MME's 'score'
                     cells[name] = "" if value is None else f"{value:.6f}"

@@ -108,8 +108,8 @@ def genception(files: ScoreFiles, found: Found) -> None:
     """How similar chains stay to their first image, and their descriptions to the first one."""
     settings, samples = files.score["inputs"]["settings"], values.samples(files.data)
     repeats, groups = read_chains(files.collected["chain"], found), files.data.json("dataset.json")["groups"]
-    most = values.whole(settings["iterations"], 1, MOST_ITERATIONS)
-    sooner = settings.get("iterations_by_group") or {}
+    most, sooner = values.whole(settings["iterations"], 1, MOST_ITERATIONS), settings.get("iterations_by_group") or {}
+    values.whole(len(groups), 0, len(samples))  # each has a sample, and costs as much as a category
     stops = {each: values.whole(t, 1, most) for name, t in [*sooner.items()][::-1] for each in groups.get(name, ())}
     categories = [sample.category for sample in samples]
     until = [stops.get(category, most) for category in categories]

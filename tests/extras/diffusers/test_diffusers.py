@@ -18,7 +18,6 @@ from transformers import CLIPConfig, CLIPImageProcessor
 from driftledger.components.diffusers import Diffusers
 from driftledger.core.errors import ConfigError, MissingExtraError
 from driftledger.core.types import Generated, Outcome, PromptUsage
-from tests.extras.layouts import PIPELINES
 from tests.support.checkpoints import diffusion
 from tests.support.checkpoints.diffusion import SIDE
 from tests.support.checkpoints.weights import change_one_weight, seeded
@@ -35,7 +34,12 @@ READ = {
 }
 """Layout → how many of a prompt's own tokens are read."""
 LONG = {"sd": "stable_diffusion", "sdxl": "stable_diffusion_xl"}
-MORE = dict(PIPELINES.values())
+MORE: dict[str, dict[str, Any]] = {
+    "pixart": {"arguments": {"use_resolution_binning": False}},
+    "sana": {"arguments": {"use_resolution_binning": False}},
+    "flux_2": {"arguments": {"text_encoder_out_layers": [1]}},
+}
+"""Layout → settings that its size asks for."""
 TALE = ("the cat " * 400).strip()
 PROMPTS = ["a red cat on the house", "a dog", "the blue sky with a boat", "a small green tree"]
 SEEDS = [3, 1, 4, 1]
@@ -238,6 +242,23 @@ def test_a_lora_changes_the_image_as_strongly_as_it_is_scaled(copy, tmp_path):
     assert (on != twice).any()
 
 
+def test_a_gguf_file_replaces_the_transformers_weights(folders, tmp_path):
+    gguf = pytest.importorskip("gguf")
+    kind = gguf.GGMLQuantizationType.Q8_0
+    flux, images = folders["flux"], [drawn(generator(folders["flux"]))]
+    for name in ("whole.gguf", "q8_0.gguf"):
+        file = gguf.GGUFWriter(str(tmp_path / name), "flux")
+        for key, weight in load_file(flux / "transformer" / "diffusion_pytorch_model.safetensors").items():
+            fits = name == "q8_0.gguf" and weight.ndim == 2 and weight.shape[1] % 32 == 0
+            values = gguf.quants.quantize(weight.numpy(), kind) if fits else weight.numpy()
+            file.add_tensor(key, values, raw_dtype=kind if fits else None)
+        file.write_header_to_file(), file.write_kv_data_to_file(), file.write_tensors_to_file(), file.close()
+        images.append(drawn(generator(flux, gguf={"path": str(tmp_path), "file": name})))
+    plain, whole, quantized = images
+    assert (plain == whole).all()
+    assert 0 < np.abs(plain - quantized).max() < 20
+
+
 # Identity
 
 
@@ -322,6 +343,3 @@ def test_an_adapter_is_refused(copy, place):
     (copy / place / "adapter_config.json").write_text('{"base_model_name_or_path": "some/base"}')
     with pytest.raises(ConfigError, match=rf"^{place}.*is an adapter of peft.*merge it into its base first"):
         generator(copy).generate(["a cat"], [1])
-
-
-# Memory and noise on the screen

@@ -97,9 +97,6 @@ def test_what_the_engine_refuses_has_failed_and_the_others_have_their_answers(
     assert [len(batch) for batch in engine.ENGINES[0].batches] == [4, 2, 1, 1, 2, 1, 1]  # halves, not one by one
 
 
-# how it is loaded
-
-
 # which version
 
 

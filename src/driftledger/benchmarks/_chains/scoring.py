@@ -77,7 +77,7 @@ def means_of(
         of_categories: category → further metrics, which it has as a whole.
     """
     by_category = {}
-    for name in sorted(set(categories)):
+    for name in set(categories):
         members = np.array(categories) == name
         by_category[name] = known_means({key: column[members] for key, column in values.items()})
         by_category[name].update((of_categories or {}).get(name, {}))

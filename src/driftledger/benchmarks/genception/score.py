@@ -52,7 +52,7 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
     """
     data, scoring = FromDataset(given, spec), cast(GenCeptionScoring, given.scoring)
     samples, categories, groups = data.samples, data.categories, data.dataset.groups
-    end_of = {name: scoring.of_category(name, groups) for name in sorted(set(categories))}
+    end_of = {name: scoring.of_category(name, groups) for name in set(categories)}
     repeats = range(data.protocol(ChainRequest).repeats)
     last = {(record.repeat, record.unit): record for record in data.records}
     lost = {}
@@ -109,7 +109,7 @@ def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, 
     encoder, samples, categories = given.encoders["encoder"], data.samples, data.categories
     records = [record for record in data.records if record.repeat == repeat]
     drawn = drawn_media(data.folder, records, repeat)
-    distances: dict[str, list[float]] = {name: [] for name in (*sorted(set(categories)), ALL)}
+    distances: dict[str, list[float]] = {name: [] for name in (*set(categories), ALL)}
     similarity, count = np.full((len(samples), len(iterations)), np.nan), 0
     originals = encode_media(encoder, [sample.medium for sample in samples], given.features)
     for t in iterations:

@@ -305,8 +305,8 @@ class MMSAP(QuestionBenchmark):
         }
         absent = {measure: "no question of its kind" for measure in MEASURES if measure not in metrics}
         metrics |= {"free_refusals": graded.refused} | intervals.metrics
-        sizes = dict(sorted(Counter(subsets).items()))
-        return Scored(graded.score(metrics, groups, read, absent | intervals.absent, details={SIZES: sizes}), rows)
+        details = {SIZES: Counter(subsets)}
+        return Scored(graded.score(metrics, groups, read, absent | intervals.absent, details=details), rows)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
         """A subtask is called by its subset, too."""

@@ -236,7 +236,7 @@ def _percent(hits: Flags) -> float:
 def _by_class(retrieved: Retrieval) -> dict[str, dict[str, float]]:
     """Label → ``test`` and ``support`` (how many), ``top1`` and ``class_mean``, of scored classes."""
     groups = {}
-    for label in sorted(set(retrieved.truth)):
+    for label in set(retrieved.truth):
         here = np.array(retrieved.truth) == label
         groups[label] = {"test": float(here.sum()), "support": float(retrieved.labels.count(label))}
         groups[label] |= {name: _percent(hits[here]) for name, hits in retrieved.hits.items()}
@@ -248,14 +248,14 @@ def _flags(dataset: DatasetCard, kind: str, records: Sequence[CollectedRecord], 
     if dataset.leaks:
         yield (
             f"{len(dataset.leaks)} test {kind}s are in the support set too "
-            f"({first_few(sorted(dataset.leaks))}); top1_without_leaks leaves them out"
+            f"({first_few([*dataset.leaks])}); top1_without_leaks leaves them out"
         )
     missing = sum(record.extra["split"] == "support" for record in records) - len(retrieved.support)
     if missing:
         yield f"{missing} support samples have no description and cannot be retrieved"
     if len(retrieved.support) < FEW:
         yield f"letters and compare take the {len(retrieved.support)} support descriptions as given; intervals do not"
-    lost = sorted(set(dataset.labels) - set(retrieved.labels))
+    lost = [label for label in dataset.labels if label not in retrieved.labels]
     if lost:
         yield f"no support description is left of {first_few(lost)}; their test samples are not scored"
     unknown = retrieved.nearest.count(None)

@@ -78,7 +78,7 @@ class Git:
         if top is None or not Path(top, ".git").exists():  # core.worktree can name any folder of the disk
             return None
         try:
-            return sorted(self._checkout.status(untracked_files="no"))
+            return list(self._checkout.status(untracked_files="no"))
         except _UNREADABLE:
             return None
 

@@ -103,6 +103,3 @@ def test_a_loss_that_is_no_number_stops_training_and_leaves_the_last_state(tmp_p
         train("line", model, Noisy(model, 6, value), COURSE, at(tmp_path / "broken"))
     assert step_of(tmp_path / "broken" / "line.safetensors") == 4
     assert same(trained(tmp_path / "broken"), whole)
-
-
-# --- what is kept -----------------------------------------------------------------------------------------------------
