@@ -22,7 +22,7 @@ from driftledger.components.openai import OpenAIChat, OpenAIImages, retry_after,
 from driftledger.components.service import Answered, Limits, Meter, Prices, RefusedError, ServiceClient, TransientError
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import BudgetError, ConfigError, ServiceError
-from driftledger.core.images import suffix_of
+from driftledger.core.media import suffix_of
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
 from tests.conftest import draw
 from tests.support.canned_server import Canned

@@ -22,11 +22,11 @@ from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result
 from driftledger.components.base import Component, QueueModel
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
-from driftledger.core.images import png_bytes
+from driftledger.core.media import encoded
 from driftledger.core.terminal import Progress
 from driftledger.core.text import say
 from driftledger.core.thinking import separated
-from driftledger.core.types import DecodedImage, Generated, ImageFile, Outcome, Reply, Usage
+from driftledger.core.types import DecodedMedium, Generated, Medium, Outcome, Reply, Usage
 
 R = TypeVar("R")
 
@@ -127,12 +127,12 @@ def ask_batch(calls: Sequence[Call]) -> list[Answer]:
 
 
 def finished(call: Call, answer: Answer) -> Finished:
-    """Return an answer as it is stored: text that UTF-8 can hold, without reasoning, and the bytes of an image.
+    """Return an answer as it is stored: text that UTF-8 can hold, without reasoning, and the bytes of a medium.
 
     Raises:
-        ValueError: a generator gave no image and reports success.
+        ValueError: a generator gave nothing and reports success.
     """
-    given, usage, png = answer.given, answer.given.usage or Usage(), None
+    given, usage, data = answer.given, answer.given.usage or Usage(), None
     if isinstance(given, Reply) and isinstance(call, Ask):
         given = separated(given, call.conversation)
     texts: dict[str, str | None] = {
@@ -145,13 +145,14 @@ def finished(call: Call, answer: Answer) -> Finished:
     else:
         texts["revised_prompt"] = given.revised_prompt
         if given.outcome.goes_on:
-            if given.image is None:
-                raise ValueError(f"a generator reported {given.outcome} and gave no image")
-            png = given.data or png_bytes(given.image)
+            medium = given.image if given.image is not None else given.sound
+            if medium is None:
+                raise ValueError(f"a generator reported {given.outcome} and gave no image or sound")
+            data = given.data or encoded(medium)
     whole: dict[str, Any] = {name: text and text.encode("utf-8", "replace").decode() for name, text in texts.items()}
     result = Result(given.outcome, note=answer.note, reading=getattr(given, "reading", None), **whole)
     cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens, answer.cost)
-    return Finished(call.key, call.context, result, png, cost)
+    return Finished(call.key, call.context, result, data, cost)
 
 
 @dataclass
@@ -385,17 +386,17 @@ class Workers:
 
 
 async def _decoded(calls: Sequence[Call]) -> Sequence[Call]:
-    """Calls with their images decoded, where all are needed; one that cannot be decoded is left to the component."""
+    """Calls with their files decoded, where all are needed; one that cannot be decoded is left to the component."""
 
-    def decoded(image: ImageFile) -> ImageFile:
+    def decoded(medium: Medium) -> Medium:
         with suppress(OSError, ValueError):
-            return DecodedImage(image.path, image.sha256, image.open())
-        return image
+            return DecodedMedium(medium.path, medium.sha256, medium.open())
+        return medium
 
     def prepared(call: Any) -> Any:
-        return replace(call, conversation=call.conversation.with_images(decoded))
+        return replace(call, conversation=call.conversation.with_media(decoded))
 
     if not all(isinstance(call, Ask) and isinstance(call.component, CheckpointComponent) for call in calls):
         return calls
-    with_pixels: list[Call] = await asyncio.gather(*(asyncio.to_thread(prepared, call) for call in calls))
-    return with_pixels
+    with_contents: list[Call] = await asyncio.gather(*(asyncio.to_thread(prepared, call) for call in calls))
+    return with_contents

@@ -27,7 +27,7 @@ from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, first_few
 from driftledger.core.registry import import_extra, import_place, place_of
 from driftledger.core.text import changes, say, shortened
-from driftledger.core.types import ImageFile
+from driftledger.core.types import Medium
 
 _MOST_LOSSES = 5
 """Actors that may be lost over one batch."""
@@ -157,14 +157,14 @@ class _Crew:
         """Make a batch by an actor; if that is lost, by another one."""
         conversations = [call.conversation for call in calls if isinstance(call, Ask)]
         parts = [part for each in conversations for turn in each.turns for part in turn.parts]
-        images = {part.sha256: part.path.read_bytes() for part in parts if isinstance(part, ImageFile)}
+        media = {part.sha256 + part.path.suffix: part.path.read_bytes() for part in parts if isinstance(part, Medium)}
         work = [replace(call, component=None) for call in calls]  # type: ignore[arg-type]  # the actor has its own
         for _ in range(_MOST_LOSSES):
             self._start_if_needed()
             while (actor := await self._idle.get()) not in self._actors:
                 self._start_if_needed()
             try:
-                results: list[Finished] = await actor.make.remote(work, images)
+                results: list[Finished] = await actor.make.remote(work, media)
             except self._workers.ray.exceptions.RayTaskError as error:  # what the component raised
                 self._idle.put_nowait(actor)
                 raise error.cause from None
@@ -247,19 +247,19 @@ class _Actor:
     async def ready(self) -> None:
         """Answers when there is room for the actor."""
 
-    async def make(self, work: Sequence[Any], images: dict[str, bytes]) -> list[Finished]:
-        """Make a batch: calls without their component, and the bytes of their images by hash."""
+    async def make(self, work: Sequence[Any], media: dict[str, bytes]) -> list[Finished]:
+        """Make a batch: calls without their component, and the files behind them, by name."""
         with tempfile.TemporaryDirectory(prefix="driftledger-actor-") as folder:
-            for digest, data in images.items():
-                Path(folder, digest).write_bytes(data)
+            for name, data in media.items():
+                Path(folder, name).write_bytes(data)
 
-            def here(image: ImageFile) -> ImageFile:
-                return replace(image, path=Path(folder, image.sha256))
+            def here(medium: Medium) -> Medium:
+                return replace(medium, path=Path(folder, medium.sha256 + medium.path.suffix))
 
             calls = [replace(each, component=self._component) for each in work]
             for number, call in enumerate(calls):
                 if isinstance(call, Ask):
-                    calls[number] = replace(call, conversation=call.conversation.with_images(here))
+                    calls[number] = replace(call, conversation=call.conversation.with_media(here))
             return await self._workers.make(calls)
 
 

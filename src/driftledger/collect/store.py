@@ -27,9 +27,9 @@ from driftledger.collect.call import Call, Context, Cost, Finished, Result, Spen
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.files import link_file, load_json, write_bytes, write_text
-from driftledger.core.images import MEDIA, suffix_of
+from driftledger.core.media import MEDIA, suffix_of
 from driftledger.core.text import say
-from driftledger.core.types import ImageFile, Outcome
+from driftledger.core.types import Medium, Outcome
 
 DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
 _PAGE = 4096
@@ -246,11 +246,11 @@ class CallStore(AbstractContextManager["CallStore"]):
                 )
         return results
 
-    def _keep_image(self, image: bytes | Path) -> ImageFile:
-        """Keep an image, unless it is there: one that was sent, or a file; two threads may keep the same one."""
+    def _keep_image(self, image: bytes | Path) -> Medium:
+        """Keep an image or sound, unless it is there: one that was sent, or a file; two threads may keep the same."""
         data = image if isinstance(image, bytes) else image.read_bytes()
         digest = sha256_bytes(data)
-        kept = ImageFile(object_path(self.folder, digest, suffix_of(data) or ".png"), digest)
+        kept = Medium(object_path(self.folder, digest, suffix_of(data) or ".png"), digest)
         try:
             if whole_image(self.folder, digest) is None:
                 if isinstance(image, Path):
@@ -466,10 +466,10 @@ def object_path(folder: Path, digest: str, suffix: str = ".png") -> Path:
     return folder / "objects" / digest[:2] / f"{digest}{suffix}"
 
 
-def whole_image(folder: Path, digest: str) -> ImageFile | None:
+def whole_image(folder: Path, digest: str) -> Medium | None:
     """The image with this hash; None if it is missing or damaged."""
     paths = (object_path(folder, digest, suffix) for suffix in MEDIA)
-    return next((ImageFile(each, digest) for each in paths if each.is_file() and sha256_file(each) == digest), None)
+    return next((Medium(each, digest) for each in paths if each.is_file() and sha256_file(each) == digest), None)
 
 
 def _locked(folder: Path, *, wait: bool) -> BaseFileLock:

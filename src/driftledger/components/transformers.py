@@ -38,6 +38,9 @@ from driftledger.data.hub import Source
 FLASH = {"flash_attention_2": "flash-attn", "flash_attention_3": "flash-attn-3"}
 """Flash attention of transformers → the distribution that computes it."""
 
+_TYPES = {"image": "image", "sound": "audio"}
+"""What chat templates call a part that is not text."""
+
 MODEL_CLASSES = {
     "AutoModelForImageTextToText": "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES",
     "AutoModelForMultimodalLM": "MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES",
@@ -204,7 +207,8 @@ class Chat:
         messages: list[dict[str, Any]] = []
         for turn in turns:
             content: Any = [
-                {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"} for part in turn.parts
+                {"type": "text", "text": part} if isinstance(part, str) else {"type": _TYPES[part.kind]}
+                for part in turn.parts
             ]
             if as_string and turn.role != "user" and all(isinstance(part, str) for part in turn.parts):
                 content = "".join(map(str, turn.parts))
@@ -342,18 +346,11 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
 
     def load(self, source: Source) -> _Ready:
         transformers = import_extra("transformers")
-        import_extra("torchvision")  # for processors with a video part, whatever handles the images
         location, arguments = source.location, self.hub_arguments
-        processor = transformers.AutoProcessor.from_pretrained(location, backend="torchvision", **arguments)
-        if self.backend != "torchvision":  # AutoProcessor would ask the video part for the same backend
-            load = transformers.AutoImageProcessor.from_pretrained
-            processor.image_processor = load(location, backend=self.backend, **arguments)
+        processor = self.load_processor(location)
         config = transformers.AutoConfig.from_pretrained(location, **arguments)
         padding = "right" if config.is_encoder_decoder else "left"
         chat = replace(self.chat(processor, self.image_processor), padding=padding)
-        backend = getattr(processor.image_processor, "backend", self.backend)  # code of others may not say
-        if backend != self.backend:
-            raise ValueError(f"it handles images with {backend} only; set image_backend: {backend}")
         processor.tokenizer.padding_side = padding
         if processor.tokenizer.pad_token is None:
             processor.tokenizer.pad_token = processor.tokenizer.eos_token
@@ -395,6 +392,19 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
             where = f"in its context of {context} tokens"
             raise ValueError(f"max_new_tokens = {self.max_new_tokens} leaves no room for a prompt {where}; set fewer")
         return _Ready(model, chat, ends, context)
+
+    def load_processor(self, location: str) -> Any:
+        """What prepares texts and images for the model."""
+        transformers, arguments = import_extra("transformers"), self.hub_arguments
+        import_extra("torchvision")  # for processors with a video part, whatever handles the images
+        processor = transformers.AutoProcessor.from_pretrained(location, backend="torchvision", **arguments)
+        if self.backend != "torchvision":  # AutoProcessor would ask the video part for the same backend
+            load = transformers.AutoImageProcessor.from_pretrained
+            processor.image_processor = load(location, backend=self.backend, **arguments)
+        backend = getattr(getattr(processor, "image_processor", None), "backend", self.backend)  # others may not say
+        if backend != self.backend:
+            raise ValueError(f"it handles images with {backend} only; set image_backend: {backend}")
+        return processor
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer the last turn of each conversation, in order; those with one limit together.
