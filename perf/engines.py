@@ -41,8 +41,12 @@ def main() -> None:
         if torch.cuda.is_available() and find_spec("vllm") is not None:
             engine = VLLM(path=str(arguments.path), max_new_tokens=TOKENS)
             rows["vllm"] = per_second(engine, asked, len(asked))
-    results = {"checkpoint": arguments.path.name, "images": arguments.images, "calls_per_second": rows}
-    write("engines", results, ("torch", "transformers", *(["vllm"] if "vllm" in rows else [])))
+    what = f"{arguments.path.name}, {arguments.images} images"
+    shown = [
+        {"what": f"{what}, {name}", "value": value, "unit": "calls a second", "goal": None, "beside": ""}
+        for name, value in rows.items()
+    ]
+    write("engines", {"rows": shown}, ("torch", "transformers", *(["vllm"] if "vllm" in rows else [])))
 
 
 def noise(folder: Path, number: int) -> ImageFile:
