@@ -330,6 +330,12 @@ class Workers:
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
         component = calls[0].component
+
+        def compute(prepared: Sequence[Call]) -> list[Answer]:
+            if run is not None and run.stopped is not None:  # while it waited for the batch before
+                raise run.stopped
+            return self._local.make(prepared)
+
         async with self._turn(component):
             if run is not None and run.stopped is not None:
                 raise run.stopped
@@ -340,7 +346,7 @@ class Workers:
             if isinstance(component, QueueModel):
                 answers = await asyncio.gather(*(self._queued(component, call) for call in calls))
             else:
-                answers = await self.on_device(self._local.make, await _decoded(calls))
+                answers = await self.on_device(compute, await _decoded(calls))
         if isinstance(calls[0], Ask):
             return list(map(finished, calls, answers))
         return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, answers))  # they write PNGs

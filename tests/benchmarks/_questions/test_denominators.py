@@ -68,8 +68,8 @@ def test_mm_sap(
 
 VET_READ = [  # two gradings of each of three answers
     *(ended(Outcome.OK, 1.0), ended(Outcome.UNPARSED)),
-    *(ended(Outcome.OK, 0.5), ended(Outcome.FAILED)),
-    *(ended(Outcome.EMPTY), ended(Outcome.UNPARSED)),
+    *(ended(Outcome.OK, 0.5), ended(Outcome.EMPTY)),
+    *(ended(Outcome.UNPARSED), ended(Outcome.UNPARSED)),
 ]
 POEM: dict[str, object] = {"answer": "a poem", "capabilities": ["gen"]}
 
@@ -77,7 +77,7 @@ POEM: dict[str, object] = {"answer": "a poem", "capabilities": ["gen"]}
 @pytest.mark.parametrize(
     ("unread", "total", "by_capability", "counted", "worth"),
     [
-        # the gradings are of (10 + 5 + 0) / 3 and, without the failed one, (0 + 0) / 2
+        # the gradings are of (10 + 5 + 0) / 3 and, without the one in which the judge says nothing, (0 + 0) / 2
         ("wrong", (25, 25), {"rec": 50, "ocr": 50, "gen": 0, "math": 50}, 5, [[1, 0], [0.5, None], [0, 0]]),
         ("left_out", (75, None), {"rec": 100, "ocr": 50, "math": 50}, 2, [[1, None], [0.5, None], [None, None]]),
     ],
