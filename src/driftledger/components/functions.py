@@ -1,4 +1,4 @@
-"""Components and datasets made of plain functions, without writing a class.
+"""Components made of plain functions, without writing a class.
 
 Each is a class as if it had been written: in a module it can be named in ``params.yaml`` by its place, as in
 ``provider: my_module:shout``, and its code is that module with what it imports. Keyword-only arguments of the function
@@ -6,24 +6,21 @@ are its settings there. What is made in a notebook or inside of another function
 differs from everything else that this process made, and cannot be in a ledger.
 """
 
-import io
 import itertools
 from abc import ABC
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from inspect import Parameter, signature
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import numpy as np
 from PIL import Image
 
 from driftledger.components.base import Component, Encoder, Generator, Model, frechet_name_of
-from driftledger.core.canonical import sha256_bytes, sha256_of
-from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import ConfigError
 from driftledger.core.registry import LONGEST, Provided, import_place, place_of
 from driftledger.core.types import Conversation, Float32, Generated, ImageFile, Reply
-from driftledger.data.datasets.base import DatasetProvider, SourceItem
 
 _NUMBERS = itertools.count(1)
 
@@ -104,35 +101,6 @@ class FunctionEncoder(_Component, Encoder):
         return features
 
 
-class FunctionDataset(_OfFunctions, DatasetProvider):
-    """A dataset of the samples that a function gives."""
-
-    def items(self) -> Iterator[SourceItem]:
-        for given in self.call("dataset"):
-            if isinstance(given, SourceItem):
-                yield given
-            elif isinstance(given, tuple) and len(given) in (2, 3) and isinstance(given[0], str):
-                yield SourceItem(given[0], f"{self.provider} {given[0]}", partial(_read, given[1]), *given[2:])
-            else:
-                raise DataError(f"{self.provider} gave {given!r:.80}; give (id, image) or (id, image, category)")
-
-    def source_digest(self) -> str:
-        return sha256_of(
-            [[item.id, item.category, item.label, item.split, sha256_bytes(item.read())] for item in self.items()]
-        )
-
-    def source(self) -> dict[str, str]:
-        return {"kind": self.provider}
-
-
-def _read(image: Image.Image | bytes | str | Path) -> bytes:
-    if isinstance(image, Image.Image):
-        file = io.BytesIO()
-        image.convert("RGB").save(file, "PNG")
-        return file.getvalue()
-    return image if isinstance(image, bytes) else Path(image).read_bytes()
-
-
 def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[FunctionModel]:
     """A model of a function that takes a prompt and a list of images, and gives text.
 
@@ -192,21 +160,6 @@ def encoder(
         functions["texts"] = texts
         members["encode_texts"] = lambda self, texts: self.features("texts", texts)
     return _class_of(FunctionEncoder, functions, members)
-
-
-def dataset(fn: Callable[..., Iterable[Any]]) -> type[FunctionDataset]:
-    """A dataset of a function that gives its samples as ``(id, image)`` or ``(id, image, category)``.
-
-    An image is one of Pillow's, a file's bytes or its path. For labels, a function may give a
-    :class:`~driftledger.data.datasets.base.SourceItem`. It is called several times, and must give the same each time.
-
-    >>> @dataset
-    ... def squares():
-    ...     yield "red", Image.new("RGB", (32, 32), "red"), "warm"
-    >>> [(item.id, item.category) for item in squares().items()]
-    [('red', 'warm')]
-    """
-    return _class_of(FunctionDataset, {"dataset": fn}, {})
 
 
 def _class_of(
