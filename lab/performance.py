@@ -9,15 +9,15 @@ from pathlib import Path
 
 from driftledger.core.files import write_text
 
-REPORT, PAGE = Path("reports/perf/waits.json"), Path("docs/method/performance.md")
+FOLDER, PAGE = Path("reports/perf"), Path("docs/method/performance.md")
 BEGIN, END = "<!-- python -m lab.performance: begin -->", "<!-- python -m lab.performance: end -->"
 HEAD = "| what | measured | goal | beside |\n|---|---:|---:|---|\n"
 
 
-def page_of(report: Path) -> str:
-    """Return the tables, one for each machine."""
-    tables = []
-    for measured in json.loads(report.read_bytes())["machines"]:
+def page_of(folder: Path) -> str:
+    """Return the tables, one for each machine, of waits and then of engines."""
+    files, tables = [folder / f"{name}.json" for name in ("waits", "engines")], list[str]()
+    for measured in (each for file in files if file.is_file() for each in json.loads(file.read_bytes())["machines"]):
         machine, versions = measured["machine"], measured["versions"]
         parts = [machine["cpu"], f"{machine['cores']} cores", machine["system"], machine.get("gpu", "no GPU")]
         text = f"## {', '.join(parts)}\n\n{HEAD}"
@@ -33,7 +33,7 @@ def page_of(report: Path) -> str:
 def main() -> None:
     """Write the page."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    write_text(PAGE, f"{before}{BEGIN}\n\n{page_of(REPORT)}\n{END}{rest.partition(END)[2]}")
+    write_text(PAGE, f"{before}{BEGIN}\n\n{page_of(FOLDER)}\n{END}{rest.partition(END)[2]}")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """A vision-language checkpoint one at a time, in batches, and in vLLM: which is fastest on this machine?
 
-Run: python perf/engines.py PATH [--images N] [--batches N ...]
+Run: python perf/engines.py PATH
 
 PATH is a folder with a checkpoint that transformers loads. vLLM is measured if it is installed and there is a GPU. The
 images are noise, so that a model answers at its full length.
 """
 
-import argparse
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -25,24 +25,23 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Conversation, ImageFile
 
 PROMPT = "Please write a clear, precise, detailed, and concise description of all elements in the image."
-TOKENS, SIDE = 128, 336
+TOKENS, SIDE, IMAGES, BATCHES = 128, 336, 64, (1, 4, 16)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("path", type=Path)
-    parser.add_argument("--images", type=int, default=64, help="how many are described")
-    parser.add_argument("--batches", type=int, nargs="+", default=[1, 4, 16])
-    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        asked = [Conversation.ask(PROMPT, noise(Path(folder), number)) for number in range(arguments.images)]
-        model = Transformers(path=str(arguments.path), max_new_tokens=TOKENS)
-        rows = {f"batches of {size}": per_second(model, asked, size) for size in arguments.batches}
+        asked = [Conversation.ask(PROMPT, noise(Path(folder), number)) for number in range(IMAGES)]
+        model = Transformers(path=sys.argv[1], max_new_tokens=TOKENS)
+        rows = {f"batches of {size}": per_second(model, asked, size) for size in BATCHES}
         if torch.cuda.is_available() and find_spec("vllm") is not None:
-            engine = VLLM(path=str(arguments.path), max_new_tokens=TOKENS)
+            engine = VLLM(path=sys.argv[1], max_new_tokens=TOKENS)
             rows["vllm"] = per_second(engine, asked, len(asked))
-    results = {"checkpoint": arguments.path.name, "images": arguments.images, "calls_per_second": rows}
-    write("engines", results, ("torch", "transformers", *(["vllm"] if "vllm" in rows else [])))
+    what = f"{Path(sys.argv[1]).name}, {IMAGES} images"
+    shown = [
+        {"what": f"{what}, {name}", "value": value, "unit": "calls a second", "goal": None, "beside": ""}
+        for name, value in rows.items()
+    ]
+    write("engines", {"rows": shown}, ("torch", "transformers", *(["vllm"] if "vllm" in rows else [])))
 
 
 def noise(folder: Path, number: int) -> ImageFile:

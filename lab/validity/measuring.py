@@ -13,7 +13,7 @@ from driftledger.benchmarks.collecting import Collecting, write_collected
 from driftledger.benchmarks.genception.score import GenCeptionScoring
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.collect.features import encode_images, encode_texts
+from driftledger.collect.features import encode_media, encode_texts
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import ask
@@ -83,12 +83,12 @@ class Bench:
         build("held_out", _HELD_OUT, folder / "held_out")
         build("arrangements", settings.build("datasets", "arrangements"), folder / "arrangements")
         self.samples = read_samples(folder / "held_out")
-        self.truths = [shown_in(sample.image.open()) for sample in self.samples]
+        self.truths = [shown_in(sample.medium.open()) for sample in self.samples]
 
     def exact(self, model: Model) -> dict[str, float]:
         """Of held-out arrangements, the share that is described word for word as the caption does."""
         prompt = genception_of(self.settings).describe_prompt
-        asked = [Conversation.ask(prompt, sample.image) for sample in self.samples]
+        asked = [Conversation.ask(prompt, sample.medium) for sample in self.samples]
         said = [reply.text for some in _batches(asked, model.batch_size) for reply in model.respond(some)]
         return share(text == truth.caption for text, truth in zip(said, self.truths, strict=True))
 
@@ -139,7 +139,7 @@ class Bench:
     def retrieval(self, encoder: Encoder) -> dict[str, Any]:
         """Among 100 captions the nearest to each image, and among their images the nearest to each caption."""
         captions = [truth.caption for truth in self.truths[:_AMONG]]
-        seen = encode_images(encoder, (sample.image for sample in self.samples[:_AMONG]))
+        seen = encode_media(encoder, (sample.medium for sample in self.samples[:_AMONG]))
         read = encode_texts(encoder, captions)
         return {
             "image_to_text": _right(top1(read, captions, seen), captions),

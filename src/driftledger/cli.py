@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import sys
-from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +18,7 @@ import typer
 
 from driftledger import __version__
 from driftledger.commands import people
-from driftledger.core.errors import ConfigError, DriftledgerError, MissingSourceError, StoreError, unknown_name
+from driftledger.core.errors import ConfigError, DriftledgerError, MissingSourceError, unknown_name
 from driftledger.core.text import for_line, for_terminal
 
 if TYPE_CHECKING:
@@ -50,8 +49,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(people.app, name="people", rich_help_panel=EVALUATE)
-calls = typer.Typer(help="Keep a copy of the calls that were paid for.", no_args_is_help=True)
-app.add_typer(calls, name="calls", hidden=True)  # rarely needed: docs/clusters.md names it
 
 TrustOption = Annotated[
     bool, typer.Option("--trust", help="This checkout is my own: follow its links, use its DVC cache, run its code.")
@@ -172,20 +169,10 @@ def plan(
 ) -> None:
     """Count the calls that are still needed, and what they may cost."""
     from driftledger.commands import collect as collecting
-    from driftledger.commands.stages import data
     from driftledger.core.terminal import show
-    from driftledger.project.resolve import resolve
 
     project = reading(context, not local)
-    try:
-        calls = collecting.plan(project)
-    except StoreError:  # the data are not built yet, or what is selected has changed: neither asks a component
-        if local:
-            raise
-        with redirect_stdout(sys.stderr):
-            resolve(project)
-            data(project)
-        calls = collecting.plan(project)
+    calls = collecting.plan(project)
     planned = {name: each.to_dict() for name, each in calls.items()}
     show(json.dumps(planned, indent=2) if as_json else collecting.plan_table(planned))
     missing, notes = ([], []) if local else collecting.readiness(project, calls)
@@ -307,7 +294,7 @@ def merge(
     typer.echo(for_terminal(collecting.merge(replace(context.obj, waits=not no_wait), stores)))
 
 
-@calls.command("export")
+@app.command(hidden=True)  # rarely needed: docs/clusters.md names it
 def export_calls(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="A new folder, or one with an earlier export.")],

@@ -18,7 +18,7 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.files import INPUTS, load_json, read_jsonl, write_bytes
-from driftledger.core.images import data_url
+from driftledger.core.media import data_url, kind_of
 from driftledger.core.registry import import_extra
 from driftledger.core.text import csv_text
 from driftledger.ledger.lineage import Evidence, Lineage, read_all_evidence
@@ -201,7 +201,13 @@ def _sample(trace: Trace, name: str) -> Any:
 def _content(model: Any, shown: Mapping[str, Shown]) -> list[Any]:
     texts = {name: value for name, value in shown.items() if not isinstance(value, Shot)}
     text = "\n\n".join(f"{name}: {'; '.join(_texts({name: value}))}" for name, value in texts.items())
-    parts = [model.ContentImage(image=data_url(each.file)) for each in shown.values() if isinstance(each, Shot)]
+    files = [each.file for each in shown.values() if isinstance(each, Shot)]
+    parts = [
+        model.ContentAudio(audio=data_url(file), format="wav")
+        if kind_of(file) == "sound"
+        else model.ContentImage(image=data_url(file))
+        for file in files
+    ]
     return [model.ContentText(text=text), *parts] if text else parts
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark as benchmark_of
@@ -17,6 +17,7 @@ from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.traces import Shot, Trace
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError
 from driftledger.core.files import read_jsonl
+from driftledger.core.media import data_url, kind_of
 from driftledger.core.paths import Combination
 from driftledger.core.text import for_html, for_line, for_terminal, shortened
 from driftledger.core.types import Outcome
@@ -48,7 +49,7 @@ class Chains:
     sample: str
     table: "pd.DataFrame"
     """A row per run and step: ``model``, ``generator``, ``encoder``, ``step``, the ``similarity`` to the original, the
-    ``description``, the ``outcome``, and the path of the ``image``."""
+    ``description``, the ``outcome``, and the path of the ``image``, or of the sound."""
 
     def __repr__(self) -> str:
         return f"{for_line(self.sample)}\n{self.table.drop(columns='image').to_string(index=False, max_colwidth=60)}"
@@ -61,6 +62,8 @@ class Chains:
             if row.image is not None:
                 data = base64.b64encode(thumbnail(row.image, _SIDE)).decode()
                 parts.append(f'<img src="data:image/webp;base64,{data}">')
+                if kind_of(row.image) == "sound":
+                    parts.append(f'<audio controls src="{data_url(row.image)}"></audio>')
             texts = [row.description, "" if row.outcome == Outcome.OK else row.outcome]
             return "<br>".join([*parts, *(for_html(shortened(text, _LONGEST)) for text in texts if text)])
 
@@ -75,7 +78,8 @@ def chain_steps(score: Score, trace: Trace) -> Iterator[dict[str, Any]]:
     """Yield the rows of a chain in the table of :class:`Chains`: the original, then each iteration of each repeat."""
     names = {key: score.keys[key] for key in ("model", "generator", "encoder")}
     empty = {"similarity": float("nan"), "description": "", "outcome": str(Outcome.OK), "image": None}
-    rows = {trace.start: {**names, "step": trace.start, **empty, "image": cast(Shot, trace.inputs["image"]).file}}
+    original = next(each for each in trace.inputs.values() if isinstance(each, Shot))
+    rows = {trace.start: {**names, "step": trace.start, **empty, "image": original.file}}
     for step in trace.steps:
         name = ", ".join(filter(None, (step.again, step.column)))
         row = rows.setdefault(name, {**names, "step": name, **empty})

@@ -21,6 +21,7 @@ DIR = ".dir"
 """What the MD5 of a folder's listing ends in."""
 RESOLVED = "data/resolved.json"
 """The file whose keys are in a stage's ``params``."""
+_BINARY = (".png", ".jpg", ".webp", ".wav", ".npy")
 TEXT_BYTES = 256_000_000
 """Of all members but images and features: a description of 2 kB for each of 100,000 records."""
 PIXELS = 50_000_000
@@ -103,7 +104,7 @@ class Bundle:
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
-        size = sum(size for name, size in archive.sizes.items() if not name.endswith((".png", ".jpg", ".webp", ".npy")))
+        size = sum(size for name, size in archive.sizes.items() if not name.endswith(_BINARY))
         if size > TEXT_BYTES:
             raise BundleError(f"has {size:,} bytes of text, and no more than {TEXT_BYTES:,} are read")
         self.features, self.folder = cache(self._features), cache(lambda path: Folder(self, path))

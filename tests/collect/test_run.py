@@ -30,6 +30,7 @@ from tests.support import virtual_time
 from tests.support.canned_server import Canned
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 from tests.support.fakes.services import ASKED, AT_ONCE, FarGenerator, FarModel
+from tests.support.fakes.sleeping import SleepingModel
 
 CONTEXT = Context("d", "s", 0)
 PATIENCE = 60.0
@@ -167,8 +168,8 @@ def test_services_are_asked_side_by_side_as_fast_as_their_limits_allow(
     assert seconds_of(one, one, images=images, folder=tmp_path / "twice") == pytest.approx(40 / 8, rel=0.1)
 
 
-def test_one_collector_serves_several_threads(images: list[ImageFile], tmp_path: Path) -> None:
-    """Each describes by a service of its own and draws by the same local generator; equal calls are made once."""
+def test_one_collector_serves_several_threads_of_which_one_fails(images: list[ImageFile], tmp_path: Path) -> None:
+    """Each describes by a model of its own and draws by the same local generator; equal calls are made once."""
     with CallStore(tmp_path / "store") as store, Collector(store) as collector:
 
         def job(model: Model) -> list[list[str]]:
@@ -176,23 +177,30 @@ def test_one_collector_serves_several_threads(images: list[ImageFile], tmp_path:
             return collector.run(steps, Progress("test", 0))
 
         jobs = [partial(job, model) for model in (FarModel(), OtherModel(), EchoModel(batch_size=3), FarModel())]
+        with pytest.raises(ServiceError, match="set FAR_KEY"):
+            collector.side_by_side([partial(job, FarModel(breaks_at=50)), *jobs])
+        ASKED.clear()
         assert collector.side_by_side(jobs) == [EXPECTED] * 4
-        assert store.count() == 24 * 4  # the drawings of all four are the same calls, for they say the same
+    assert not ASKED
     assert {tuple(batch) for batch in SEEN} == BATCHES
 
 
-def test_a_job_that_fails_leaves_the_others_going(images: list[ImageFile], tmp_path: Path) -> None:
-    broken, going = FarModel(breaks_at=50), OtherModel(seconds=0.01, limits=Limits(concurrency=1))
-    with CallStore(tmp_path / "store") as store, Collector(store) as collector:
+def test_a_run_that_stops_leaves_what_another_needs_too(images: list[ImageFile], tmp_path: Path) -> None:
+    """Its batch waits for a turn when its service breaks."""
+    slow = SleepingModel(log=str(tmp_path / "log"), batch_size=1, seconds=0.2)
+    models = [slow, slow, EchoModel(batch_size=1), FarModel(breaks_at=50)]
 
-        def job(model: Model) -> object:
-            return collector.run([once(model, each, 0) for each in images], Progress("test", 0))
+    async def main(collector: Collector) -> Any:
+        own = [once(model, images[3], number) for number, model in enumerate(models)]
+        drives = [collector.drive(each, Progress("test", 0)) for each in (own, [once(models[2], images[3], 2)])]
+        ended = await asyncio.gather(*drives, return_exceptions=True)
+        await collector.aclose()
+        return ended
 
-        with pytest.raises(ServiceError, match="set FAR_KEY"):
-            collector.side_by_side([partial(job, broken), partial(job, going)])
-        ASKED.clear()
-        job(going)
-    assert not ASKED
+    with CallStore(tmp_path / "store") as store:
+        broken, [text] = asyncio.run(main(Collector(store)))
+    assert isinstance(broken, ServiceError)
+    assert text.startswith("50x30")
 
 
 def test_hiccups_change_nothing_but_are_counted(images: list[ImageFile], tmp_path: Path) -> None:

@@ -242,6 +242,15 @@ def store_image(folder: Path, data: bytes) -> ImageFile:
     return ImageFile(path, sha256_bytes(data))
 
 
+def test_a_store_of_version_4_without_a_header_is_kept(tmp_path: Path) -> None:
+    store_of_version_4(tmp_path)
+    data = b"x" * 16 + (tmp_path / DATABASE).read_bytes()[16:]
+    (tmp_path / DATABASE).write_bytes(data)
+    with pytest.raises(StoreError, match="0 calls that can be read are recovered"):
+        CallStore(tmp_path)
+    assert (tmp_path / f"{DATABASE}.damaged-1").read_bytes() == data
+
+
 @pytest.mark.parametrize("damaged", [False, True])
 def test_a_store_of_version_4_is_converted_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, damaged: bool

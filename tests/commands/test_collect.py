@@ -16,6 +16,7 @@ from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import collect, collect_shard, merge, plan, readiness, remove_unused
+from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json
 from driftledger.core.types import Conversation, Outcome, Reply
@@ -99,23 +100,32 @@ def test_records_of_one_model_leave_the_others_alone(project: Project) -> None:
     assert len(matching(folders(project.root), ["data/records/blind/*"])) == 6
 
 
-def test_a_component_is_let_go_of_when_no_later_folder_needs_it(
+def test_each_component_is_loaded_once_and_let_go_of_when_no_later_folder_needs_it(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[str] = []
-    for component, method in ((Painter, "generate"), (Blind, "respond"), (Regions, "respond")):
+    """For all six benchmarks of two models, with a generator and a judge: loading is what follows a release."""
+    seen, loaded = list[str](), set[str]()
+    for component, method in ((Painter, "generate"), (Blind, "respond"), (Regions, "respond"), (Rubric, "respond")):
         original = getattr(component, method)
-        monkeypatch.setattr(
-            component,
-            method,
-            lambda self, *given, original=original: (seen.append(self.provider), original(self, *given))[1],
-        )
-        monkeypatch.setattr(component, "release", lambda self: seen.append(f"{self.provider} released"), raising=False)
+
+        def work(self: Component, *given: Any, ask: Any = original) -> Any:
+            if self.provider not in loaded:
+                seen.append(f"{self.provider} loaded")
+                loaded.add(self.provider)
+            return ask(self, *given)
+
+        def release(self: Component) -> None:
+            if self.provider in loaded:
+                seen.append(f"{self.provider} released")
+                loaded.remove(self.provider)
+
+        monkeypatch.setattr(component, method, work)
+        monkeypatch.setattr(component, "release", release, raising=False)
     collect(project, ["regions_medium", "blind"])
-    assert "blind released" in seen
-    assert seen.index("regions released") < seen.index("blind")
-    last = len(seen) - 1 - seen[::-1].index("painter")
-    assert "painter released" in seen[last:]
+    names = ("painter", "blind", "regions", "rubric")
+    assert sorted(seen) == sorted(f"{name} {what}" for name in names for what in ("loaded", "released"))
+    assert seen.index("regions released") < seen.index("blind loaded")
+    assert seen.index("blind loaded") < min(seen.index("painter released"), seen.index("rubric released"))
 
 
 def test_a_model_that_is_not_selected_is_named(project: Project) -> None:

@@ -75,9 +75,9 @@ def test_a_generator_gives_rgb(tmp_path: Path) -> None:
 
 
 def test_an_encoder_has_the_towers_that_it_is_given() -> None:
-    assert (sides().sees, sides().reads, sides.frechet_name) == (True, False, "frechet_sides")
+    assert (sides().media, sides().reads, sides.frechet_name) == ({"image"}, False, "frechet_sides")
     both = import_place(f"{__name__}:Both")()
-    assert (both.sees, both.reads, both.version, both.frechet_name) == (True, True, "3", "frechet_both")
+    assert (both.media, both.reads, both.version, both.frechet_name) == ({"image"}, True, "3", "frechet_both")
     assert both.encode_images([Image.new("RGB", (3, 4))]).tolist() == [[3.0]]
     features = both.encode_texts(["a", "abc"])
     assert features.dtype == np.float32

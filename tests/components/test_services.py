@@ -22,7 +22,7 @@ from driftledger.components.openai import OpenAIChat, OpenAIImages, retry_after,
 from driftledger.components.service import Answered, Limits, Meter, Prices, RefusedError, ServiceClient, TransientError
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import BudgetError, ConfigError, ServiceError
-from driftledger.core.images import suffix_of
+from driftledger.core.media import suffix_of
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
 from tests.conftest import draw
 from tests.support.canned_server import Canned
@@ -592,6 +592,30 @@ def test_no_more_calls_at_once_than_allowed() -> None:
 
     assert run(many()) == pytest.approx(4)
     assert most == 3
+
+
+def test_a_busy_service_has_half_as_many_calls_at_once_and_then_more_again() -> None:
+    now, starts = 0, list[int]()
+
+    async def attempt() -> Reply:
+        nonlocal now
+        now += 1
+        starts.append(now)
+        await asyncio.sleep(1)
+        busy, now = time.monotonic() < STARTED + 1.5, now - 1
+        if busy:
+            raise TransientError("429", retry_after=0.1, busy=True)
+        return FINE
+
+    async def many() -> None:
+        one = line(Limits(concurrency=16))
+        await asyncio.gather(*(ask(one, attempt, EXPECTED) for _ in range(200)))
+        assert one.slots.size == 16
+
+    run(many())
+    assert max(starts[:16]) == 16
+    assert max(starts[40:60]) < 12
+    assert max(starts[-60:]) == 16
 
 
 @pytest.mark.parametrize(

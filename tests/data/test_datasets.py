@@ -133,7 +133,7 @@ def test_a_dataset_folder(tmp_path: Path) -> None:
     assert (card.labels, card.leaks) == ({}, {})
     assert card.digest == sha256_of([[each.id, each.category, each.label, each.split, each.sha256] for each in entries])
     assert card.settings.keys() == {"general_category", "groups", "max_pixels"}
-    assert [sample.image.open().getpixel((0, 0))[0] for sample in read_samples(tmp_path / "mine")] == [1, 2, 3, 1]
+    assert [sample.medium.open().getpixel((0, 0))[0] for sample in read_samples(tmp_path / "mine")] == [1, 2, 3, 1]
     build("mine", Given(given=items[::-1], groups={"visual": ["odd"]}), tmp_path / "turned")
     assert tree(tmp_path / "turned") == tree(tmp_path / "mine")
 

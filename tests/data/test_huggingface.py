@@ -77,7 +77,7 @@ def test_an_image_folder_with_class_labels_by_name(tmp_path: Path) -> None:
 def test_a_table_with_ids_and_categories(tmp_path: Path) -> None:
     rows = [{"name": "c", "kind": "x"}, {"name": "b", "kind": None}, {"name": "a", "kind": ""}]
     samples = built(tmp_path, parquet(tmp_path / "pets", rows), id_column="name", category_column="kind")
-    assert [(each.id, each.category, each.image.open().getpixel((0, 0))[0]) for each in samples] == [
+    assert [(each.id, each.category, each.medium.open().getpixel((0, 0))[0]) for each in samples] == [
         ("a", None, 3),
         ("b", None, 2),
         ("c", "x", 1),

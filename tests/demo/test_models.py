@@ -49,7 +49,8 @@ def test_each_keeps_the_contract_that_anybodys_own_is_held_to(section: str, prov
 
 def test_all_are_registered() -> None:
     assert {name for _, name in OURS} == {
-        *("regions", "blind", "always_refuse", "random_choice", "rubric", "painter", "layout", "tfidf", "words")
+        *("regions", "blind", "always_refuse", "random_choice", "rubric", "painter", "layout", "tfidf", "words"),
+        *("listener", "synthesiser", "log_mel"),
     }
 
 

@@ -95,7 +95,7 @@ def closest(features: Float32) -> float:
 def refused(encoder: Any, match: str) -> None:
     """Assert that the checkpoint is refused in one sentence that says ``match``."""
     with pytest.raises(ConfigError, match=match) as caught:
-        _ = encoder.encode_images([Image.new("RGB", (9, 9))]) if encoder.sees else encoder.encode_texts(["a"])
+        _ = encoder.encode_images([Image.new("RGB", (9, 9))]) if encoder.media else encoder.encode_texts(["a"])
     assert "\n" not in str(caught.value)
 
 

@@ -24,7 +24,7 @@ def test_intervals_hold_the_truth_as_often_as_the_page_says(case: tuple[str, str
 def test_the_page_of_what_was_measured_is_of_the_reports() -> None:
     page = (REPOSITORY / performance.PAGE).read_text(encoding="utf-8")
     shown = page.split(performance.BEGIN)[1].split(performance.END)[0]
-    assert shown.strip() == performance.page_of(REPOSITORY / performance.REPORT).strip()
+    assert shown.strip() == performance.page_of(REPOSITORY / performance.FOLDER).strip()
 
 
 # How metrics are held against the order of training: worked by hand, and over the report that is in Git.

@@ -45,22 +45,23 @@ def test_a_fingerprint_follows_from_what_went_in(original: Ledger) -> None:
     [lineage] = [each for each in evidence.lineages if each.score.benchmark == "genception"]
     combination = evidence.combination
 
-    def fingerprint(**changes: object) -> str:
-        return fingerprint_of([lineage.model_copy(update=changes)], combination)
+    path, inputs, score = lineage.folder.path, lineage.score.inputs, lineage.score
 
-    inputs, score = lineage.score.inputs, lineage.score
+    def fingerprint(**changes: object) -> str:
+        return fingerprint_of({path: score.model_copy(update=changes)}, combination)
+
     same = fingerprint()
-    assert fingerprint(stages={}, data=lineage.data.model_copy(update={"md5": "0" * 32})) == same
-    assert fingerprint(score=score.model_copy(update={"metrics": {}, "flags": ["x"]})) == same
+    assert fingerprint(metrics={}, flags=["x"]) == same
     card = score.components["model"].model_copy(update={"fingerprint": "0" * 64})
     others = [
-        fingerprint(score=score.model_copy(update={"inputs": inputs.model_copy(update=change)}))
+        fingerprint(inputs=inputs.model_copy(update=change))
         for change in ({"version": 99}, {"data_digest": "0"}, {"records": {}}, {"settings": {}}, {"beside": {"a": "b"}})
     ]
-    others.append(fingerprint(score=score.model_copy(update={"components": {**score.components, "model": card}})))
-    others.append(fingerprint_of([lineage], combination._replace(generator="brush")))
+    others.append(fingerprint(components={**score.components, "model": card}))
+    others.append(fingerprint_of({path: score}, combination._replace(generator="brush")))
     assert len({same, *others}) == len(others) + 1
-    assert fingerprint_of(list(reversed(evidence.lineages)), combination) == evidence.fingerprint
+    backwards = {each.folder.path: each.score for each in reversed(evidence.lineages)}
+    assert fingerprint_of(backwards, combination) == evidence.fingerprint
 
 
 def test_another_generator_leaves_a_fingerprint_as_it_is(ledger: Ledger) -> None:

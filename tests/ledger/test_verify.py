@@ -4,13 +4,14 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
 import pytest
 
 from driftledger.collect.call import Context, Draw
-from driftledger.commands.ask import check_report, verify
+from driftledger.commands.ask import Verified, verify
 from driftledger.components.base import Component
 from driftledger.components.predictions import Predictions
 from driftledger.components.transformers import Transformers
@@ -20,8 +21,10 @@ from driftledger.ledger.published import check_published, read_published
 from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.files import check_hashes
 from driftledger.ledger.verify.replay import draw_lots, regenerate
+from driftledger.reports.report import check_report
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS, Ledger
 from tests.support.params import default_params
+from tests.support.terminal import printed
 
 SAMPLES = "data/datasets/my_images/samples.jsonl"
 RECORDS = f"{CHAINS}/records.jsonl"
@@ -332,6 +335,7 @@ def test_without_any_bytes_the_files_are_missing(ledger: Ledger) -> None:
     shutil.rmtree(ledger.root / ".dvc/cache")
     result = ledger.check(GENCEPTION)
     assert f"missing {CHAINS}" in places(result)
+    assert "not pulled yet" in printed(Verified(["m"], {"files": result}).as_text())
     assert any(each.where == f"{GENCEPTION}/score.json" for each in result.skipped)
 
 
@@ -358,6 +362,17 @@ def test_a_name_is_the_hash_of_the_content(original: Ledger) -> None:
     content = json.loads((original.root / published.file).read_text())
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert published.file == f"ledger/{sha256_bytes(canonical.encode())}.json"
+
+
+def test_the_first_page_says_when_and_at_which_commit(ledger: Ledger) -> None:
+    page = (ledger.root / "reports/site/index.html").read_text(encoding="utf-8")
+    [text] = re.findall(r"Evaluated at commit ([^<]+)\.</p>", page)
+    commit = str(ledger.evidence().code.commit)
+    seconds = int(ledger.git("show", "--no-patch", "--format=%ct", commit))
+    assert text == f"{commit[:12]} of {datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"
+    (ledger.root / read_published(ledger.root)[0].file).unlink()  # so that the present commit counts
+    ledger.commit("later")
+    assert places(check_report(ledger.project, Contents(ledger.root))) == []
 
 
 @pytest.mark.parametrize("mended", [False, True])

@@ -27,6 +27,7 @@ from driftledger.project.settings import load_settings
 from driftledger_demo.encoders.layout import LayoutEncoder
 from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.rubric import Rubric
+from driftledger_demo.sounds import LogMel, Synthesiser
 from tests.conftest import REPOSITORY
 from tests.data.question_sets.sources import SAP, png
 from tests.support.params import default_params
@@ -58,6 +59,7 @@ STAND_INS = {
     "encoders": {"provider": "letters"},
 }
 """For checkpoints, whose fingerprints are made of their files."""
+OF_SOUNDS = {"generators": {"provider": "synthesiser"}, "encoders": {"provider": "log_mel"}}
 SAP_COUNTS = {"basic": 2, "know": 1, "beyond": 1}
 
 
@@ -94,7 +96,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
         patch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
         patch.setitem(OURS["encoders"], "letters", "tests.support.fakes:LetterEncoder")
-        for stands_in in (Painter, LayoutEncoder, Rubric):
+        for stands_in in (Painter, LayoutEncoder, Rubric, Synthesiser, LogMel):
             patch.setattr(stands_in, "understands", None)
         root = tmp_path_factory.mktemp("project")
         mme, vet = stored(root / "mme_hub", MME), stored(root / "vet_hub", VET)
@@ -115,8 +117,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
                 entry["count"] = SCENES
         for section, stand_in in STAND_INS.items():
             for name, entry in catalogue(section).items():
-                if issubclass(provider_class(section, entry.model_dump()["provider"]), CheckpointComponent):
-                    params[section][name] = stand_in
+                kind = provider_class(section, entry.model_dump()["provider"])
+                if issubclass(kind, CheckpointComponent):
+                    params[section][name] = OF_SOUNDS.get(section, stand_in) if kind.media == {"sound"} else stand_in
+        params["datasets"]["my_sounds"] = catalogue("datasets")["sounds"].model_dump()
         params["models"]["human_five"] = catalogue("models")["human_five"].model_dump() | {"path": str(root / "five")}
         unshared = json.loads(json.dumps(params))
         text = yaml.safe_dump(unshared, sort_keys=False, default_flow_style=None)

@@ -77,7 +77,7 @@ def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(tmp_path
     assert [each.provider for each in found] == [f"own_functions:{name}" for name in names]
     assert [each.frechet_name for each in found] == ["frechet_hues", "frechet_by_size", "frechet_other"]
     assert len({each.fingerprint for each in found}) == 3
-    assert [(each.sees, each.reads) for each in found] == [(True, False)] * 3
+    assert [(each.media, each.reads) for each in found] == [({"image"}, False)] * 3
 
 
 def test_what_the_page_shows_can_be_copied(tmp_path: Path) -> None:

@@ -31,10 +31,10 @@ def chains(
     **asked: Any,
 ) -> Collecting:
     """The chain stage over ``samples``, which are the files of one folder."""
-    folder = samples[0].image.path.parent
-    files = [each.image.path.relative_to(folder).as_posix() for each in samples]
+    folder = samples[0].medium.path.parent
+    files = [each.medium.path.relative_to(folder).as_posix() for each in samples]
     entries = [
-        SampleEntry(id=each.id, file=file, category=each.category, sha256=each.image.sha256, width=1, height=1)
+        SampleEntry(id=each.id, file=file, category=each.category, sha256=each.medium.sha256, width=1, height=1)
         for each, file in zip(samples, files, strict=True)
     ]
     write_jsonl(folder / "samples.jsonl", entries)

@@ -42,7 +42,7 @@ class Words(Benchmark):
 
     def steps(self, collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
         for sample in collecting.samples:
-            asked = Conversation.ask(collecting.protocol["prompt"], sample.image, Subject(sample.id, 1))
+            asked = Conversation.ask(collecting.protocol["prompt"], sample.medium, Subject(sample.id, 1))
             ask = Ask(collecting.model(), "describe", asked, Context(collecting.on, sample.id, 1))
             yield Planned(partial(self.tell, ask), [(ask.component, asked)])
 

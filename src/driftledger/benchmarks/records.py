@@ -12,7 +12,7 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.errors import StoreError
 from driftledger.core.files import Record, link_file, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath
-from driftledger.core.types import ImageFile, Outcome, PromptUsage, Split
+from driftledger.core.types import Medium, Outcome, PromptUsage, Split
 
 RECORDS, CARD = "records.jsonl", "components.json"
 
@@ -34,7 +34,7 @@ class RecordedResult(BaseModel):
     outcome: Outcome
     text: str | None = None
     image: RelativePath | None = None
-    """Its file, relative to the folder."""
+    """The file of its image or sound, relative to the folder."""
     image_sha256: str | None = None
     served_model: str | None = None
     system_fingerprint: str | None = None
@@ -46,7 +46,7 @@ class RecordedResult(BaseModel):
     error: str | None = None
     reasoning: str | None = None
     """What the model thought before it answered; not in ``text``."""
-    _file: ImageFile | None = PrivateAttr(None)
+    _file: Medium | None = PrivateAttr(None)
 
     @classmethod
     def of(cls, role: str, call: Call, result: Result, image: str | None = None) -> Self:
@@ -67,9 +67,9 @@ class RecordedResult(BaseModel):
         given = {name: value for name, value in self if name not in ("role", "key", "image", "image_sha256")}
         return Result(**given, image=self.image_file(folder))
 
-    def image_file(self, folder: Path) -> ImageFile | None:
+    def image_file(self, folder: Path) -> Medium | None:
         """Return the image in the folder of the record, if it has one."""
-        return None if self.image is None else ImageFile(folder / self.image, self.image_sha256 or "")
+        return None if self.image is None else Medium(folder / self.image, self.image_sha256 or "")
 
     def write_image(self, folder: Path) -> None:
         """Write the image that the call gave into the folder of the record."""
@@ -153,8 +153,8 @@ class CollectedRecord(Record):
         return None if reply is None else reply.text
 
     @property
-    def image(self) -> RecordedResult | None:
-        """What the generator gave, where that is an image."""
+    def drawing(self) -> RecordedResult | None:
+        """What the generator gave, where that is an image or a sound."""
         drawn = self.by("generator")
         return None if drawn is None or drawn.image is None else drawn
 

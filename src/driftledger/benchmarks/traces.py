@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.score import Row, Score
+from driftledger.core.media import kind_of
 from driftledger.core.types import Outcome
 from driftledger.metrics.exact import exact_mean
 
@@ -19,9 +20,14 @@ PARTS = 3
 
 @dataclass(frozen=True)
 class Shot:
-    """An image among what was asked, or among what came."""
+    """An image or a sound among what was asked, or among what came."""
 
     file: Path
+
+
+def shot(file: Path) -> "dict[str, Shown]":
+    """A file by the name of what it holds: ``image`` or ``sound``."""
+    return {kind_of(file): Shot(file)}
 
 
 Shown: TypeAlias = "str | int | float | bool | Shot | Sequence[Shown] | Mapping[str, Shown] | None"

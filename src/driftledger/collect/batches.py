@@ -1,49 +1,46 @@
-"""Calls to components on this machine: which of them form a batch, and how a batch is made.
+"""Calls to components on this machine: which of them form a batch, and how they are made.
 
 A batch holds what units at neighbouring positions ask of one component at the same step: with a batch size of 4, the
 third calls of units 8 to 11. It depends neither on timing nor on which other calls are stored, so that a resumed run,
 and a shard, form the batches that an uninterrupted run forms. This matters because in reduced precision a call's result
-depends on the other calls of its batch.
+depends on the other calls of its batch. An engine with a queue of its own forms its batches itself.
 """
 
 import asyncio
 import sys
 import time
 import traceback
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result
-from driftledger.components.base import Component
+from driftledger.components.base import Component, QueueModel
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
-from driftledger.core.images import png_bytes
+from driftledger.core.media import encoded
 from driftledger.core.terminal import Progress
 from driftledger.core.text import say
 from driftledger.core.thinking import separated
-from driftledger.core.types import Generated, Outcome, Reply, Usage
+from driftledger.core.types import DecodedMedium, Generated, Medium, Outcome, Reply, Usage
+
+R = TypeVar("R")
 
 ENDED = sys.maxsize
 """The step of a unit that makes no more calls."""
 _LONGEST_ERROR = 300
 """Characters of an exception's message in a record."""
+_QUEUED_AT_ONCE = 32
+"""Calls that are put into an engine's queue before it is looked at again."""
+_LOOK = 0.1
+"""Seconds after which an engine that has nothing to give is asked whether it takes further calls."""
 
 Waiting: TypeAlias = tuple[Call, asyncio.Future[Result]]
 """A call and the future of its result."""
-
-
-class Place(NamedTuple):
-    """Which batch a call belongs to."""
-
-    fingerprint: str
-    kind: type[Call]
-    """A unified model both answers and draws."""
-    first: int
-    """The first position that it may hold."""
-    step: int
 
 
 class Run:
@@ -57,29 +54,35 @@ class Run:
         """Why no more calls are started."""
         self.step = dict.fromkeys(positions, -1)
         """Position → the number of the unit's current call, or :data:`ENDED`."""
-        self.waiting: dict[Place, dict[int, Waiting]] = {}
-        """The calls of each batch, by their units' positions."""
+        self._sizes: dict[tuple[str, type[Call]], int] = {}
+        """Component and what is asked of it (a unified model both answers and draws) → size of a batch."""
+        self._batches: dict[tuple[str, type[Call], int], dict[int, dict[int, Waiting]]] = {}
+        """The same, and the first position of a batch → step → position → the call that waits."""
 
-    def add(self, position: int, call: Call, result: asyncio.Future[Result]) -> None:
-        """Let a unit's call wait; the unit has moved to this step."""
-        component = call.component
-        first = position - position % component.batch_size
-        place = Place(component.fingerprint, type(call), first, self.step[position])
-        self.waiting.setdefault(place, {})[position] = call, result
+    def add(self, position: int, call: Call, size: int) -> asyncio.Future[Result]:
+        """Let a unit's call wait until its batch is complete; the unit has moved to this step."""
+        kind = call.component.fingerprint, type(call)
+        self._sizes[kind] = size
+        steps = self._batches.setdefault((*kind, position - position % size), {})
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        steps.setdefault(self.step[position], {})[position] = call, result
+        return result
 
-    def complete(self) -> Iterator[tuple[Place, Component]]:
-        """Yield each batch with units that have all come to its step or passed it, and its component."""
-        for place, calls in self.waiting.items():
-            component = next(iter(calls.values()))[0].component
-            members = range(place.first, place.first + component.batch_size)
-            if all(self.step.get(member, ENDED) >= place.step for member in members):
-                yield place, component
+    def complete(self, position: int) -> Iterator[list[Waiting]]:
+        """Yield each batch that this unit completes, now that it has come to its step: in the order of the units."""
+        for kind, size in self._sizes.items():
+            first = position - position % size
+            steps = self._batches.get((*kind, first), {})
+            members = [self.step.get(member, ENDED) for member in range(first, first + size)] if steps else []
+            for step in [step for step in steps if min(members) >= step]:
+                yield [call for _, call in sorted(steps.pop(step).items())]
 
     def stop(self, error: BaseException) -> None:
         """Start no more calls, and give every waiting one an error in place of its result."""
         self.stopped = self.stopped or error
-        set_error((result for calls in self.waiting.values() for _, result in calls.values()), error)
-        self.waiting.clear()
+        for batch in (batch for steps in self._batches.values() for batch in steps.values()):
+            set_error((result for _, result in batch.values()), error)
+        self._batches.clear()
 
 
 def set_error(futures: Iterable[asyncio.Future[Any]], error: BaseException) -> None:
@@ -124,12 +127,12 @@ def ask_batch(calls: Sequence[Call]) -> list[Answer]:
 
 
 def finished(call: Call, answer: Answer) -> Finished:
-    """Return an answer as it is stored: text that UTF-8 can hold, without reasoning, and the bytes of an image.
+    """Return an answer as it is stored: text that UTF-8 can hold, without reasoning, and the bytes of a medium.
 
     Raises:
-        ValueError: a generator gave no image and reports success.
+        ValueError: a generator gave nothing and reports success.
     """
-    given, usage, png = answer.given, answer.given.usage or Usage(), None
+    given, usage, data = answer.given, answer.given.usage or Usage(), None
     if isinstance(given, Reply) and isinstance(call, Ask):
         given = separated(given, call.conversation)
     texts: dict[str, str | None] = {
@@ -142,18 +145,19 @@ def finished(call: Call, answer: Answer) -> Finished:
     else:
         texts["revised_prompt"] = given.revised_prompt
         if given.outcome.goes_on:
-            if given.image is None:
-                raise ValueError(f"a generator reported {given.outcome} and gave no image")
-            png = given.data or png_bytes(given.image)
+            medium = given.image if given.image is not None else given.sound
+            if medium is None:
+                raise ValueError(f"a generator reported {given.outcome} and gave no image or sound")
+            data = given.data or encoded(medium)
     whole: dict[str, Any] = {name: text and text.encode("utf-8", "replace").decode() for name, text in texts.items()}
     result = Result(given.outcome, note=answer.note, reading=getattr(given, "reading", None), **whole)
     cost = Cost(answer.seconds, usage.input_tokens, usage.output_tokens, answer.cost)
-    return Finished(call.key, call.context, result, png, cost)
+    return Finished(call.key, call.context, result, data, cost)
 
 
 @dataclass
 class LocalCalls:
-    """Makes batches one after the other, and copes with errors and with a lack of memory.
+    """Makes calls one batch after the other, and copes with errors and with a lack of memory.
 
     When memory runs out, the components that are not at work are released first, and from then on at every change of
     component; when that is not enough, the component's batches are halved for the rest of the run.
@@ -163,7 +167,7 @@ class LocalCalls:
     """
 
     _loaded: dict[str, Component] = field(default_factory=dict)
-    _crowded: bool = False
+    is_crowded: bool = False
     _most: dict[str, int] = field(default_factory=dict)
     _shown: set[tuple[str, type[Exception]]] = field(default_factory=set)
 
@@ -175,7 +179,7 @@ class LocalCalls:
             MemoryError, DriftledgerError, ContractError: errors that every call would meet.
         """
         component = calls[0].component
-        if self._crowded:
+        if self.is_crowded:
             self._release_others(component)
         self._loaded[component.fingerprint] = component
         answers: list[Answer] = []
@@ -186,18 +190,58 @@ class LocalCalls:
             try:
                 answers += self._each(part, note if len(part) < len(calls) else None)
             except OutOfMemoryError as error:
-                name, half = component.provider, len(part) // 2
-                if len(self._loaded) > 1 and not self._crowded:
-                    self._crowded = True
-                    self._release_others(component)
-                    say(f"{error}; {name} now has the memory to itself, and others are loaded when needed")
-                elif half:
-                    self._most[component.fingerprint] = half
-                    say(f"{error}; going on with batches of {half} instead of {len(part)} for {name}")
-                else:
-                    smaller = "take a smaller checkpoint, a smaller dtype or a larger device"
-                    raise OutOfMemoryError(f"{error}; not even one call to {name} fits: {smaller}") from None
+                self._make_room(component, error, len(part))
         return answers
+
+    def queue(self, component: QueueModel, calls: Mapping[int, Call], new: Mapping[int, Call]) -> dict[int, Reply]:
+        """Put calls into an engine's queue, and let it compute until some have ended, or for :data:`_LOOK` seconds.
+
+        What it raises comes after its release, so that none of its calls is under way.
+
+        Args:
+            calls: all that are under way, by number; they begin again where the engine was released meanwhile.
+            new: those of them that are not in the queue yet.
+        """
+        if self.is_crowded:
+            self._release_others(component)
+        if component.fingerprint not in self._loaded:
+            new = calls
+        self._loaded[component.fingerprint] = component
+        ended, until = dict[int, Reply](), time.monotonic() + _LOOK
+        try:
+            for number, call in new.items():
+                try:
+                    reply = component.begin(number, call.conversation)  # type: ignore[union-attr]  # an Ask
+                except (DriftledgerError, MemoryError):
+                    raise
+                except Exception as error:
+                    reply = Reply(outcome=Outcome.FAILED, error=self._message(component, error))
+                if reply is not None:
+                    ended[number] = reply
+            while not ended:
+                ended = component.step()
+                if time.monotonic() >= until:
+                    break
+        except BaseException as error:
+            self.release(component)
+            if not isinstance(error, OutOfMemoryError):
+                raise
+            self._make_room(component, error, 1)
+        return ended
+
+    def _make_room(self, component: Component, error: OutOfMemoryError, size: int) -> None:
+        """Release other components, or halve the component's batches; OutOfMemoryError if neither is left to do."""
+        name, half = component.provider, size // 2
+        if self._loaded.keys() - {component.fingerprint} and not self.is_crowded:
+            self.is_crowded = True
+            self._release_others(component)
+            say(f"{error}; {name} now has the memory to itself, and others are loaded when needed")
+        elif half:
+            self._most[component.fingerprint] = half
+            say(f"{error}; going on with batches of {half} instead of {size} for {name}")
+        else:
+            smaller = "take a smaller checkpoint, a smaller dtype or a larger device"
+            raise OutOfMemoryError(f"{error}; not even one call to {name} fits: {smaller}") from None
 
     def release(self, component: Component) -> None:
         """Let a component free its memory; the next call loads it again."""
@@ -211,15 +255,17 @@ class LocalCalls:
         except (DriftledgerError, MemoryError, ContractError):
             raise
         except Exception as error:
-            key = calls[0].component.fingerprint, type(error)
-            if key not in self._shown:
-                self._shown.add(key)
-                say("".join(traceback.format_exception(error)))
-            message = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_ERROR]
+            message = self._message(calls[0].component, error)
         if len(calls) == 1:
             return [Answer(calls[0].answer(outcome=Outcome.FAILED, error=message), 0.0, note)]
         alone = f"made alone instead of in a batch of {len(calls)}: another call of it raised"
         return [answer for call in calls for answer in self._each([call], alone)]
+
+    def _message(self, component: Component, error: Exception) -> str:
+        if (key := (component.fingerprint, type(error))) not in self._shown:
+            self._shown.add(key)
+            say("".join(traceback.format_exception(error)))
+        return " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_ERROR]
 
     def _release_others(self, component: Component) -> None:
         for other in list(self._loaded.values()):
@@ -228,35 +274,129 @@ class LocalCalls:
 
 
 class Workers:
-    """Makes batches one after the other, in a thread of this process; used inside one event loop."""
+    """Makes calls in this process, inside one event loop.
+
+    One thread computes. Others decode the images of the next batch meanwhile, and encode what the last one has drawn.
+    """
 
     def __init__(self) -> None:
         self._local = LocalCalls()
         self._device = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
+        self._turns: dict[str, tuple[Component, deque[asyncio.Future[None]]]] = {}
+        """Batches that wait, by their component's fingerprint; the component at work comes first."""
+        self._computing = Counter[str]()
+        self._due: dict[str, deque[tuple[Call, asyncio.Future[Answer]]]] = {}
+        """Calls that are to be put into an engine's queue, by the component's fingerprint."""
+        self._engines: dict[str, asyncio.Task[None]] = {}
 
-    def has_room(self, component: Component, under_way: Counter[str]) -> bool:
-        """Whether one more batch of it may begin beside those under way, counted by their component's fingerprint."""
-        return not under_way.total()
+    def batch_size(self, component: Component) -> int:
+        """How many neighbours form a batch: one where an engine forms its batches itself."""
+        return 1 if isinstance(component, QueueModel) else component.batch_size
 
-    async def make(self, calls: Sequence[Call]) -> list[Finished]:
-        """Make one batch of calls to one component.
+    @asynccontextmanager
+    async def _turn(self, component: Component) -> AsyncIterator[None]:
+        """Wait until a batch may be computed; the component at work goes on as long as it has some."""
+        own, turn = component.fingerprint, asyncio.get_running_loop().create_future()
+        self._turns.setdefault(own, (component, deque()))[1].append(turn)
+        self._next()
+        await turn
+        try:
+            yield
+        finally:
+            self._computing[own] -= 1
+            self._next()
+
+    def _next(self) -> None:
+        while own := next((each for each, (_, turns) in self._turns.items() if turns and self._has_room(each)), None):
+            self._turns = {own: self._turns[own], **self._turns}
+            if not (turn := self._turns[own][1].popleft()).done():  # else it was dropped
+                self._computing[own] += 1
+                turn.set_result(None)
+
+    def _has_room(self, own: str) -> bool:
+        if self._local.is_crowded and self._computing.total() > self._computing[own]:
+            return False
+        component = self._turns[own][0]
+        if isinstance(component, QueueModel):
+            return self._computing[own] < component.batch_size
+        batches = (self._computing[each] for each, (kind, _) in self._turns.items() if not isinstance(kind, QueueModel))
+        return sum(batches) < 2  # one is prepared
+
+    async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Finished]:
+        """Make one batch of calls to one component; the next begins before this one is encoded.
 
         Raises:
+            BaseException: why the run was stopped before.
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
         component = calls[0].component
-        if isinstance(component, CheckpointComponent) and len(component.devices) > 1:
-            devices = f"device {component.device!r} names {len(component.devices)} devices"
-            raise ConfigError(f"{component.provider}: {devices}; name one, or set collect.where to 'ray' to use all")
-        answers = await asyncio.get_running_loop().run_in_executor(self._device, self._local.make, calls)
+        async with self._turn(component):
+            if run is not None and run.stopped is not None:
+                raise run.stopped
+            if isinstance(component, CheckpointComponent) and len(component.devices) > 1:
+                devices = f"device {component.device!r} names {len(component.devices)} devices"
+                way = "name one, or set collect.where to 'ray' to use all"
+                raise ConfigError(f"{component.provider}: {devices}; {way}")
+            if isinstance(component, QueueModel):
+                answers = await asyncio.gather(*(self._queued(component, call) for call in calls))
+            else:
+                answers = await self.on_device(self._local.make, await _decoded(calls))
         if isinstance(calls[0], Ask):
             return list(map(finished, calls, answers))
         return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, answers))  # they write PNGs
 
+    async def on_device(self, work: Callable[..., R], *given: Any) -> R:
+        """Do something in the thread that computes."""
+        return await asyncio.get_running_loop().run_in_executor(self._device, work, *given)
+
+    def _queued(self, component: QueueModel, call: Call) -> asyncio.Future[Answer]:
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        due = self._due.setdefault(component.fingerprint, deque())
+        due.append((call, answer))
+        if component.fingerprint not in self._engines:
+            self._engines[component.fingerprint] = asyncio.create_task(self._drive(component, due))
+        return answer
+
+    async def _drive(self, component: QueueModel, due: deque[tuple[Call, asyncio.Future[Answer]]]) -> None:
+        """Let an engine compute for as long as it has calls; each goes into its queue as soon as it is due."""
+        under_way, numbers, since = dict[int, tuple[Call, asyncio.Future[Answer]]](), count(), time.perf_counter()
+        try:
+            while due or under_way:
+                new = {next(numbers): due.popleft() for _ in range(min(len(due), _QUEUED_AT_ONCE))}
+                under_way |= new
+                calls = {number: call for number, (call, _) in under_way.items()}
+                fresh = dict(zip(new, await _decoded([call for call, _ in new.values()]), strict=True))
+                ended = await self.on_device(self._local.queue, component, calls, fresh)
+                for number, reply in ended.items():
+                    under_way.pop(number)[1].set_result(Answer(reply, (time.perf_counter() - since) / len(ended)))
+                since = time.perf_counter() if ended else since
+        except BaseException as error:
+            set_error((answer for _, answer in (*under_way.values(), *due)), error)
+            due.clear()
+        finally:
+            del self._engines[component.fingerprint]
+
     async def release(self, component: Component) -> None:
         """Free the memory and devices of a component; the next call loads it again."""
-        await asyncio.get_running_loop().run_in_executor(self._device, self._local.release, component)
+        await self.on_device(self._local.release, component)
 
     def close(self) -> None:
         """Release everything."""
         self._device.shutdown(wait=False, cancel_futures=True)
+
+
+async def _decoded(calls: Sequence[Call]) -> Sequence[Call]:
+    """Calls with their files decoded, where all are needed; one that cannot be decoded is left to the component."""
+
+    def decoded(medium: Medium) -> Medium:
+        with suppress(OSError, ValueError):
+            return DecodedMedium(medium.path, medium.sha256, medium.open())
+        return medium
+
+    def prepared(call: Any) -> Any:
+        return replace(call, conversation=call.conversation.with_media(decoded))
+
+    if not all(isinstance(call, Ask) and isinstance(call.component, CheckpointComponent) for call in calls):
+        return calls
+    with_contents: list[Call] = await asyncio.gather(*(asyncio.to_thread(prepared, call) for call in calls))
+    return with_contents

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.canonical import sha256_of
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, PromptUsage, Reply
+from driftledger.core.types import Conversation, Generated, Medium, Outcome, PromptUsage, Reply
 
 R = TypeVar("R")
 
@@ -60,7 +60,7 @@ class Result:
 
     outcome: Outcome
     text: str | None = None
-    image: ImageFile | None = None
+    image: Medium | None = None
     served_model: str | None = None
     revised_prompt: str | None = None
     error: str | None = None
@@ -81,7 +81,7 @@ class Result:
         }
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any], image: ImageFile | None) -> "Result":
+    def from_row(cls, row: Mapping[str, Any], image: Medium | None) -> "Result":
         """The inverse of :meth:`to_row`, given the image that has the row's hash."""
         reading = PromptUsage(**row["reading"]) if row.get("reading") else None
         return cls(**{**row, "outcome": Outcome(row["outcome"]), "image": image, "reading": reading})
@@ -115,7 +115,7 @@ class Ask:
         turns, images = list[dict[str, Any]](), list[str]()
         for turn in self.conversation.turns:
             parts = [{"text": part} if isinstance(part, str) else {"image": part.sha256} for part in turn.parts]
-            images += [part.sha256 for part in turn.parts if isinstance(part, ImageFile)]
+            images += [part.sha256 for part in turn.parts if isinstance(part, Medium)]
             turns.append({"role": turn.role, "parts": parts})
         limit = self.conversation.max_tokens
         rendered = turns if limit is None else {"turns": turns, "max_tokens": limit}

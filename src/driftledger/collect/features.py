@@ -1,16 +1,18 @@
-"""Images and texts through an encoder, one batch at a time, or from the feature store.
+"""Media and texts through an encoder, one batch at a time, or from the feature store.
 
-The store keeps a file per batch: an image's features may depend on the other images of its batch, so only a whole batch
+The store keeps a file per batch: the features of an image may depend on the others of its batch, so only a whole batch
 is looked up. It only saves work, like the call store beside it; a damaged file is computed again.
 """
 
 import io
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -19,11 +21,15 @@ from numpy.typing import NDArray
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_bytes
-from driftledger.core.types import Float32, ImageFile, PromptUsage
+from driftledger.core.types import Float32, Medium, PromptUsage
 
+R = TypeVar("R")
 Number = TypeVar("Number", np.float32, np.int64)
-Modality = Literal["images", "texts", "readings"]
-"""Features of images, features of texts, or how much of each text was read."""
+Modality = Literal["images", "sounds", "texts", "readings"]
+"""What features are of; or how much of each text was read."""
+OF_FILES = ("images", "sounds")
+_AT_WORK = Lock()
+"""Held while an encoder computes: several benchmarks may ask the same one at once."""
 
 
 @dataclass
@@ -43,9 +49,9 @@ class FeatureStore:
 
         Args:
             encoder: its fingerprint.
-            batch: the images' SHA-256, or the texts. If one is unknown, nothing is stored.
+            batch: the SHA-256 of files, or the texts. If one is unknown, nothing is stored.
         """
-        if seen == "images" and not all(batch):
+        if seen in OF_FILES and not all(batch):
             return make()
         key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
         if self.folder is None:
@@ -62,14 +68,29 @@ class FeatureStore:
         return array
 
 
-def encode_images(encoder: Encoder, images: Iterable[ImageFile], features: FeatureStore | None = None) -> Float32:
-    """Features of images, n×d; one batch of them is decoded at a time."""
-    store, waiting, batches = features or FeatureStore(), iter(images), []
-    while batch := list(islice(waiting, encoder.batch_size)):
-        digests = [image.sha256 for image in batch]
-        encode = partial(lambda files: encoder.encode_images([image.open() for image in files]), batch)
-        batches.append(store.get(encoder.fingerprint, "images", digests, encode))
-    return np.concatenate(batches) if batches else np.zeros((0, 0), np.float32)
+def _alone(compute: Callable[[Sequence[R]], NDArray[Number]], given: Sequence[R]) -> NDArray[Number]:
+    with _AT_WORK:
+        return compute(given)
+
+
+def encode_media(encoder: Encoder, media: Iterable[Medium], features: FeatureStore | None = None) -> Float32:
+    """Features of images or sounds, n×d; the next batch of them is decoded while one is computed."""
+    store, files, size, arrays = features or FeatureStore(), [*media], encoder.batch_size, []
+    decoding: dict[int, list[Future[Any]]] = {}
+    seen: Modality = "sounds" if files and files[0].kind == "sound" else "images"
+    compute = encoder.encode_sounds if seen == "sounds" else encoder.encode_images
+    with ThreadPoolExecutor(thread_name_prefix="decode") as pool:
+
+        def encode(first: int) -> Float32:
+            for start in (first, first + size):
+                if start not in decoding:
+                    decoding[start] = [pool.submit(each.open) for each in files[start : start + size]]
+            return _alone(compute, [each.result() for each in decoding.pop(first)])
+
+        for first in range(0, len(files), size):
+            digests = [file.sha256 for file in files[first : first + size]]
+            arrays.append(store.get(encoder.fingerprint, seen, digests, partial(encode, first)))
+    return np.concatenate(arrays) if arrays else np.zeros((0, 0), np.float32)
 
 
 def encode_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | None = None) -> Float32:
@@ -81,7 +102,7 @@ def encode_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore 
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     store, waiting, batches = features or FeatureStore(), iter(places), []
     while batch := list(islice(waiting, encoder.batch_size)):
-        batches.append(store.get(encoder.fingerprint, "texts", batch, partial(encoder.encode_texts, batch)))
+        batches.append(store.get(encoder.fingerprint, "texts", batch, partial(_alone, encoder.encode_texts, batch)))
     return np.concatenate(batches)[[places[text] for text in texts]] if batches else np.zeros((0, 0), np.float32)
 
 

@@ -10,7 +10,6 @@ import os
 import socket
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,15 +19,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from driftledger.collect.batches import LocalCalls, Workers, finished
+from driftledger.collect.batches import Run, Workers
 from driftledger.collect.call import Ask, Call, Finished
 from driftledger.collect.settings import WorkerSettings
-from driftledger.components.base import Component
+from driftledger.components.base import Component, QueueModel
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, first_few
 from driftledger.core.registry import import_extra, import_place, place_of
 from driftledger.core.text import changes, say, shortened
-from driftledger.core.types import ImageFile
+from driftledger.core.types import Medium
 
 _MOST_LOSSES = 5
 """Actors that may be lost over one batch."""
@@ -36,6 +35,8 @@ _PATIENCE = 30.0
 """Seconds that an actor waits for room in the cluster before a line says so."""
 _CONNECTS = 10.0
 """Seconds that a cluster has to answer."""
+_OF_A_QUEUE = 32
+"""Calls that are handed to an actor together, where its engine has a queue."""
 
 
 class WorkersError(DriftledgerError):
@@ -96,15 +97,16 @@ class RayWorkers(Workers):
             raise WorkersError(f"{place} cannot be used ({_message(error)}); start it or correct its address") from None
         return ray
 
-    def has_room(self, component: Component, under_way: Counter[str]) -> bool:
-        if (crew := self._crew(component)) is not None:
-            return under_way[component.fingerprint] < 2 * crew.most
-        here = {fingerprint: under_way[fingerprint] for fingerprint, crew in self._crews.items() if crew is None}
-        return super().has_room(component, Counter(here))
+    def batch_size(self, component: Component) -> int:
+        return super().batch_size(component) if (crew := self._crew(component)) is None else crew.batch_size
 
-    async def make(self, calls: Sequence[Call]) -> list[Finished]:
-        crew = self._crew(calls[0].component)
-        return await (super().make(calls) if crew is None else crew.make(calls))
+    async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Finished]:
+        if (crew := self._crew(calls[0].component)) is None:
+            return await super().make(calls, run)
+        async with crew.slots:
+            if run is not None and run.stopped is not None:
+                raise run.stopped
+            return await crew.make(calls)
 
     async def release(self, component: Component) -> None:
         crew = self._crews.pop(component.fingerprint, None)
@@ -139,8 +141,13 @@ class _Crew:
         self._recipe = place_of(kind), beside, made_of, component.spec, Path.cwd()
         """What an actor makes its component of; see :class:`_Actor`."""
         self.most = settings.replicas or len(devices) or 1
+        queues = isinstance(component, QueueModel)
+        self.batch_size = min(_OF_A_QUEUE, component.batch_size) if queues else component.batch_size
+        self.at_once = max(1, component.batch_size // _OF_A_QUEUE) if queues else 1
+        """Batches that an actor has; one, so that the batch which takes it down is known."""
         on_gpu = component.spec["identity"].get("device") == "cuda"
         gpus = float(on_gpu) if settings.num_gpus is None else settings.num_gpus
+        self.slots = asyncio.Semaphore(self.most * (self.at_once + 1))
         self._needs = {"num_gpus": gpus, "num_cpus": settings.num_cpus, "resources": settings.resources}
         self._actors: list[Any] = []
         self._idle: asyncio.Queue[Any] = asyncio.Queue()
@@ -150,21 +157,23 @@ class _Crew:
         """Make a batch by an actor; if that is lost, by another one."""
         conversations = [call.conversation for call in calls if isinstance(call, Ask)]
         parts = [part for each in conversations for turn in each.turns for part in turn.parts]
-        images = {part.sha256: part.path.read_bytes() for part in parts if isinstance(part, ImageFile)}
+        media = {part.sha256 + part.path.suffix: part.path.read_bytes() for part in parts if isinstance(part, Medium)}
         work = [replace(call, component=None) for call in calls]  # type: ignore[arg-type]  # the actor has its own
         for _ in range(_MOST_LOSSES):
             self._start_if_needed()
-            actor = await self._idle.get()
+            while (actor := await self._idle.get()) not in self._actors:
+                self._start_if_needed()
             try:
-                results: list[Finished] = await actor.make.remote(work, images)
+                results: list[Finished] = await actor.make.remote(work, media)
             except self._workers.ray.exceptions.RayTaskError as error:  # what the component raised
                 self._idle.put_nowait(actor)
                 raise error.cause from None
             except self._workers.ray.exceptions.RayError as error:
                 message = _message(error)
-                say(f"{self._name}: an actor was lost ({message}); another starts")
-                self._workers.ray.kill(actor)  # one that cannot be reached may still be at work
-                self._actors.remove(actor)
+                if actor in self._actors:  # else another batch of it has said so
+                    say(f"{self._name}: an actor was lost ({message}); another starts")
+                    self._workers.ray.kill(actor)  # one that cannot be reached may still be at work
+                    self._actors.remove(actor)
             else:
                 self._idle.put_nowait(actor)
                 return results
@@ -177,7 +186,8 @@ class _Crew:
 
     def _start_if_needed(self) -> None:
         if self._idle.empty() and len(self._actors) < self.most:
-            actor = self._workers.ray.remote(_Actor).options(**self._needs).remote(*self._recipe)
+            needs = self._needs | {"max_concurrency": self.at_once}
+            actor = self._workers.ray.remote(_Actor).options(**needs).remote(*self._recipe)
             self._actors.append(actor)
             task = asyncio.create_task(self._wait_for(actor))
             self._tasks.add(task)
@@ -190,7 +200,8 @@ class _Crew:
             say(f"{self._name}: an actor waits for room in the cluster ({self._needs}); give fewer to others")
         await asyncio.wait([ready])
         ready.exception()  # a lost one is met by the batch that it is given
-        self._idle.put_nowait(actor)
+        for _ in range(self.at_once):
+            self._idle.put_nowait(actor)
 
     def close(self) -> None:
         """Kill all actors, also those at work."""
@@ -216,7 +227,7 @@ class _Actor:
             folder: where relative paths in the settings start, if the node has such a folder.
         """
         self._recipe = place, beside, settings, spec, folder
-        self._local = LocalCalls()
+        self._workers = Workers()
 
     @cached_property
     def _component(self) -> Component:
@@ -233,27 +244,23 @@ class _Actor:
             raise ConfigError(f"{where} is another component ({differs}); {remedy}, with the same weights")
         return component
 
-    def ready(self) -> None:
+    async def ready(self) -> None:
         """Answers when there is room for the actor."""
 
-    def make(self, work: Sequence[Any], images: dict[str, bytes]) -> list[Finished]:
-        """Make a batch: calls without their component, and the bytes of their images by hash."""
+    async def make(self, work: Sequence[Any], media: dict[str, bytes]) -> list[Finished]:
+        """Make a batch: calls without their component, and the files behind them, by name."""
         with tempfile.TemporaryDirectory(prefix="driftledger-actor-") as folder:
-            for digest, data in images.items():
-                Path(folder, digest).write_bytes(data)
+            for name, data in media.items():
+                Path(folder, name).write_bytes(data)
+
+            def here(medium: Medium) -> Medium:
+                return replace(medium, path=Path(folder, medium.sha256 + medium.path.suffix))
+
             calls = [replace(each, component=self._component) for each in work]
             for number, call in enumerate(calls):
                 if isinstance(call, Ask):
-                    turns = []
-                    for turn in call.conversation.turns:
-                        parts = (
-                            part if isinstance(part, str) else replace(part, path=Path(folder, part.sha256))
-                            for part in turn.parts
-                        )
-                        turns.append(replace(turn, parts=tuple(parts)))
-                    conversation = replace(call.conversation, turns=tuple(turns))
-                    calls[number] = replace(call, conversation=conversation)
-            return list(map(finished, calls, self._local.make(calls)))
+                    calls[number] = replace(call, conversation=call.conversation.with_media(here))
+            return await self._workers.make(calls)
 
 
 def _message(error: BaseException) -> str:

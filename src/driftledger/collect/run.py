@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AsyncExitStack, suppress
@@ -11,23 +10,11 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
-from driftledger.collect.batches import (
-    ENDED,
-    Answer,
-    Run,
-    Waiting,
-    Workers,
-    finished,
-    set_error,
-)
+from driftledger.collect.batches import ENDED, Answer, Run, Waiting, Workers, finished, set_error
 from driftledger.collect.call import Ask, Call, Finished, NotStoredError, Planned, Result, Spent, Steps, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
-from driftledger.components.service import (
-    Meter,
-    RemoteComponent,
-    ServiceClient,
-)
+from driftledger.components.service import Meter, RemoteComponent, ServiceClient
 from driftledger.core.errors import ConfigError
 from driftledger.core.terminal import Progress
 from driftledger.core.text import say
@@ -45,9 +32,9 @@ class StoppedError(Exception):
 class Collector:
     """Makes the calls of any number of runs at once, in an event loop that has a thread of its own.
 
-    Services are asked side by side, each as many calls at once as its limits allow. Local components compute meanwhile,
-    one batch at a time; as long as batches of the component at work are complete, others wait, so that two components
-    that do not fit into memory together are not loaded in turn.
+    Services are asked side by side, each as many calls at once as its limits allow. Local components compute meanwhile:
+    a batch begins while the results of the last are encoded and stored. As long as batches of the component at work are
+    complete, others wait, so that two components that do not fit into memory together are not loaded in turn.
     """
 
     def __init__(self, store: CallStore, workers: Workers | None = None, *, shards: int = 1) -> None:
@@ -65,11 +52,7 @@ class Collector:
         """Calls under way, by the digest of their keys."""
         self._services: dict[str, asyncio.Task[tuple[ServiceClient, Attempt]]] = {}
         self._connections = AsyncExitStack()
-        self._at_work: str | None = None
-        self._under_way = Counter[str]()
-        """Batches that are being made or stored, or with units that have not come to their next call."""
         self._tasks = set[asyncio.Task[None]]()
-        self._is_woken = False
         self._spent: dict[str, Spent] = {}
         """What is written with the next results."""
 
@@ -119,7 +102,8 @@ class Collector:
         try:
             futures = [threads.submit(job) for job in jobs]
             for future in as_completed(futures):
-                if (error := future.exception()) is not None:  # said at once, since the others may go on for hours
+                error = future.exception()
+                if error is not None and not self._is_closing:  # said at once, since the others may go on for hours
                     say(f"stopped: {error}")
         finally:
             threads.shutdown(wait=False, cancel_futures=True)  # after an interrupt, the threads end with their runs
@@ -176,73 +160,58 @@ class Collector:
                     call = next(protocol) if result is None else protocol.send(result)
                 except StopIteration as stop:
                     run.step[position] = ENDED
+                    self._look(run, position)
                     value: R = stop.value
                     return value
                 run.step[position] = step
-                self._wake()  # others may have waited for this unit
-                digest = call.key.digest
-                if (result := self.store.find(digest)) is None:
+                result, waiting = self.store.find(digest := call.key.digest), None
+                if result is None:
                     if run.stopped is not None:
                         raise run.stopped
-                    if isinstance(call.component, RemoteComponent):
-                        result = await self._from_service(run, call, call.component, digest)
-                    else:
-                        waiting: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-                        run.add(position, call, waiting)
-                        result = await waiting
+                    if not isinstance(call.component, RemoteComponent):
+                        waiting = run.add(position, call, self._workers.batch_size(call.component))
+                self._look(run, position)
+                if waiting is not None:
+                    result = await waiting
+                elif result is None:
+                    result = await self._from_service(run, call, call.component, digest)  # type: ignore[arg-type]
                 run.progress.update()
                 step += 1
         except BaseException as error:
             run.stop(error)
             raise
-        finally:
-            self._wake()
 
     # Local components
 
-    def _wake(self) -> None:
-        """Start batches as soon as every unit that can go on has come to its next call."""
-        if not self._is_woken:
-            self._is_woken = True
-            asyncio.get_running_loop().call_soon(self._start_batches)
+    def _look(self, run: Run, position: int) -> None:
+        """Let those batches begin that waited for this unit."""
+        for batch in run.complete(position):
+            self._start(run, batch)
 
-    def _start_batches(self) -> None:
-        self._is_woken = False
-        while ready := [
-            (run, place)
-            for run in self._runs
-            for place, component in run.complete()
-            if self._workers.has_room(component, self._under_way)
-        ]:
-            of_loaded = (each for each in ready if each[1].fingerprint == self._at_work)
-            run, place = next(of_loaded, ready[0])
-            self._at_work = place.fingerprint
-            self._under_way[place.fingerprint] += 1
-            batch = [call for _, call in sorted(run.waiting.pop(place).items())]  # in the order of the units
-            task = asyncio.create_task(self._make(run, batch))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+    def _start(self, run: Run, batch: Sequence[Waiting]) -> None:
+        task = asyncio.create_task(self._make(run, batch))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _make(self, run: Run, batch: Sequence[Waiting]) -> None:
         """Make those calls of a batch that are still missing, store their results, and give every unit its result."""
-        component, missing = batch[0][0].component, dict[str, Waiting]()
+        missing = dict[str, Waiting]()
         try:
             for call, waiting in batch:
                 digest = call.key.digest
                 if (result := self.store.find(digest)) is not None:  # stored since
                     waiting.set_result(result)
                 elif digest in self._asked:
-                    self._asked[digest].add_done_callback(partial(_pass_on, waiting))
+                    self._asked[digest].add_done_callback(partial(self._pass_on, run, (call, waiting)))
                 else:
                     self._asked[digest] = waiting
                     missing[digest] = call, waiting
             if missing:
-                results = await self._workers.make([call for call, _ in missing.values()])
-                self._count(run, component, results)
+                results = await self._workers.make([call for call, _ in missing.values()], run)
+                self._count(run, batch[0][0].component, results)
                 for (_, waiting), result in zip(missing.values(), await self._put(results), strict=True):
                     if not waiting.done():
                         waiting.set_result(result)
-            await asyncio.sleep(0)  # until every unit has come to its next call
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt | SystemExit):  # a component's own, which would end the event loop
                 error = RuntimeError(f"a component raised {error!r}")
@@ -252,8 +221,15 @@ class Collector:
         finally:
             for digest in missing:
                 del self._asked[digest]
-            self._under_way[component.fingerprint] -= 1
-            self._wake()
+
+    def _pass_on(self, run: Run, own: Waiting, done: asyncio.Future[Result]) -> None:
+        """Give a unit the result of a call that another unit has made; if that unit's run has stopped, make it."""
+        if done.cancelled():
+            own[1].cancel()
+        elif done.exception() is not None:
+            self._start(run, [own])
+        elif not own[1].done():
+            own[1].set_result(done.result())
 
     # Services
 
@@ -315,18 +291,6 @@ class Collector:
     def _count(self, run: Run, component: Component, results: Sequence[Finished]) -> None:
         name = component.title if isinstance(component, RemoteComponent) else component.provider
         run.progress.count(name, len(results), sum(each.cost.cost or 0.0 for each in results))
-
-
-def _pass_on(waiting: asyncio.Future[Result], done: asyncio.Future[Result]) -> None:
-    """Give a unit the result of a call that another unit has made."""
-    if waiting.done():
-        return
-    if done.cancelled():
-        waiting.cancel()
-    elif (error := done.exception()) is not None:
-        set_error([waiting], error)
-    else:
-        waiting.set_result(done.result())
 
 
 class Shard(NamedTuple):

@@ -27,9 +27,9 @@ from driftledger.collect.call import Call, Context, Cost, Finished, Result, Spen
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.files import link_file, load_json, write_bytes, write_text
-from driftledger.core.images import MEDIA, suffix_of
+from driftledger.core.media import MEDIA, suffix_of
 from driftledger.core.text import say
-from driftledger.core.types import ImageFile, Outcome
+from driftledger.core.types import Medium, Outcome
 
 DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
 _PAGE = 4096
@@ -115,7 +115,8 @@ class CallStore(AbstractContextManager["CallStore"]):
             )
         if version == 4 and self._writes:
             db.close()
-            self._rebuild(f"{DATABASE}.version-4")
+            self._rebuild(aside := f"{DATABASE}.version-4")
+            say(f"{self.folder / DATABASE} is converted to version {VERSION}; the old file, {aside}, can be deleted")
             return self._open(file)
         if version != VERSION and not self._writes:
             old, db = db, _connect("")  # a temporary one
@@ -123,7 +124,7 @@ class CallStore(AbstractContextManager["CallStore"]):
             db.executescript(_CREATE)
         if old is not None:
             if version == 4:
-                _copy_rows(old, db)
+                _copy_rows(old, db, version)
             old.close()
         [(self._name,)] = db.execute("SELECT name FROM store")
         db.execute("SELECT count(*) FROM calls").fetchone()  # a database that was cut, or has a damaged index, fails
@@ -167,12 +168,13 @@ class CallStore(AbstractContextManager["CallStore"]):
         with closing(_connect(partial)) as db:
             db.executescript(_CREATE)
             pages = bytearray(file.read_bytes())
-            if pages[60:64] != (4).to_bytes(4, "big"):  # the new one's first page has the header and the same tables
+            version = 4 if pages[:7] == b"SQLite " and pages[60:64] == (4).to_bytes(4, "big") else VERSION
+            if version == VERSION:  # the new one's first page has the header and the same tables
                 pages[:_PAGE] = partial.read_bytes()[:_PAGE]
             pages[28:40] = (len(pages) // _PAGE).to_bytes(4, "big") + bytes(8)
             copy.write_bytes(pages)
             with closing(_connect(copy)) as old:
-                rows = _copy_rows(old, db, len(pages) // 50)  # a row has more bytes
+                rows = _copy_rows(old, db, version, len(pages) // 50)  # a row has more bytes
         copy.unlink()
         link_file(file, self.folder / aside)
         partial.replace(file)
@@ -244,11 +246,11 @@ class CallStore(AbstractContextManager["CallStore"]):
                 )
         return results
 
-    def _keep_image(self, image: bytes | Path) -> ImageFile:
-        """Keep an image, unless it is there: one that was sent, or a file; two threads may keep the same one."""
+    def _keep_image(self, image: bytes | Path) -> Medium:
+        """Keep an image or sound, unless it is there: one that was sent, or a file; two threads may keep the same."""
         data = image if isinstance(image, bytes) else image.read_bytes()
         digest = sha256_bytes(data)
-        kept = ImageFile(object_path(self.folder, digest, suffix_of(data) or ".png"), digest)
+        kept = Medium(object_path(self.folder, digest, suffix_of(data) or ".png"), digest)
         try:
             if whole_image(self.folder, digest) is None:
                 if isinstance(image, Path):
@@ -376,14 +378,13 @@ def _connect(file: Path | str) -> sqlite3.Connection:
     return db
 
 
-def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, most: int = 0) -> int:
+def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, version: int, most: int = 0) -> int:
     """Copy each row that can be read, in one transaction, and return how many calls these are.
 
     Args:
-        old: of this version or of version 4.
+        version: of the old one: 4, or this one.
         most: in a damaged one, up to which number rows are tried, whether or not they are listed.
     """
-    [(version,)] = old.execute("PRAGMA user_version")
     new.execute("BEGIN")
     for name in ("calls", "spent"):
         with suppress(sqlite3.Error):
@@ -465,10 +466,10 @@ def object_path(folder: Path, digest: str, suffix: str = ".png") -> Path:
     return folder / "objects" / digest[:2] / f"{digest}{suffix}"
 
 
-def whole_image(folder: Path, digest: str) -> ImageFile | None:
+def whole_image(folder: Path, digest: str) -> Medium | None:
     """The image with this hash; None if it is missing or damaged."""
     paths = (object_path(folder, digest, suffix) for suffix in MEDIA)
-    return next((ImageFile(each, digest) for each in paths if each.is_file() and sha256_file(each) == digest), None)
+    return next((Medium(each, digest) for each in paths if each.is_file() and sha256_file(each) == digest), None)
 
 
 def _locked(folder: Path, *, wait: bool) -> BaseFileLock:

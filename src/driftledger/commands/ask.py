@@ -3,26 +3,20 @@
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from itertools import zip_longest
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Group, RenderableType
 
 from driftledger.components.checkpoints import forget_sha256
-from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, GOOD, line, lines
-from driftledger.core.text import shortened
 from driftledger.ledger.answers import as_answer, as_yaml, data_of, offers_table, touched_table
 from driftledger.ledger.audit import Sources, find_run, meant, resolve_target, touched
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Folder, read_all_evidence
-from driftledger.ledger.lock import LOCK, RESOLVED, locked_now, read_lock
+from driftledger.ledger.lock import LOCK, locked_now, read_lock
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.objects.files import listing_md5
 from driftledger.ledger.objects.git import why_unread
 from driftledger.ledger.published import FOLDER, check_published
 from driftledger.project.project import Project
@@ -64,7 +58,7 @@ def audit(
             return offers_table(target, list(offers))
         if as_json:
             return json.dumps(data_of(resolved), indent=2)
-        return as_yaml(resolved) if full else as_answer(resolved, why_unread(project.root))
+        return as_yaml(resolved) if full else as_answer(resolved, why_unread(project.root), sources.git)
     rows = touched(sources, versions)
     if sources.git is None:
         notes = [f"Git was not read: {why_unread(project.root)}"]
@@ -109,6 +103,10 @@ class Verified(NamedTuple):
         rest = f" that can be checked here; {len(result.skipped)} not" if result.skipped else ""
         several = "" if len(result.findings) == 1 else "s"
         end = f"{len(result.findings)} difference{several}" if result.findings else f"all holds{rest}"
+        if result.findings and all(
+            each.kind == "missing" and each.where.startswith("data/") for each in result.findings
+        ):
+            end = "not pulled yet: 'dvc pull' brings what is missing here"
         return Group(lines(shown), line(f"{what}: {end}", GOOD if result.holds else BAD), line(_UNSIGNED))
 
     def to_dict(self) -> dict[str, object]:
@@ -159,65 +157,11 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
         again = regenerate(project, evidence, contents, regenerated, seed, components)
         checks["calls made again"] = again.result
     if not any(each.findings for each in checks.values()):
+        from driftledger.reports.report import check_report
+
         checks["report"] = check_report(project, contents)
     checks[FOLDER] = check_published(project.root, evidence)
     return Verified([each.name for each in evidence], checks, again)
-
-
-def check_report(project: Project, contents: Contents) -> VerifyResult:
-    """Compare what people look at, the leaderboard, metrics and pages, with what the scores give."""
-    from driftledger.project.resolve import REPORT_VERSION
-    from driftledger.reports.report import write_report
-
-    result, entry = VerifyResult(), locked_now(project.root).get("report")
-    if entry is None:
-        if contents.here.read("reports/leaderboard.md") is not None:
-            result.skip("reports", f"{LOCK} has no stage that wrote the report; run 'dvc repro'")
-        return result
-    for out in entry.outs:  # drawings and thumbnails too
-        data, files = contents.here.read(out.path), contents.listing_here(out.path)
-        if data is None and not files:
-            result.skip(out.path, "it is not in this checkout")
-        elif (md5 := listing_md5(files) if data is None else md5_bytes(data)) != out.md5:
-            what = f"it has md5 {md5}, and was written with {out.md5}; run 'dvc repro -f report'"
-            result.findings.append(Finding("bytes", out.path, what))
-    noted = entry.params.get(RESOLVED, {}).get("report")
-    version = noted.get("version") if isinstance(noted, dict) else None
-    if version != REPORT_VERSION:
-        result.skip("reports", f"version {version!s:.20} of the report wrote it, and {REPORT_VERSION} is installed")
-        return result
-    with TemporaryDirectory(prefix="driftledger-") as folder:
-        try:
-            if missing := write_report(project, again=Path(folder)):
-                result.skip("reports/site", missing)
-        except (DriftledgerError, ValueError, LookupError, TypeError, OSError) as error:
-            result.skip("reports", f"it cannot be made again: {shortened(str(error))}")
-            return result
-        for top in sorted(path.name for path in Path(folder).iterdir()):
-            here, again = f"reports/{top}", Path(folder, top)
-            if any(each.where == here for each in result.skipped):
-                continue
-            written = {
-                path.relative_to(folder).as_posix(): path for path in (again, *again.rglob("*")) if path.is_file()
-            }
-            stored = {f"{top}/{name}" for name in contents.listing_here(here)} or {top}
-            result.checked["files"] += len(written)
-            for name in sorted(written.keys() | stored):
-                data = contents.here.read(f"reports/{name}")
-                if data is None or name not in written:
-                    what = "the scores give no such file" if data is not None else "it is missing; run 'dvc repro'"
-                    result.findings.append(Finding("numbers", f"reports/{name}", what))
-                elif not name.endswith((".svg", ".webp")) and data != written[name].read_bytes():
-                    what = _first_difference(data.decode(errors="replace"), written[name].read_bytes().decode())
-                    result.findings.append(Finding("numbers", f"reports/{name}", what))
-    return result
-
-
-def _first_difference(stored: str, again: str) -> str:
-    lines = zip_longest(stored.split("\n"), again.split("\n"), fillvalue="")
-    number, (one, other) = next((each for each in enumerate(lines, 1) if each[1][0] != each[1][1]), (0, ("", "")))
-    start = max(next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0) - 20, 0)
-    return f"line {number} has {one[start:]!r:.60}, and the scores give {other[start:]!r:.60}"
 
 
 def _damaged(project: Project, chosen: list[Combination], contents: Contents, error: DriftledgerError) -> Verified:

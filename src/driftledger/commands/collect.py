@@ -8,8 +8,9 @@ part of the calls, into a store of its own, for ``driftledger merge``.
 
 import math
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.ray import RayWorkers
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import DATABASE, CallStore, stores_in
+from driftledger.commands.stages import data
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few, unknown_name
 from driftledger.core.files import files_digest, keep_only, made_from, make, read_json
@@ -35,7 +37,7 @@ from driftledger.core.text import for_line, say
 from driftledger.core.types import Outcome
 from driftledger.ledger.published import read_published
 from driftledger.project.project import Project
-from driftledger.project.resolve import inputs_of
+from driftledger.project.resolve import inputs_of, resolve
 from driftledger.project.settings import PARAMS, Settings
 
 R = TypeVar("R")
@@ -162,21 +164,24 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
     tasks = {model: tasks_of(project, model) for model in models}
     left, lock = [task for some in tasks.values() for task in some], Lock()
 
-    def work(some: Sequence[str]) -> None:
-        for task in (task for model in some for task in tasks[model]):
-            _make(task, collector, lock)
-            with lock:
-                left.remove(task)
-                for role, name in task.asks - {each for other in left for each in other.asks}:
-                    component = project.components.get((f"{role}s", name))
-                    if component is not None:  # else nothing was asked of it, and it may not be on this machine
-                        component.release()
-                        collector.release(component)
+    def work(task: Task) -> None:
+        _make(task, collector, lock)
+        with lock:
+            left.remove(task)
+            for role, name in task.asks - {each for other in left for each in other.asks}:
+                component = project.components.get((f"{role}s", name))
+                if component is not None:  # else nothing was asked of it, and it may not be on this machine
+                    component.release()
+                    collector.release(component)
+
+    def in_turn(some: Sequence[str]) -> None:
+        for model in some:  # all that is asked of it at once, so that it is loaded once and always has work
+            collector.side_by_side([partial(work, task) for task in tasks[model]])
 
     with project.store() as store, collector_of(project.settings, store) as collector:
         remote = [model for model in models if isinstance(project.settings.build("models", model), RemoteComponent)]
         local = [model for model in models if model not in remote]
-        collector.side_by_side([*(partial(work, [model]) for model in remote), partial(work, local)])
+        collector.side_by_side([*(partial(in_turn, [model]) for model in remote), partial(in_turn, local)])
         for model in models:
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)
@@ -237,9 +242,25 @@ def _chosen(project: Project, models: Sequence[str]) -> Sequence[str]:
 def plan(project: Project) -> dict[str, PlannedCalls]:
     """Count the calls that are still needed of each selected component, without making any.
 
-    Of a component that is not on this machine, what ``resolve`` noted is counted.
+    Data that are not built yet, or not as they are selected now, are built first. Of a component that is not on this
+    machine, what ``resolve`` noted is counted.
+
+    Raises:
+        StoreError: this is a checkout of others, and its data are not built.
     """
-    project = replace(project, asks=False) if project.asks else project
+    project = replace(project, asks=False)
+    try:
+        return _planned(project)
+    except StoreError:
+        if not project.own_code:
+            raise
+        with redirect_stdout(sys.stderr):
+            resolve(project)
+            data(project)
+        return _planned(project)
+
+
+def _planned(project: Project) -> dict[str, PlannedCalls]:
     settings, run = project.settings, project.settings.run
     with project.store(writes=False) as store:
         plan = Plan(store)

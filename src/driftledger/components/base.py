@@ -14,8 +14,9 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.errors import MissingExtraError
 from driftledger.core.files import Record
+from driftledger.core.media import Kind as MediumKind
 from driftledger.core.registry import EXTRAS, Provided, package_of
-from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply
+from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply, Sound
 
 Kind = Literal["model", "generator", "encoder"]
 
@@ -46,6 +47,9 @@ class Component(Provided, ABC):
     understands: ClassVar[frozenset[str] | None] = None
     """Of a generator, an image encoder or a judge: the providers of the only models that it can do its work for. None
     means any model. Controls, which don't look, are always accepted, and so is a model with ``understood_by``."""
+
+    media: ClassVar[frozenset[MediumKind]] = frozenset({"image"})
+    """What it can be given, or generates: images, sounds, or both."""
 
     batch_size: int = Field(default=16, ge=1, le=4096)
     """How many calls are handed over at once; part of the identity, since in reduced precision the
@@ -153,6 +157,27 @@ class Model(Component):
         """Answer the last turn of each conversation, in order; a reply holds the beginning that it was given."""
 
 
+class QueueModel(Model):
+    """A model with an engine that forms its batches itself, from a queue of at most ``batch_size`` calls."""
+
+    @abstractmethod
+    def begin(self, number: int, conversation: Conversation) -> Reply | None:
+        """Put a call into the queue; return the reply at once if the engine does not take it."""
+
+    @abstractmethod
+    def step(self) -> dict[int, Reply]:
+        """Compute a little, and return the replies to calls that have ended, by the numbers given to :meth:`begin`."""
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        replies = dict[int, Reply]()
+        for number, conversation in enumerate(conversations):
+            if (reply := self.begin(number, conversation)) is not None:
+                replies[number] = reply
+        while len(replies) < len(conversations):
+            replies |= self.step()
+        return [replies[number] for number in range(len(conversations))]
+
+
 class Generator(Component):
     """Text in, sample out."""
 
@@ -160,7 +185,7 @@ class Generator(Component):
 
     @abstractmethod
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        """Draw one RGB image per prompt; equal prompts with equal seeds give equal images."""
+        """Make one RGB image, or sound, per prompt; equal prompts with equal seeds give equal ones."""
 
 
 def frechet_name_of(provider: str) -> str:
@@ -179,22 +204,22 @@ class Encoder(Component):
     kind: ClassVar[Kind] = "encoder"
 
     frechet_name: ClassVar[str]
-    """What the Fréchet distance on its image features is called; only Inception's may be ``fid``. Where a class with an
-    image tower sets none, it is made of its provider's name: ``frechet_my_encoder`` of ``my_module:MyEncoder``."""
+    """What the Fréchet distance on its features is called; only Inception's may be ``fid``. Where a class that sees or
+    hears sets none, it is made of its provider's name: ``frechet_my_encoder`` of ``my_module:MyEncoder``."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        if "frechet_name" not in cls.__dict__ and cls.encode_images is not Encoder.encode_images:
+        towers: dict[MediumKind, bool] = {
+            "image": cls.encode_images is not Encoder.encode_images,
+            "sound": cls.encode_sounds is not Encoder.encode_sounds,
+        }
+        cls.media = frozenset(kind for kind, is_there in towers.items() if is_there)
+        if "frechet_name" not in cls.__dict__ and cls.media:
             cls.frechet_name = frechet_name_of(cls.provider)
 
     @property
-    def sees(self) -> bool:
-        """Whether it has an image tower."""
-        return type(self).encode_images is not Encoder.encode_images
-
-    @property
     def reads(self) -> bool:
-        """Whether it has a text tower; with an image tower beside it, both write into one space."""
+        """Whether it has a text tower; with another tower beside it, both write into one space."""
         return type(self).encode_texts is not Encoder.encode_texts
 
     def fitted(self, texts: Sequence[str]) -> "Encoder":
@@ -204,6 +229,10 @@ class Encoder(Component):
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         """Feature vectors of RGB images, n×d, finite, not all zero."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no image tower")
+
+    def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
+        """Feature vectors of sounds, n×d, finite, not all zero."""
+        raise NotImplementedError(f"encoder provider {self.provider!r} has no sound tower")
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         """Feature vectors of texts, n×d, finite; all zero only for a text that the encoder knows nothing of."""

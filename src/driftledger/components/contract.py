@@ -11,8 +11,8 @@ from PIL import Image, ImageDraw
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError
-from driftledger.core.images import png_bytes
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Subject
+from driftledger.core.media import Medium, Sound, encoded, suffix_of
+from driftledger.core.types import Conversation, Generated, Outcome, Reply, Subject
 
 TEXTS = (
     "A golden circle on a dark blue ground, a little left of the middle.",
@@ -43,7 +43,7 @@ def check_component(component: Component) -> list[str]:
     with TemporaryDirectory() as folder:
         tasks = [*_tasks(component, Path(folder))]
         if not tasks:
-            problems.append(f"{type(component).__name__} has neither encode_images nor encode_texts")
+            problems.append(f"{type(component).__name__} has none of encode_images, encode_sounds and encode_texts")
         for name, make, calls, empty in tasks:
             results = make(component, calls)
             if wrong := _wrong(name, results, len(calls)):
@@ -65,25 +65,30 @@ def check_component(component: Component) -> list[str]:
 def _tasks(component: Component, folder: Path) -> Iterator[tuple[str, Make, Sequence[Any], Sequence[Any]]]:
     """For each method of a component: its name, how it is called, three different calls, and one with an empty text.
 
-    Images that are handed over as files lie in ``folder``.
+    Media that are handed over as files lie in ``folder``.
     """
     pictures = []
     for ground, circle in (("navy", "gold"), ("white", "crimson"), ("olive", "black")):
         pictures.append(Image.new("RGB", (64, 48), ground))
         ImageDraw.Draw(pictures[-1]).ellipse((12, 6, 44, 38), fill=circle)
+    waves = [np.sin(np.arange(16_000)[:, None] * pitch / 2_546) / 2 for pitch in (220, 440, 880)]
+    sounds = [Sound(wave.astype(np.float32), 16_000) for wave in waves]
     if isinstance(component, Model):
-        conversations = []
-        for number, (text, picture) in enumerate(zip((*QUESTIONS, ""), (*pictures, pictures[0]), strict=True)):
-            file = ImageFile(folder / f"{number}.png", sha256_bytes(png_bytes(picture)))
-            file.path.write_bytes(png_bytes(picture))
+        conversations, media = [], [*(pictures if "image" in component.media else sounds)]
+        for number, (text, medium) in enumerate(zip((*QUESTIONS, ""), (*media, media[0]), strict=True)):
+            data = encoded(medium)
+            file = Medium(folder / f"{number}{suffix_of(data)}", sha256_bytes(data))
+            file.path.write_bytes(data)
             conversations.append(Conversation.ask(text, file, Subject(f"probe-{number % 3}", 1)))
         yield "replies", lambda of, calls: of.respond(calls), conversations[:3], conversations[3:]
     elif isinstance(component, Generator):
         prompts = [(text, 2**32 - 1 - number) for number, text in enumerate(TEXTS)]
         yield "images", lambda of, calls: of.generate([p for p, _ in calls], [s for _, s in calls]), prompts, [("", 1)]
     elif isinstance(component, Encoder):
-        if component.sees:
+        if "image" in component.media:
             yield "image vectors", lambda of, calls: of.encode_images(calls), pictures, []
+        if "sound" in component.media:
+            yield "sound vectors", lambda of, calls: of.encode_sounds(calls), sounds, []
         if component.reads:
             yield "text vectors", lambda of, calls: of.fitted(TEXTS).encode_texts(calls), TEXTS, [""]
 
@@ -105,7 +110,10 @@ def _wrong(name: str, results: Any, count: int) -> str:
             return f"{name}: expected a {kind.__name__} with an Outcome, got {result!r:.80}"
         if isinstance(result, Reply) and not isinstance(result.text, str):
             return f"{name}: expected a text, got {result.text!r:.80}"
-        if isinstance(result, Generated) and result.outcome.goes_on:
+        if isinstance(result, Generated) and result.sound is not None:
+            if result.sound.samples.ndim != 2 or not np.isfinite(result.sound.samples).all():
+                return f"{name}: expected finite samples × channels, got shape {result.sound.samples.shape}"
+        elif isinstance(result, Generated) and result.outcome.goes_on:
             mode = getattr(result.image, "mode", type(result.image).__name__)
             if mode != "RGB":
                 return f"{name}: expected a PIL image of mode RGB, got {mode}"
@@ -143,6 +151,8 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, Reply):
         return (one.outcome, one.text) == (other.outcome, other.text)
     if isinstance(one, Generated):
+        if one.sound is not None and other.sound is not None:
+            return encoded(one.sound) == encoded(other.sound)
         if one.image is None or other.image is None or one.image.size != other.image.size:
             return one.image is other.image and one.outcome == other.outcome
         pixels, others = (np.asarray(each.image, np.int16) for each in (one, other))

@@ -97,10 +97,12 @@ class TransformersEncoder(TorchEncoder, ImageCheckpoint):
             source.location, **REPORTING, **self.weight_arguments, **self.model_arguments
         )
         refuse_random(report)
-        process = transformers.AutoImageProcessor.from_pretrained(
-            source.location, backend=self.backend, **self.hub_arguments
-        )
-        return Tower(model.to(self.torch_device).eval(), process)
+        return Tower(model.to(self.torch_device).eval(), self.load_processor(source.location))
+
+    def load_processor(self, location: str) -> Any:
+        """What prepares images for the model."""
+        processor = import_extra("transformers").AutoImageProcessor
+        return processor.from_pretrained(location, backend=self.backend, **self.hub_arguments)
 
     def look(self, model: Any, prepared: Mapping[str, Any]) -> Any:
         """The n×d features of what the image processor makes of n images: the class token after the last layer norm."""

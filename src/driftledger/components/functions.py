@@ -19,8 +19,9 @@ from PIL import Image
 from driftledger.components.base import Component, Encoder, Generator, Model, frechet_name_of
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
+from driftledger.core.media import ANY_MEDIUM, Kind
 from driftledger.core.registry import LONGEST, Provided, import_place, place_of
-from driftledger.core.types import Conversation, Float32, Generated, ImageFile, Reply
+from driftledger.core.types import Conversation, Float32, Generated, ImageFile, Reply, Sound
 
 _NUMBERS = itertools.count(1)
 
@@ -47,6 +48,8 @@ OfFunctions = TypeVar("OfFunctions", bound=_OfFunctions)
 
 
 class _Component(_OfFunctions, Component, ABC):
+    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
+
     @cached_property
     def code_digest(self) -> str | None:
         """Of the function's module; of a function that no place leads to, a digest that this process alone has."""
@@ -58,7 +61,7 @@ class _Component(_OfFunctions, Component, ABC):
 
 
 class FunctionModel(_Component, Model):
-    """A model that a function is."""
+    """A model that a function is; it is given images, or sounds as :class:`~driftledger.core.media.Sound`."""
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         replies = []
@@ -78,10 +81,12 @@ class FunctionGenerator(_Component, Generator):
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         drawn = []
         for prompt, seed in zip(prompts, seeds, strict=True):
-            image = self.call("generator", prompt, seed)
-            if not isinstance(image, Image.Image | Generated):
-                raise TypeError(f"{self.provider} gave {type(image).__name__} where it is to give an image of Pillow's")
-            drawn.append(Generated(image.convert("RGB")) if isinstance(image, Image.Image) else image)
+            made = self.call("generator", prompt, seed)
+            if isinstance(made, Sound):
+                made = Generated(sound=made)
+            if not isinstance(made, Image.Image | Generated):
+                raise TypeError(f"{self.provider} gave {type(made).__name__} where it is to give an image of Pillow's")
+            drawn.append(Generated(made.convert("RGB")) if isinstance(made, Image.Image) else made)
         return drawn
 
 

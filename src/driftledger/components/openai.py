@@ -29,7 +29,8 @@ from driftledger.components.service import RefusedError, RemoteComponent, Remote
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, DataError, ServiceError
 from driftledger.core.files import LARGEST_JSON, load_json
-from driftledger.core.images import MOST_PIXELS, data_url, png_bytes, suffix_of
+from driftledger.core.images import MOST_PIXELS, png_bytes
+from driftledger.core.media import ANY_MEDIUM, Kind, data_url, suffix_of
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
 from driftledger.core.text import for_line
@@ -372,7 +373,8 @@ class OpenAIComponent(RemoteComponent):
         if not every_call:
             if status in _AGAIN or status >= 500:
                 after = retry_after(headers)
-                raise TransientError(reason, retry_after=after, billed=status in _AFTER_THE_WORK) from None
+                busy = status in (429, 503, 529)
+                raise TransientError(reason, retry_after=after, billed=status in _AFTER_THE_WORK, busy=busy) from None
             if status in _THIS_INPUT:
                 raise RefusedError(reason, advice="" if of_content else advice, names_setting=setting)
         if wrong_key:
@@ -483,6 +485,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     """A chat model. Its reasoning, where a service returns it, is kept apart from its answer."""
 
     provider: ClassVar[str] = "openai"
+    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM  # the service says which its model takes
     path: ClassVar[str] = "/chat/completions"
     needed: ClassVar[str] = "choices"
     reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
@@ -538,6 +541,9 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             for part in turn.parts:
                 if isinstance(part, str):
                     content.append({"type": "text", "text": part})
+                elif turn.role == "user" and part.kind == "sound":
+                    _, _, data = data_url(part.path).partition(",")
+                    content.append({"type": "input_audio", "input_audio": {"data": data, "format": "wav"}})
                 elif turn.role == "user":
                     url = data_url(part.path) if self.image is None else _as_sent(self.image, part)
                     content.append({"type": "image_url", "image_url": {"url": url} | detail})

@@ -19,6 +19,7 @@ from pydantic import Field
 from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.media import ANY_MEDIUM, Kind
 from driftledger.core.sheets import LONGEST_CELL, is_cut
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.datasets.base import reached
@@ -60,6 +61,7 @@ class Predictions(Model):
     """
 
     provider: ClassVar[str] = "predictions"
+    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
     version: ClassVar[str] = "2"
     code_is_identity: ClassVar[bool] = False  # what was predicted is the answer; the code looks it up
     reads_files: ClassVar[bool] = True

@@ -14,13 +14,7 @@ from functools import partial
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception_type,
-    stop_after_attempt,
-    stop_before_delay,
-)
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_random_exponential
 
 from driftledger.components.base import Component, Generator, Model, Operational
@@ -42,8 +36,8 @@ _NAME_OF_A_REQUEST = re.compile(r"\b(?=[\w-]*\d)[\w-]{8,}\b")
 class Limits(Strict):
     """How calls to a service are made. None of it can change an answer."""
 
-    concurrency: int = Field(default=8, ge=1, le=1024)
-    """Calls on their way at once."""
+    concurrency: int = Field(default=32, ge=1, le=1024)
+    """Calls on their way at once, at most: fewer while the service says that it is busy."""
     requests_per_minute: int | None = Field(default=None, ge=1)
     """Evenly spaced, retries included."""
     tokens_per_minute: int | None = Field(default=None, ge=1)
@@ -94,6 +88,8 @@ class TransientError(AttemptError):
     """Whether the service may have done the work."""
     once_more: bool = field(default=False, kw_only=True)
     """Whether a second attempt with the same end is the last."""
+    busy: bool = field(default=False, kw_only=True)
+    """Whether the service has too many calls at once."""
 
 
 @dataclass(eq=False)
@@ -159,6 +155,37 @@ class Meter:
             await self.note(-1 if cost is None else 0, (cost or 0.0) - most, False)
 
 
+class Slots(asyncio.Semaphore):
+    """One for each call on its way: half as many when a service is busy, one more after as many answers as slots."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self.most = self.size = most
+        self._to_take = self._answers = 0
+        self._halved = -math.inf
+
+    def halve(self, began: float) -> None:
+        """Take half of the slots: once for all attempts that have begun before."""
+        if began >= self._halved:
+            self._halved, self._to_take, self.size = (
+                time.monotonic(),
+                self._to_take + self.size // 2,
+                -(-self.size // 2),
+            )
+
+    def answered(self) -> None:
+        self._answers += 1
+        if self.size < self.most and self._answers >= self.size:
+            self.size, self._answers = self.size + 1, 0
+            self.release()
+
+    def release(self) -> None:
+        if self._to_take:
+            self._to_take -= 1
+        else:
+            super().release()
+
+
 class ServiceClient:
     """The calls to one service in one run: paced, timed, retried and paid for; used inside one event loop."""
 
@@ -175,8 +202,8 @@ class ServiceClient:
         """Attempts that were under way when there were a few equal refusals: one may still be answered."""
         self._prices = prices or Prices()
         self._budget = budget
-        self.slots = asyncio.Semaphore(limits.concurrency)
-        """One for each call that may be on its way at once, with its attempts."""
+        self.slots = Slots(limits.concurrency)
+        """A call keeps one for all its attempts."""
         self._turn = asyncio.Lock()
         self._next = 0.0
         """When the next request may start, by the limits per minute."""
@@ -291,7 +318,7 @@ class ServiceClient:
                 raise self._refused
             cost = 0.0
             answered.attempts += 1
-            before, this = time.perf_counter(), object()
+            before, began, this = time.perf_counter(), time.monotonic(), object()
             self._under_way.add(this)
             try:
                 async with asyncio.timeout(self._limits.timeout):
@@ -300,6 +327,8 @@ class ServiceClient:
                 raise TransientError(f"no answer within {self._limits.timeout:g} s", billed=True) from None
             except AttemptError as error:
                 self._under_way.discard(this)
+                if isinstance(error, TransientError) and error.busy:
+                    self.slots.halve(began)
                 self._stop_if_always(error)
                 raise
             except asyncio.CancelledError:
@@ -309,6 +338,7 @@ class ServiceClient:
                 self._under_way.discard(this)
                 answered.seconds = time.perf_counter() - before
             self._has_answered = True
+            self.slots.answered()
             used = answer.usage or expected
             tokens_in = expected.input_tokens if used.input_tokens is None else used.input_tokens
             tokens_out = expected.output_tokens if used.output_tokens is None else used.output_tokens

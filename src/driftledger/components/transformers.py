@@ -5,7 +5,6 @@ tokenizer does not know who wrote them.
 """
 
 import re
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -38,6 +37,9 @@ from driftledger.data.hub import Source
 
 FLASH = {"flash_attention_2": "flash-attn", "flash_attention_3": "flash-attn-3"}
 """Flash attention of transformers → the distribution that computes it."""
+
+_TYPES = {"image": "image", "sound": "audio"}
+"""What chat templates call a part that is not text."""
 
 MODEL_CLASSES = {
     "AutoModelForImageTextToText": "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES",
@@ -205,7 +207,8 @@ class Chat:
         messages: list[dict[str, Any]] = []
         for turn in turns:
             content: Any = [
-                {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"} for part in turn.parts
+                {"type": "text", "text": part} if isinstance(part, str) else {"type": _TYPES[part.kind]}
+                for part in turn.parts
             ]
             if as_string and turn.role != "user" and all(isinstance(part, str) for part in turn.parts):
                 content = "".join(map(str, turn.parts))
@@ -285,29 +288,6 @@ class ChatCheckpoint(CheckpointComponent, Model):
     def continues(self) -> bool:
         return True
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        """Answer the last turn of each conversation, in order.
-
-        One that the checkpoint cannot take has failed, with the reason as its error; it is left out of the batch.
-
-        Raises:
-            ConfigError: the checkpoint cannot be loaded, or its chat template cannot show such turns.
-            OutOfMemoryError: the batch does not fit.
-        """
-        replies, prompts = dict[int, Reply](), dict[int, Prompt]()
-        for index, conversation in enumerate(conversations):
-            try:
-                prompts[index] = self.loaded.chat.prompt(conversation)
-            except UnfitError as error:
-                replies[index] = Reply(outcome=Outcome.FAILED, error=str(error))
-        with memory_guard(self.path):
-            replies |= self.answers(conversations, prompts)
-        return [replies[index] for index in range(len(conversations))]
-
-    @abstractmethod
-    def answers(self, conversations: Sequence[Conversation], prompts: Mapping[int, Prompt]) -> dict[int, Reply]:
-        """The reply to each conversation that has a prompt, by its place."""
-
     def chat(self, processor: Any, image_settings: Mapping[str, Any]) -> Chat:
         if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
             raise ValueError("it has no processor for both images and text")
@@ -366,18 +346,11 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
 
     def load(self, source: Source) -> _Ready:
         transformers = import_extra("transformers")
-        import_extra("torchvision")  # for processors with a video part, whatever handles the images
         location, arguments = source.location, self.hub_arguments
-        processor = transformers.AutoProcessor.from_pretrained(location, backend="torchvision", **arguments)
-        if self.backend != "torchvision":  # AutoProcessor would ask the video part for the same backend
-            load = transformers.AutoImageProcessor.from_pretrained
-            processor.image_processor = load(location, backend=self.backend, **arguments)
+        processor = self.load_processor(location)
         config = transformers.AutoConfig.from_pretrained(location, **arguments)
         padding = "right" if config.is_encoder_decoder else "left"
         chat = replace(self.chat(processor, self.image_processor), padding=padding)
-        backend = getattr(processor.image_processor, "backend", self.backend)  # code of others may not say
-        if backend != self.backend:
-            raise ValueError(f"it handles images with {backend} only; set image_backend: {backend}")
         processor.tokenizer.padding_side = padding
         if processor.tokenizer.pad_token is None:
             processor.tokenizer.pad_token = processor.tokenizer.eos_token
@@ -420,23 +393,47 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
             raise ValueError(f"max_new_tokens = {self.max_new_tokens} leaves no room for a prompt {where}; set fewer")
         return _Ready(model, chat, ends, context)
 
-    def answers(self, conversations: Sequence[Conversation], prompts: Mapping[int, Prompt]) -> dict[int, Reply]:
-        """Those with one limit together.
+    def load_processor(self, location: str) -> Any:
+        """What prepares texts and images for the model."""
+        transformers, arguments = import_extra("transformers"), self.hub_arguments
+        import_extra("torchvision")  # for processors with a video part, whatever handles the images
+        processor = transformers.AutoProcessor.from_pretrained(location, backend="torchvision", **arguments)
+        if self.backend != "torchvision":  # AutoProcessor would ask the video part for the same backend
+            load = transformers.AutoImageProcessor.from_pretrained
+            processor.image_processor = load(location, backend=self.backend, **arguments)
+        backend = getattr(getattr(processor, "image_processor", None), "backend", self.backend)  # others may not say
+        if backend != self.backend:
+            raise ValueError(f"it handles images with {backend} only; set image_backend: {backend}")
+        return processor
 
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        """Answer the last turn of each conversation, in order; those with one limit together.
+
+        One that the checkpoint cannot take has failed, with the reason as its error; it is left out of the batch.
         Conversations without images are a batch of their own: beside images, Llama 3.2 Vision answers them otherwise.
+
+        Raises:
+            ConfigError: the checkpoint cannot be loaded, or its chat template cannot show such turns.
+            OutOfMemoryError: the batch does not fit.
         """
-        ready, replies = self.loaded, dict[int, Reply]()
+        ready, replies, prompts = self.loaded, dict[int, Reply](), dict[int, Prompt]()
+        for index, conversation in enumerate(conversations):
+            try:
+                prompts[index] = ready.chat.prompt(conversation)
+            except UnfitError as error:
+                replies[index] = Reply(outcome=Outcome.FAILED, error=str(error))
 
         def batch(index: int) -> tuple[int, bool]:
             return conversations[index].most_tokens(self.max_new_tokens), bool(prompts[index].images)
 
-        for (most, _), indices in grouped(prompts, batch).items():
-            inputs, unfit = self._encoded(ready, {index: prompts[index] for index in indices}, most)
-            replies |= {index: Reply(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()}
-            if fit := [index for index in indices if index not in unfit]:
-                answers = self._answers(ready, [conversations[index] for index in fit], inputs, most)
-                replies |= dict(zip(fit, answers, strict=True))
-        return replies
+        with memory_guard(self.path):
+            for (most, _), indices in grouped(prompts, batch).items():
+                inputs, unfit = self._encoded(ready, {index: prompts[index] for index in indices}, most)
+                replies |= {index: Reply(outcome=Outcome.FAILED, error=why) for index, why in unfit.items()}
+                if fit := [index for index in indices if index not in unfit]:
+                    answers = self._answers(ready, [conversations[index] for index in fit], inputs, most)
+                    replies |= dict(zip(fit, answers, strict=True))
+        return [replies[index] for index in range(len(conversations))]
 
     def _encoded(self, ready: _Ready, prompts: Mapping[int, Prompt], most: int) -> tuple[Any, dict[int, str]]:
         """Tensors of the prompts that the model can take, and what is wrong with the others."""

@@ -1,4 +1,4 @@
-"""Vision-language checkpoints in vLLM's own engine: whole batches at once, on the GPUs of this machine.
+"""Vision-language checkpoints in vLLM's own engine, whose queue takes each call as it is due, on this machine's GPUs.
 
 Conversations are written by the checkpoint's chat template as for ``transformers``, and handed over as tokens:
 ``LLM.chat`` would read control tokens that a description spells out, and up to vLLM 0.28 begins some prompts twice.
@@ -6,15 +6,16 @@ Conversations are written by the checkpoint's chat template as for ``transformer
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from driftledger.components.base import Operational
-from driftledger.components.checkpoints import FULL, DType
-from driftledger.components.transformers import Chat, ChatCheckpoint, Prompt, reply_of
+from driftledger.components.base import Operational, QueueModel
+from driftledger.components.checkpoints import FULL, DType, memory_guard
+from driftledger.components.transformers import Chat, ChatCheckpoint, UnfitError, reply_of
 from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
@@ -45,9 +46,11 @@ class _Ready(NamedTuple):
     """What is raised once the engine's process has ended."""
     refusals: tuple[type[Exception], ...]
     """What is raised over a prompt that the engine does not take."""
+    under_way: dict[str, tuple[int, Conversation]]
+    """Calls in the engine's queue, with their numbers, by the engine's name for each."""
 
 
-class VLLM(ChatCheckpoint):
+class VLLM(QueueModel, ChatCheckpoint):
     """Answers with the most likely text, greedily; of a checkpoint's own generation settings only the tokens that end
     an answer are used.
 
@@ -60,7 +63,7 @@ class VLLM(ChatCheckpoint):
     extra: ClassVar[str] = "vllm"
 
     batch_size: int = Field(default=1024, ge=1, le=4096)
-    """How many conversations are handed over at once: the engine begins one as soon as another has ended."""
+    """How many conversations are in the engine's queue at once: it begins one as soon as another has ended."""
     max_num_seqs: int = Field(default=256, ge=1, le=4096)
     """How many of them are computed at once, as far as memory allows."""
     dtype: DType = "bfloat16"
@@ -150,52 +153,62 @@ class VLLM(ChatCheckpoint):
         dead = import_module("vllm.v1.engine.exceptions").EngineDeadError
         # A prompt that the engine refuses: a ValueError up to 0.31.
         client_error = getattr(sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError)
-        return _Ready(engine, chat, dead, (ValueError, client_error))
+        return _Ready(engine, chat, dead, (ValueError, client_error), {})
 
-    def answers(self, conversations: Sequence[Conversation], prompts: Mapping[int, Prompt]) -> dict[int, Reply]:
-        """In whole batches; a :class:`ConfigError` where the engine has died."""
-        ready, requests = self.loaded, list[tuple[Conversation, dict[str, Any]]]()
-        for index, prompt in prompts.items():
-            # A TokensPrompt; vLLM puts each image's own tokens into the place of its place-holder.
-            images = [image.open() for image in prompt.images]
-            shown = {"multi_modal_data": {"image": images}} if images else {}
-            requests.append((conversations[index], {"prompt_token_ids": ready.chat.tokens(prompt), **shown}))
+    def begin(self, number: int, conversation: Conversation) -> Reply | None:
+        """Put a conversation into the engine's queue; errors as in :meth:`step`, and where it cannot be loaded."""
+        ready = self.loaded
         try:
-            return dict(zip(prompts, self._answers(ready, requests), strict=True))
+            prompt = ready.chat.prompt(conversation)
+        except UnfitError as error:
+            return Reply(outcome=Outcome.FAILED, error=str(error))
+        # A TokensPrompt; vLLM puts each image's own tokens into the place of its place-holder.
+        images = [image.open() for image in prompt.images]
+        shown = {"multi_modal_data": {"image": images}} if images else {}
+        given = {"prompt_token_ids": ready.chat.tokens(prompt), **shown}
+        limit = conversation.most_tokens(self.max_new_tokens)
+        sampling = import_extra("vllm").SamplingParams(temperature=0.0, max_tokens=limit)
+        with self._watched(ready):
+            try:
+                [name] = ready.engine.enqueue([given], [sampling], use_tqdm=False)
+            except ready.refusals as error:
+                if any(words in str(error) for words in FULL):
+                    raise
+                return Reply(outcome=Outcome.FAILED, error=f"the engine refuses it: {for_line(str(error)):.300}")
+        ready.under_way[name.partition("-")[0]] = number, conversation  # an output has the name without a random end
+        return None
+
+    def step(self) -> dict[int, Reply]:
+        """Wait for what the engine computes next.
+
+        Raises:
+            ConfigError: the engine has died.
+            OutOfMemoryError: it lacks memory.
+        """
+        ready, replies = self.loaded, dict[int, Reply]()
+        with self._watched(ready):
+            outputs = ready.engine.llm_engine.step()
+        for output in outputs:
+            number, conversation = ready.under_way.pop(output.request_id)
+            answer = output.outputs[0]
+            usage = Usage(len(output.prompt_token_ids), len(answer.token_ids))
+            if answer.finish_reason in ("stop", "length"):
+                ended = answer.finish_reason == "stop"
+                text = decoded(ready.chat.processor.tokenizer, answer.token_ids, output.prompt_token_ids, answer.text)
+                replies[number] = reply_of(conversation, text, usage, ended=ended)
+            else:
+                why = f"the engine has given up (finish_reason: {answer.finish_reason})"
+                replies[number] = Reply(outcome=Outcome.FAILED, error=why, usage=usage)
+        return replies
+
+    @contextmanager
+    def _watched(self, ready: _Ready) -> Iterator[None]:
+        try:
+            with memory_guard(self.path):
+                yield
         except ready.dead as error:
             self.release()
             raise ConfigError(
                 f"{self.path!r:.200}: vLLM's engine has died ({for_line(str(error)):.200}); it says above why: lower "
                 "gpu_memory_utilization or batch_size if it lacks memory, and run again; finished calls are stored"
             ) from None
-
-    def _answers(self, ready: _Ready, prompts: Sequence[tuple[Conversation, dict[str, Any]]]) -> list[Reply]:
-        """One reply per prompt; where the engine refuses one, each half is asked for alone."""
-        if not prompts:
-            return []
-        limits = [each.most_tokens(self.max_new_tokens) for each, _ in prompts]
-        sampling = [import_extra("vllm").SamplingParams(temperature=0.0, max_tokens=limit) for limit in limits]
-        try:
-            outputs = ready.engine.generate([prompt for _, prompt in prompts], sampling, use_tqdm=False)
-        except ready.refusals as error:
-            if any(words in str(error) for words in FULL):
-                raise
-            if len(prompts) == 1:
-                why = f"the engine refuses it: {for_line(str(error)):.300}"
-                return [Reply(outcome=Outcome.FAILED, error=why)]
-            while ready.engine.llm_engine.has_unfinished_requests():  # some versions keep those before the refused one
-                ready.engine.llm_engine.step()
-            half = len(prompts) // 2
-            return [*self._answers(ready, prompts[:half]), *self._answers(ready, prompts[half:])]
-        replies = []
-        for (conversation, _), output in zip(prompts, outputs, strict=True):
-            answer = output.outputs[0]
-            usage = Usage(len(output.prompt_token_ids), len(answer.token_ids))
-            if answer.finish_reason in ("stop", "length"):
-                ended = answer.finish_reason == "stop"
-                text = decoded(ready.chat.processor.tokenizer, answer.token_ids, output.prompt_token_ids, answer.text)
-                replies.append(reply_of(conversation, text, usage, ended=ended))
-            else:
-                why = f"the engine has given up (finish_reason: {answer.finish_reason})"
-                replies.append(Reply(outcome=Outcome.FAILED, error=why, usage=usage))
-        return replies

@@ -22,6 +22,8 @@ OURS: dict[str, dict[str, str]] = {
     "datasets": {
         "image_folder": "driftledger.data.datasets.image_folder:ImageFolder",
         "huggingface": "driftledger.data.datasets.huggingface:HuggingFace",
+        "sound_folder": "driftledger.data.datasets.sounds:SoundFolder",
+        "huggingface_sounds": "driftledger.data.datasets.sounds:HuggingFaceSounds",
     },
     "models": {
         "human": "driftledger.components.human:Human",
@@ -30,11 +32,15 @@ OURS: dict[str, dict[str, str]] = {
         "litellm": "driftledger.components.hosted:LiteLLM",
         "transformers": "driftledger.components.transformers:Transformers",
         "vllm": "driftledger.components.vllm:VLLM",
+        "transformers_sounds": "driftledger.components.sounds:TransformersSounds",
     },
     "generators": {
         "diffusers": "driftledger.components.diffusers:Diffusers",
         "openai_images": "driftledger.components.openai:OpenAIImages",
         "huggingface_images": "driftledger.components.hosted:HuggingFaceImages",
+        "transformers_sounds": "driftledger.components.sounds:SoundGenerator",
+        "diffusers_sounds": "driftledger.components.sounds:DiffusersSounds",
+        "openai_speech": "driftledger.components.sounds:OpenAISpeech",
     },
     "encoders": {
         "vit": "driftledger.components.encoders:ViT",
@@ -47,6 +53,8 @@ OURS: dict[str, dict[str, str]] = {
         "open_clip": "driftledger.components.encoders:OpenCLIP",
         "sentence": "driftledger.components.encoders:Sentence",
         "inception": "driftledger.components.encoders:Inception",
+        "clap": "driftledger.components.sounds:CLAP",
+        "wav2vec2": "driftledger.components.sounds:Wav2Vec2",
     },
     "question_sets": {
         "table": "driftledger.data.question_sets.table:QuestionTable",
@@ -67,6 +75,7 @@ EXTRAS = {
     **dict.fromkeys(("torch", "torchvision", "transformers", "accelerate", "safetensors"), "torch"),
     **dict.fromkeys(("datasets", "huggingface_hub"), "huggingface"),
     "openpyxl": "xlsx",
+    "soundfile": "sound",
     "bitsandbytes": "quantization",
     "sentence_transformers": "sentence",
     "cleanfid": "fid",

@@ -1,14 +1,19 @@
-"""Shared value types. Imports nothing of ours."""
+"""Shared value types."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from driftledger.core.media import Medium as Medium
+from driftledger.core.media import Sound as Sound
+
+ImageFile: TypeAlias = Medium
+"""The same, for components that know images alone."""
 
 Float32: TypeAlias = NDArray[np.float32]
 Float64: TypeAlias = NDArray[np.float64]
@@ -36,16 +41,13 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ImageFile:
-    """An RGB image on disk, known by the SHA-256 of its bytes: a PNG, or the JPEG or WebP that a service drew."""
+class DecodedMedium(Medium):
+    """An image or sound that was decoded before it is asked for."""
 
-    path: Path
-    sha256: str
+    content: Any
 
-    def open(self) -> Image.Image:
-        """Decode the file into an RGB image, H×W×3 of uint8."""
-        with Image.open(self.path) as image:
-            return image.convert("RGB")
+    def open(self) -> Any:
+        return self.content.copy() if isinstance(self.content, Image.Image) else self.content
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Sample:
     """One unlabelled item of a dataset, with the category it is averaged in, where it has one."""
 
     id: str
-    image: ImageFile
+    medium: Medium
     category: str | None = None
     label: str | None = None
     split: Split | None = None
@@ -61,10 +63,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of a conversation: text and images in the order in which they are shown."""
+    """One turn of a conversation: text and media in the order in which they are shown."""
 
     role: Literal["system", "user", "assistant"]
-    parts: tuple[str | ImageFile, ...]
+    parts: tuple[str | Medium, ...]
 
 
 class Subject(NamedTuple):
@@ -91,15 +93,15 @@ class Conversation:
     def ask(
         cls,
         text: str,
-        image: ImageFile,
+        medium: Medium,
         subject: Subject | None = None,
         max_tokens: int | None = None,
         options: Sequence[str] = (),
         prefix: str | None = None,
     ) -> "Conversation":
-        """One user turn that shows ``image`` and says ``text``, and the beginning of the reply where there is one."""
+        """One user turn with ``medium`` and ``text``, and the beginning of the reply where there is one."""
         begun = (Turn("assistant", (prefix,)),) if prefix else ()
-        return cls((Turn("user", (image, text)), *begun), subject, max_tokens, tuple(options))
+        return cls((Turn("user", (medium, text)), *begun), subject, max_tokens, tuple(options))
 
     @property
     def prefix(self) -> str:
@@ -119,11 +121,21 @@ class Conversation:
         """The most tokens of a reply by a model with its ``own`` limit, if it has one."""
         return min((limit for limit in (own, self.max_tokens) if limit is not None), default=own)
 
+    def with_media(self, change: Callable[[Medium], Medium]) -> "Conversation":
+        """The same conversation with other files of its images and sounds."""
+        turns = (
+            replace(turn, parts=tuple(part if isinstance(part, str) else change(part) for part in turn.parts))
+            for turn in self.turns
+        )
+        return replace(self, turns=tuple(turns))
+
     @property
-    def last_image(self) -> ImageFile | None:
-        """The image shown last, or None where the conversation has none."""
-        images = [part for turn in self.turns for part in turn.parts if isinstance(part, ImageFile)]
-        return images[-1] if images else None
+    def last_medium(self) -> Medium | None:
+        """The image or sound presented last, or None where the conversation has none."""
+        media = [part for turn in self.turns for part in turn.parts if isinstance(part, Medium)]
+        return media[-1] if media else None
+
+    last_image = last_medium
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +176,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What a generator drew; ``image`` is None exactly where ``outcome`` leaves nothing to go on with."""
+    """What a generator made: an image, a sound, or neither exactly where ``outcome`` leaves nothing to go on with."""
 
     image: Image.Image | None = None
     outcome: Outcome = Outcome.OK
@@ -177,3 +189,4 @@ class Generated:
     usage: Usage | None = None
     data: bytes | None = None
     """The PNG, JPEG or WebP that a service gave, where it holds ``image`` as it is; it is kept."""
+    sound: Sound | None = None

@@ -1,9 +1,9 @@
-"""A provider's samples or questions → a folder of checked entries and RGB PNGs, whole or not at all.
+"""A provider's samples or questions → a folder of checked entries and their PNGs or WAVs, whole or not at all.
 
 Nothing after this point checks the data again. Ids are safe file names and unique on every disk, each image is an
-upright RGB PNG known by its hash, every group's categories exist, and every class of a test set has support. Every
-question can be scored as its benchmark says: one that breaks the rules of its paper would still give a number, so one
-such question refuses the set.
+upright RGB PNG and each sound a WAV, known by its hash, every group's categories exist, and every class of a test set
+has support. Every question can be scored as its benchmark says: one that breaks the rules of its paper would still give
+a number, so one such question refuses the set.
 """
 
 from collections import Counter
@@ -16,6 +16,7 @@ from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, first_few, unknown_name
 from driftledger.core.files import new_folder, write_json, write_jsonl
 from driftledger.core.images import png_bytes
+from driftledger.core.media import Sound, encoded
 from driftledger.core.strict import ID_RULE, is_id
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import MAX_PIXELS, DatasetProvider
@@ -28,28 +29,30 @@ from driftledger.data.records import DATASET_CARD, SAMPLES, DatasetCard, SampleE
 def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
     """Write the dataset called ``name`` to the folder ``target`` and return its ``dataset.json``.
 
-    Holds one image in memory at a time. Equal sources give equal bytes.
+    Holds one sample in memory at a time. Equal sources give equal bytes.
 
     Raises:
         ConfigError: the source is not where the settings say.
-        DataError: an image, an id, a group or a split cannot be used, or the dataset is empty; nothing is written.
+        DataError: a file, an id, a group or a split cannot be used, or the dataset is empty; nothing is written.
     """
     ids, entries = dict[str, str](), list[SampleEntry]()
     with new_folder(target) as folder:
-        (folder / "images").mkdir()
+        (folder / f"{dataset.medium}s").mkdir()
         for item in dataset.kept_items():
             if problem := _id_problem(item.id, item.name, ids):
                 raise DataError(f"{name}: {problem}")
-            image, notes = decode(item.read(), f"{name}: {item.name}", dataset.max_pixels)
-            png, file = png_bytes(image), f"images/{item.id}.png"
-            (folder / file).write_bytes(png)
+            medium, notes = dataset.decode(item.read(), f"{name}: {item.name}")
+            if isinstance(medium, Sound):
+                file, size = f"sounds/{item.id}.wav", {"seconds": medium.seconds}
+            else:
+                file, size = f"images/{item.id}.png", {"width": medium.width, "height": medium.height}
+            (folder / file).write_bytes(data := encoded(medium))
             entries.append(
                 SampleEntry(
                     **{key: getattr(item, key) for key in ("id", "category", "label", "split", "source")},
                     file=file,
-                    sha256=sha256_bytes(png),
-                    width=image.width,
-                    height=image.height,
+                    sha256=sha256_bytes(data),
+                    **size,
                     notes=notes,
                 )
             )
@@ -60,8 +63,8 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
         first: dict[str, str] = {}
         for entry in entries:
             twin, leak = first.setdefault(entry.sha256, entry.id), card.leaks.get(entry.id)
-            entry.notes.extend([f"same image as {leak} of the support set"] if leak else [])
-            entry.notes.extend([f"same image as {twin}"] if twin not in (entry.id, leak) else [])
+            entry.notes.extend([f"same {dataset.medium} as {leak} of the support set"] if leak else [])
+            entry.notes.extend([f"same {dataset.medium} as {twin}"] if twin not in (entry.id, leak) else [])
         write_jsonl(folder / SAMPLES, entries)
         write_json(folder / DATASET_CARD, card)
     return card

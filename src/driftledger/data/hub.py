@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError, unknown_name
+from driftledger.core.media import Kind
 from driftledger.core.paths import leads_out
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line, shortened
@@ -102,6 +103,8 @@ def find_source(path: str, revision: str | None, kind: Literal["model", "dataset
 class HubTable(Provider, ABC):
     """A split of a dataset. A branch or tag given as ``revision`` is resolved to its commit, which is recorded."""
 
+    medium: ClassVar[Kind] = "image"
+
     path: str = Field(min_length=1)
     """A local folder, or an id on the hub."""
     revision: str | None = None
@@ -159,10 +162,11 @@ class HubTable(Provider, ABC):
         for column in needed:
             if column not in rows.features:
                 raise ConfigError(unknown_name(f"{self.path}: column", column, rows.features))
-        image, feature = import_extra("datasets").Image, rows.features[images]
-        if not isinstance(feature, image) and "binary" not in str(getattr(feature, "dtype", "")):
-            raise ConfigError(f"{self.path}: column {images!r} holds no images; set {setting}")
-        return rows.select_columns(needed).cast_column(images, image(decode=False))
+        datasets, feature = import_extra("datasets"), rows.features[images]
+        kind = datasets.Audio if self.medium == "sound" else datasets.Image
+        if not isinstance(feature, kind) and "binary" not in str(getattr(feature, "dtype", "")):
+            raise ConfigError(f"{self.path}: column {images!r} holds no {self.medium}s; set {setting}")
+        return rows.select_columns(needed).cast_column(images, kind(decode=False))
 
     def rows(self, table: Any, split: str, images: str, numbers: Sequence[int]) -> Iterator[TableRow]:
         """Read the rows of these numbers, with class labels by name and the image in the column ``images``."""

@@ -1,4 +1,4 @@
-"""A dataset on disk: ``samples.jsonl``, ``dataset.json`` and images."""
+"""A dataset on disk: ``samples.jsonl``, ``dataset.json`` and images or sounds."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from pydantic import Field
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, RelativePath
-from driftledger.core.types import ImageFile, Sample, Split
+from driftledger.core.types import Medium, Sample, Split
 
 SAMPLES, DATASET_CARD = "samples.jsonl", "dataset.json"
 ONE_CATEGORY = "all"
@@ -17,7 +17,7 @@ ONE_CATEGORY = "all"
 
 
 class SampleEntry(Record):
-    """A line of ``samples.jsonl``: one image of a dataset."""
+    """A line of ``samples.jsonl``: one image or sound of a dataset."""
 
     id: Id
     file: RelativePath
@@ -25,8 +25,11 @@ class SampleEntry(Record):
     label: str | None = None
     split: Split | None = None
     sha256: str
-    width: int
-    height: int
+    width: int | None = Field(default=None, exclude_if=lambda width: width is None)
+    """In pixels; of an image, like ``height``."""
+    height: int | None = Field(default=None, exclude_if=lambda height: height is None)
+    seconds: float | None = Field(default=None, exclude_if=lambda seconds: seconds is None)
+    """Of a sound."""
     source: dict[str, str] = Field(default_factory=dict)
     """Where it came from: file name, address, licence, as far as they are known."""
     notes: list[str] = Field(default_factory=list)
@@ -48,9 +51,9 @@ class DatasetCard(Record):
     labels: dict[str, dict[Split, int]] = Field(default_factory=dict)
     """Label → split → how many samples; empty unless the dataset has a support and a test set."""
     leaks: dict[Id, Id] = Field(default_factory=dict)
-    """Id of a test sample → id of the support sample that is the same image, pixel for pixel."""
+    """Id of a test sample → id of the support sample that is the same, pixel for pixel."""
     digest: str
-    """SHA-256 over every sample's id, category, label, split and image hash."""
+    """SHA-256 over every sample's id, category, label, split and file hash."""
 
 
 def dataset_digest(entries: Sequence[SampleEntry]) -> str:
@@ -65,6 +68,6 @@ def read_samples(folder: Path) -> list[Sample]:
         StoreError: ``samples.jsonl`` is missing or damaged.
     """
     return [
-        Sample(entry.id, ImageFile(folder / entry.file, entry.sha256), entry.category, entry.label, entry.split)
+        Sample(entry.id, Medium(folder / entry.file, entry.sha256), entry.category, entry.label, entry.split)
         for entry in read_jsonl(folder / SAMPLES, SampleEntry)
     ]

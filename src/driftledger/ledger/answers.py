@@ -16,6 +16,7 @@ from driftledger.core.terminal import HEAD, facts, line, lines, table
 from driftledger.core.text import as_many, figure, for_terminal
 from driftledger.ledger.audit import ImageTarget, Number, RunTarget
 from driftledger.ledger.lineage import Lineage, place_of
+from driftledger.ledger.objects.git import Git
 
 SHORT = 8
 """Letters of a fingerprint, which ``audit --generator NAME@VERSION`` takes."""
@@ -80,16 +81,18 @@ def as_yaml(target: RunTarget | ImageTarget) -> str:
     return for_terminal(yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=120))
 
 
-def as_answer(target: RunTarget | ImageTarget, unread: str = "") -> Group:
+def as_answer(target: RunTarget | ImageTarget, unread: str = "", git: Git | None = None) -> Group:
     """A few lines: the value, which versions are behind it, what was checked, what to type next.
 
     Args:
         unread: why Git cannot be read here, if it cannot.
+        git: knows on which day the commit was made.
     """
     if isinstance(target, ImageTarget):
         head, more = _of_image(target)
     else:
-        head, more = _of_run(target, target.number or (headline_of(target.lineage) if target.lineage else None), unread)
+        code, number = target.evidence.code, target.number or (headline_of(target.lineage) if target.lineage else None)
+        head, more = _of_run(target, number, unread, git.date(code.commit) if git and code.commit else "")
     return Group(line(head, HEAD), facts(more))
 
 
@@ -108,7 +111,7 @@ def _titled(number: Number) -> str:
     return f"{number.title}{unit}{of} on {number.lineage.place.partition('/')[2]}: {value}"
 
 
-def _of_run(target: RunTarget, number: Number | None, unread: str) -> tuple[str, list[tuple[str, str]]]:
+def _of_run(target: RunTarget, number: Number | None, unread: str, day: str) -> tuple[str, list[tuple[str, str]]]:
     """A run, or one number of it."""
     evidence, code = target.evidence, target.evidence.code
     lineages = evidence.lineages if number is None else [number.lineage]
@@ -121,7 +124,8 @@ def _of_run(target: RunTarget, number: Number | None, unread: str) -> tuple[str,
                 by_role.setdefault(ROLES[role] if number is None else role, {})[version] = None
     roles = [(role.replace("_", " "), ", ".join(by_role[role])) for role in ROLES if role in by_role]
     data = ", ".join(dict.fromkeys(f"{each.score.on}@{each.score.inputs.data_digest[:SHORT]}" for each in lineages))
-    commit = f"git commit {(code.commit or '')[:12]} ({'with uncommitted changes' if code.dirty else 'clean'})"
+    commit = f"git commit {(code.commit or '')[:12]}{day and f' of {day}'}"
+    commit += f" ({'with uncommitted changes' if code.dirty else 'clean'})"
     if code.commit is None:
         commit = f"none: {(unread or 'Git could not be read') if code.dirty else 'not under Git, or no commit yet'}"
     flags = "; ".join(dict.fromkeys(flag for each in lineages for flag in each.score.flags))

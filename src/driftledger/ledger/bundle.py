@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.collect.features import FeatureStore, Modality, Number
+from driftledger.collect.features import OF_FILES, FeatureStore, Modality, Number
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.ledger.lineage import Evidence
@@ -40,7 +40,7 @@ class KeptFeatures(FeatureStore):
     ) -> NDArray[Number]:
         features = super().get(encoder, seen, batch, make)
         if seen != "readings":
-            digests = batch if seen == "images" else [sha256_bytes(text.encode()) for text in batch]
+            digests = batch if seen in OF_FILES else [sha256_bytes(text.encode()) for text in batch]
             for digest, row in zip(digests, features, strict=True):
                 self.rows[encoder].setdefault(digest, row.astype("<f4"))
         return features

@@ -150,7 +150,7 @@ def read_all_evidence(
                         )
                 lineages_by_path[path] = read_lineage(tree, lock, spec, keys)
             lineages.append(lineages_by_path[path])
-        fingerprint = fingerprint_of(lineages, combination)
+        fingerprint = fingerprint_of({each.folder.path: each.score for each in lineages}, combination)
         runs.append(
             Evidence(
                 name=str(combination),
@@ -163,19 +163,23 @@ def read_all_evidence(
     return runs
 
 
-def fingerprint_of(lineages: Sequence[Lineage], combination: Combination) -> str:
-    """The hash of a combination and of what went into its scores: data, records, protocol, settings, components."""
+def fingerprint_of(scores: Mapping[str, Score], combination: Combination) -> str:
+    """The hash of a combination and of what went into its scores: data, records, protocol, settings, components.
+
+    Args:
+        scores: by their folders.
+    """
     return sha256_of(
         {
             "combination": list(combination),
             "scores": {
-                each.folder.path: {
-                    "benchmark": each.score.benchmark,
-                    "keys": each.score.keys,
-                    "inputs": each.score.inputs.to_dict(),
-                    "components": {role: card.fingerprint for role, card in each.score.components.items()},
+                path: {
+                    "benchmark": score.benchmark,
+                    "keys": score.keys,
+                    "inputs": score.inputs.to_dict(),
+                    "components": {role: card.fingerprint for role, card in score.components.items()},
                 }
-                for each in lineages
+                for path, score in scores.items()
             },
         }
     )

@@ -60,8 +60,13 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
         ConfigError: the preset is unknown, or the settings would not be valid.
     """
     preset, params = read_preset(root, name), root / PARAMS
-    if not isinstance(read_yaml(params), dict):
+    if not isinstance(content := read_yaml(params), dict):
         raise ConfigError(f"{params} holds no sections; 'driftledger init' writes it")
+    for path in presets(root).values():  # what another preset has set, and this one does not, is set back
+        for section, values in read_yaml(path).items():
+            for key in values.keys() - preset.get(section, {}).keys() if section in benchmark_names() else ():
+                if (content.get(section) or {}).get(key) == values[key]:
+                    preset.setdefault(section, {})[key] = load_yaml(section_text(section))[section][key]
     text = _laid_over(params.read_text(encoding="utf-8"), preset)
     return text, parse_settings(load_yaml(text), f"{PARAMS} with the preset {name}", root.absolute())
 

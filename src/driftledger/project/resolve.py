@@ -26,7 +26,7 @@ from driftledger.project.settings import Settings, marked
 NOTHING = "none"
 """Noted in place of a missing file or component, since DVC wants every parameter to exist."""
 
-DATA_VERSION, REPORT_VERSION = 5, 10
+DATA_VERSION, REPORT_VERSION = 5, 11
 """To be raised when what these stages write changes; those of benchmarks have theirs in their tables."""
 
 _SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoders", "text_encoder": "encoders"}

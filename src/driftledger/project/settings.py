@@ -350,8 +350,20 @@ def _components(settings: Settings) -> Iterator[str]:
             towers.append((kind, shown.encoder, f"descriptions.{name}", f"{shown.choose} needs one; name another"))
     for kind, name, where, remedy in towers:
         encoder: Encoder | None = _built(settings, "encoders", name)
-        if encoder is not None and not (encoder.sees if kind == "image" else encoder.reads):
+        if encoder is not None and not (encoder.media if kind == "image" else encoder.reads):
             yield f"{where}: {name!r} has no {kind} tower; {remedy}"
+    for spec in settings.benchmarks:
+        keys = {"model", "generator", "encoder"} & {key for stage in spec.stages[1:] for key in stage.keys}
+        for on, key in product(getattr(run, spec.name) if spec.data is DATASET else (), sorted(keys)):
+            medium = getattr(_built(settings, "datasets", on), "medium", "image")
+            for name in run.names(spec.name, key):
+                component = _built(settings, f"{key}s", name)
+                if component and medium not in component.media and component.provider not in CONTROLS:
+                    does = f"{'makes' if key == 'generator' else 'takes'} {'images' if medium == 'sound' else 'sounds'}"
+                    yield (
+                        f"run.{key}s: {name!r} {does}, and run.{spec.name} goes over {on!r}, a dataset of {medium}s; "
+                        f"select {key}s for {medium}s, or take {on!r} out"
+                    )
     used = dict[tuple[str, str, str], None]()
     for spec in settings.benchmarks:
         for stage in spec.stages[1:]:

@@ -1,16 +1,25 @@
-"""The stage ``report``: everything in ``reports/`` that is put together from several scores."""
+"""The stage ``report``: everything in ``reports/`` that is put together from several scores; and its check."""
 
+import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from driftledger.benchmarks.base import SCORES as SCORES_FOLDER
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score, base_key
-from driftledger.core.canonical import pretty_json
+from driftledger.core.canonical import md5_bytes, pretty_json
+from driftledger.core.errors import DriftledgerError
 from driftledger.core.files import load_json, new_folder, read_bytes, write_bytes, write_text
 from driftledger.core.grouping import grouped
-from driftledger.core.text import for_cell
+from driftledger.core.text import for_cell, shortened
+from driftledger.ledger.findings import Finding, VerifyResult
+from driftledger.ledger.lock import LOCK, RESOLVED, locked_now
+from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.project import Project
+from driftledger.project.resolve import REPORT_VERSION
 from driftledger.reports.charts import drawn, figures_of, series_of
 from driftledger.reports.correlation import correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
@@ -21,6 +30,8 @@ from driftledger.reports.tables import markdown
 
 SITE = "reports/site"
 """The report as pages."""
+_EVALUATED = re.compile(rb'<p class="soft evaluated">[^<]*</p>')
+"""At which commit: of what was not published then, a later check may read another one."""
 
 
 def write_report(
@@ -81,6 +92,61 @@ def write_report(
         f"{absent[0]}{more} are not in this checkout, so the report lacks what it reads there: units with their "
         "pictures, and the cross-check; 'dvc pull' fetches them"
     )
+
+
+def check_report(project: Project, contents: Contents) -> VerifyResult:
+    """Compare what people look at, the leaderboard, metrics and pages, with what the scores give."""
+    result, entry = VerifyResult(), locked_now(project.root).get("report")
+    if entry is None:
+        if contents.here.read("reports/leaderboard.md") is not None:
+            result.skip("reports", f"{LOCK} has no stage that wrote the report; run 'dvc repro'")
+        return result
+    for out in entry.outs:  # drawings and thumbnails too
+        data, files = contents.here.read(out.path), contents.listing_here(out.path)
+        if data is None and not files:
+            result.skip(out.path, "it is not in this checkout")
+        elif (md5 := listing_md5(files) if data is None else md5_bytes(data)) != out.md5:
+            what = f"it has md5 {md5}, and was written with {out.md5}; run 'dvc repro -f report'"
+            result.findings.append(Finding("bytes", out.path, what))
+    noted = entry.params.get(RESOLVED, {}).get("report")
+    version = noted.get("version") if isinstance(noted, dict) else None
+    if version != REPORT_VERSION:
+        result.skip("reports", f"version {version!s:.20} of the report wrote it, and {REPORT_VERSION} is installed")
+        return result
+    with TemporaryDirectory(prefix="driftledger-") as folder:
+        try:
+            if missing := write_report(project, again=Path(folder)):
+                result.skip("reports/site", missing)
+        except (DriftledgerError, ValueError, LookupError, TypeError, OSError) as error:
+            result.skip("reports", f"it cannot be made again: {shortened(str(error))}")
+            return result
+        for top in sorted(path.name for path in Path(folder).iterdir()):
+            here, again = f"reports/{top}", Path(folder, top)
+            if any(each.where == here for each in result.skipped):
+                continue
+            written = {
+                path.relative_to(folder).as_posix(): path for path in (again, *again.rglob("*")) if path.is_file()
+            }
+            stored = {f"{top}/{name}" for name in contents.listing_here(here)} or {top}
+            result.checked["files"] += len(written)
+            for name in sorted(written.keys() | stored):
+                data = contents.here.read(f"reports/{name}")
+                if data is None or name not in written:
+                    what = "the scores give no such file" if data is not None else "it is missing; run 'dvc repro'"
+                    result.findings.append(Finding("numbers", f"reports/{name}", what))
+                elif not name.endswith((".svg", ".webp")):
+                    one, other = (_EVALUATED.sub(b"", each) for each in (data, written[name].read_bytes()))
+                    if one != other:
+                        what = _first_difference(one.decode(errors="replace"), other.decode())
+                        result.findings.append(Finding("numbers", f"reports/{name}", what))
+    return result
+
+
+def _first_difference(stored: str, again: str) -> str:
+    lines = zip_longest(stored.split("\n"), again.split("\n"), fillvalue="")
+    number, (one, other) = next((each for each in enumerate(lines, 1) if each[1][0] != each[1][1]), (0, ("", "")))
+    start = max(next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0) - 20, 0)
+    return f"line {number} has {one[start:]!r:.60}, and the scores give {other[start:]!r:.60}"
 
 
 def write_plots(folder: Path, scores: Sequence[Score]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.traces import Shot, Shown, Trace, worth_showing
 from driftledger.core.errors import LedgerError
+from driftledger.core.media import MEDIA, kind_of
 from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Lineage
 from driftledger.reports.site.thumbnails import thumbnail
@@ -60,8 +61,8 @@ class Traces:
     def __init__(self, client: "MlflowClient", experiment_id: str, run_id: str) -> None:
         self._client, self._experiment_id, self._run_id = client, experiment_id, run_id
         self._written: dict[str, Trace] = {}
-        self._pictures: dict[Path, tuple[Attachment, str]] = {}
-        """File → its attachment, and the trace that it is attached to: the first one that shows it."""
+        self._attachments: dict[tuple[Path, str], tuple[Attachment, str]] = {}
+        """File and media type → its attachment, and the trace that it is attached to: the first one that shows it."""
         self._now = time.time_ns()
 
     def __len__(self) -> int:
@@ -113,20 +114,28 @@ class Traces:
 
     def _plain(self, shown: Shown, trace_id: str) -> Any:
         """As MLflow takes it."""
-        from mlflow.tracing.attachments import Attachment
-
         if isinstance(shown, Shot):
-            if shown.file in self._pictures:
-                attachment, owner = self._pictures[shown.file]
-                return attachment.ref(owner)
-            attachment = Attachment(content_type="image/webp", content_bytes=_thumbnail(shown.file))
-            self._pictures[shown.file] = attachment, trace_id
-            return attachment
+            picture = self._attached(shown.file, MEDIA[".webp"], trace_id)
+            if kind_of(shown.file) == "image":
+                return picture
+            return {"spectrogram": picture, "sound": self._attached(shown.file, MEDIA[".wav"], trace_id)}
         if isinstance(shown, Mapping):
             return {key: self._plain(value, trace_id) for key, value in shown.items()}
         if isinstance(shown, Sequence) and not isinstance(shown, str):
             return [self._plain(each, trace_id) for each in shown]
         return shown
+
+    def _attached(self, file: Path, media_type: str, trace_id: str) -> Any:
+        """A picture of a file, or a sound itself; of one that is attached already, a reference."""
+        from mlflow.tracing.attachments import Attachment
+
+        if (file, media_type) in self._attachments:
+            attachment, owner = self._attachments[file, media_type]
+            return attachment.ref(owner)
+        data = file.read_bytes() if media_type == MEDIA[".wav"] else _thumbnail(file)
+        attachment = Attachment(content_type=media_type, content_bytes=data)
+        self._attachments[file, media_type] = attachment, trace_id
+        return attachment
 
 
 def delete_traces(client: "MlflowClient", experiment_id: str, run_id: str) -> None:

@@ -311,7 +311,8 @@ def _redrawn(
     ended = {name: each["results"][0]["outcome"] for name, each in last.items() if each.get("text")}
     said = {name: last[name]["text"] for name, outcome in ended.items() if outcome in ("ok", "truncated")}
     columns, frechet = dict[str, Array](), list[float]()
-    name, distance = "clip_s_i" if encoder.reads else "image_similarity", encoder.frechet_name
+    heard, distance = any(sample.file.endswith(".wav") for sample in samples), encoder.frechet_name
+    name = "sound_similarity" if heard else "clip_s_i" if encoder.reads else "image_similarity"
 
     def measure(metric: str, names: Mapping[str, object], similarities: Callable[[], list[float]]) -> None:
         try:
@@ -331,9 +332,10 @@ def _redrawn(
         return cosines(seen, np.stack([rows[each] for each in said.values()]))
 
     measure(name, pairs, between_images)
-    measure("ssim", pairs, lambda: [ssim(*(_luma(each, side) for each in pair)) for pair in pairs.values()])
+    if not heard:
+        measure("ssim", pairs, lambda: [ssim(*(_luma(each, side) for each in pair)) for pair in pairs.values()])
     if encoder.reads:
-        measure("clip_s", said, with_texts)
+        measure("clap_score" if heard else "clip_s", said, with_texts)
     return Part(columns, {}, {"": frechet}, len(pairs) if frechet else 0, chains.words)
 
 

@@ -54,14 +54,14 @@ class Encoder:
         self.provider, self.name, self.fingerprint = (card[key] for key in ("provider", "name", "fingerprint"))
         self._settings, self._features, self._found = card["settings"], files.features, found
         self._portable, metrics = card["version"] == "1", files.score["metrics"]
-        both = ("clip", "open_clip", "metaclip", "siglip")
-        shipped = [f"frechet_{each}" for each in (*both, "layout", "vit", "dinov2", "dinov3", "timm")]
+        both = ("clip", "open_clip", "metaclip", "siglip", "clap")
+        shipped = [f"frechet_{each}" for each in (*both, "layout", "vit", "dinov2", "dinov3", "timm", "wav2vec2")]
         own = re.search(r"\b(?:whole_)?(frechet_\w+?)(?:_at_\d+)?\b", " ".join(sorted(metrics)))
         name = f"frechet_{self.provider}"
         self.frechet_name = "fid" if self.provider == "inception" else own[1] if own and name not in shipped else name
         """Only of Inception's features is it the FID; an encoder of somebody's own names it as the score has it."""
-        self.reads = self.provider in both or (name not in shipped and "clip_s" in metrics)
-        """Whether it sees images and reads texts."""
+        self.reads = self.provider in both or (name not in shipped and not {"clip_s", "clap_score"}.isdisjoint(metrics))
+        """Whether it has a tower for texts beside the other."""
 
     def images(self, pictures: Sequence[Picture]) -> Vector:
         """Raises MissingError where they can be neither computed nor taken."""
@@ -79,7 +79,7 @@ class Encoder:
         if self.provider == "tfidf" and self._portable:
             rows = _tfidf(unique, corpus, self._settings)
         else:
-            rows = self._given([digest(each) for each in unique])
+            rows = self._given([hashlib.sha256(each.encode()).hexdigest() for each in unique])
         return dict(zip(unique, rows, strict=True))
 
     def _given(self, digests: Sequence[str], why: str = "") -> Vector:
@@ -91,11 +91,6 @@ class Encoder:
             "verify computes it again"
         )
         return table[[places[each] for each in digests]]
-
-
-def digest(some: str) -> str:
-    """By which the features of a text are known."""
-    return hashlib.sha256(some.encode()).hexdigest()
 
 
 @lru_cache(maxsize=2**14)
@@ -135,7 +130,10 @@ def _tfidf(texts: Sequence[str], corpus: Sequence[str], settings: Mapping[str, A
     )
     if len(texts) * len(known) > MOST_CELLS:
         raise MissingError(f"{len(texts)} texts and {len(known)} terms are more than the checker reads at once")
-    weights = {times: _rarity(len(corpus), times) for times in set(df.values())}
+    n, weights = len(corpus), dict[int, float]()
+    for times in set(df.values()):
+        ratio = _EXACTLY.divide(Decimal(1 + n), Decimal(1 + times))
+        weights[times] = float(_EXACTLY.add(_EXACTLY.ln(ratio), Decimal(1)))
     place, rows = {term: at for at, term in enumerate(known)}, np.zeros((len(texts), len(known)), np.float32)
     for number, each in enumerate(texts):
         own = {place[term]: times * weights[df[term]] for term, times in terms[each].items() if term in place}
@@ -149,7 +147,3 @@ def _terms(some: str, longest: int) -> Counter[str]:
     words = _WORD.findall(some.lower())
     runs = (zip(*(words[at:] for at in range(n)), strict=False) for n in range(1, longest + 1))
     return Counter(map(" ".join, chain.from_iterable(runs)))
-
-
-def _rarity(texts: int, holding: int) -> float:
-    return float(_EXACTLY.add(_EXACTLY.ln(_EXACTLY.divide(Decimal(1 + texts), Decimal(1 + holding))), Decimal(1)))

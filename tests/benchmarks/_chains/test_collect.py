@@ -41,10 +41,10 @@ def test_each_iteration_starts_from_the_image_before(samples: list[Sample], tmp_
     records = run(samples, tmp_path, EchoModel(), SizeGenerator())
     assert [(record.unit, record.step) for record in records] == [(f"s{n}", t) for n in range(3) for t in (1, 2, 3)]
     assert [(record.text or "")[:5] for record in records[:3]] == ["20x30", "21x30", "22x30"]
-    assert records[0].extra["parent_sha256"] == samples[0].image.sha256
+    assert records[0].extra["parent_sha256"] == samples[0].medium.sha256
     for before, after in pairwise(records[:3]):
-        assert before.image is not None
-        assert after.extra["parent_sha256"] == before.image.image_sha256
+        assert before.drawing is not None
+        assert after.extra["parent_sha256"] == before.drawing.image_sha256
     for record in records:
         said, drawn = record.results
         assert (said.role, drawn.role) == ("model", "generator")
@@ -89,8 +89,8 @@ def test_what_a_model_thinks_is_not_drawn(samples: list[Sample], tmp_path: Path)
 
     plain = run(samples, tmp_path / "plain", EchoModel(), SizeGenerator())
     thinks = run(samples, tmp_path / "thinks", Thinks(), SizeGenerator())
-    drawn = [(each.text, each.image and each.image.image_sha256) for each in plain]
-    assert [(each.text, each.image and each.image.image_sha256) for each in thinks[:6]] == drawn[:6]
+    drawn = [(each.text, each.drawing and each.drawing.image_sha256) for each in plain]
+    assert [(each.text, each.drawing and each.drawing.image_sha256) for each in thinks[:6]] == drawn[:6]
     assert [each.results[0].reasoning for each in thinks] == ["Is it blue?"] * 3 + [None] * 3 + [plain[6].text]
     assert (thinks[6].outcome, thinks[6].text, len(thinks[6].results)) == ("truncated", "", 1)
     assert reasoned(plain) == []
@@ -108,9 +108,9 @@ def test_what_a_service_draws_is_kept_in_its_own_bytes(samples: list[Sample], tm
             return given
 
     for record in run(samples, tmp_path, EchoModel(), Drawer()):
-        assert record.image is not None
-        assert record.image.image == f"images/{record.unit}/{record.step}.jpg"
-        file = record.image.image_file(tmp_path / "chain")
+        assert record.drawing is not None
+        assert record.drawing.image == f"images/{record.unit}/{record.step}.jpg"
+        file = record.drawing.image_file(tmp_path / "chain")
         assert file is not None
         assert sha256_file(file.path) == file.sha256
         assert file.path.read_bytes().startswith(b"\xff\xd8\xff")
@@ -130,7 +130,7 @@ def test_what_leaves_no_description_ends_its_chain_and_no_other_and_stays(
 ) -> None:
     records = run(samples, tmp_path, model, SizeGenerator())
     ends = [record for record in records if record.unit == "s1"]
-    assert [(record.step, record.outcome, record.image is None) for record in ends] == [
+    assert [(record.step, record.outcome, record.drawing is None) for record in ends] == [
         (1, Outcome.OK, False),
         (2, outcome, True),
     ]
@@ -163,7 +163,7 @@ def test_what_the_calls_said_is_in_the_record(samples: list[Sample], tmp_path: P
     asked = next(steps)
     assert asked.conversation.subject == ("s0", 1)  # type: ignore[union-attr]
     steps.send(Result(Outcome.OK, text="a disc", system_fingerprint="fp_a", note="halved"))
-    drawn = Result(Outcome.OK, image=samples[1].image, system_fingerprint="fp_b", reading=PromptUsage(90, 75))
+    drawn = Result(Outcome.OK, image=samples[1].medium, system_fingerprint="fp_b", reading=PromptUsage(90, 75))
     with pytest.raises(StopIteration) as stop:
         steps.send(drawn)
     [record] = stop.value.value

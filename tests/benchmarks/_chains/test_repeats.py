@@ -79,7 +79,7 @@ def test_each_repeat_draws_from_seeds_of_its_own_and_says_where_its_images_are(
     folder = run(samples, tmp_path, 2)
     records = read_records(folder)
     for record in records:
-        seed, drawn = record.extra["seed"], record.image
+        seed, drawn = record.extra["seed"], record.drawing
         assert drawn is not None
         assert seed == derive_seed(7, "d", record.unit, record.step, record.repeat)
         where = f"repeats/1/{record.unit}" if record.repeat else f"images/{record.unit}"

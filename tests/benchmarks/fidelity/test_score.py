@@ -177,7 +177,7 @@ def test_the_test_set_is_redrawn_or_everything_where_there_is_none(tmp_path: Pat
     write_case(tmp_path)
     samples = read_samples(tmp_path / "d")
     assert [sample.id for sample in Fidelity().samples(samples)] == list(DRAWN)
-    plain = [Sample(sample.id, sample.image) for sample in samples]
+    plain = [Sample(sample.id, sample.medium) for sample in samples]
     assert Fidelity().samples(plain) == plain
 
 

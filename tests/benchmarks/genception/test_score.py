@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from driftledger.benchmarks._chains.records import ChainRequest, image_path
+from driftledger.benchmarks._chains.records import ChainRequest, medium_path
 from driftledger.benchmarks.genception.score import GenCeptionScoring
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
@@ -70,10 +70,10 @@ def scored(
             end = min([3, *(t for group, t in (by_group or {}).items() if name[0] in (groups or {})[group])])
             for t in range(1, min(end, len(angles) + 1) + 1):
                 drawn = t <= len(angles)
-                path = folder / "c" / image_path(name, t, repeat)
+                path = folder / "c" / medium_path(name, t, repeat)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(png_bytes(pixel(angles[t - 1] if drawn else 0)))
-                image = image_path(name, t, repeat) if drawn else None
+                image = medium_path(name, t, repeat) if drawn else None
                 outcome, text = Outcome.OK if drawn else Outcome.REFUSED, (texts or {}).get((name, t))
                 records.append(iteration(name, t, text, image, outcome, repeat, f"{name}{t}"))
     write_jsonl(folder / "d" / "samples.jsonl", entries)

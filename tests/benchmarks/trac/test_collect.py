@@ -130,8 +130,8 @@ def test_examples_are_support_samples_and_never_what_is_asked_about(
     for record in records:
         shown = [samples[name] for name in shown_in(record)]
         assert {sample.split for sample in shown} <= {"support"}
-        assert samples[record.unit].image.sha256 not in {sample.image.sha256 for sample in shown}
-        assert len({sample.image.sha256 for sample in shown}) == len(shown)
+        assert samples[record.unit].medium.sha256 not in {sample.medium.sha256 for sample in shown}
+        assert len({sample.medium.sha256 for sample in shown}) == len(shown)
         assert "support-shy" not in shown_in(record)
     assert len(HEARD) > len(samples)
     assert all(asked not in before for *before, asked in map(shown_images, HEARD))
@@ -194,12 +194,12 @@ def test_what_another_model_refuses_to_describe_is_no_example(folder: Path, monk
             return [Reply("I cannot help with that.", Outcome.REFUSED) for _ in conversations]
 
     monkeypatch.setitem(MODELS, "better", Refuses())
-    with pytest.raises(DataError, match="0 different support images"):
+    with pytest.raises(DataError, match="0 different support samples"):
         collected(folder, stage(folder, drawn(1, by="better")))
 
 
 def test_too_many_examples_are_one_sentence(folder: Path) -> None:
-    with pytest.raises(DataError, match=r"6 different support images .* 6 examples .* ask for fewer shots"):
+    with pytest.raises(DataError, match=r"6 different support samples .* 6 examples .* ask for fewer shots"):
         collected(folder, stage(folder, drawn(6)))
 
 

@@ -80,7 +80,7 @@ def measured(path: Path) -> set[tuple[int, str, str]]:
 
 
 def test_the_trained_model_describes_what_is_there(made: Checkout) -> None:
-    captions = {sample.id: sample.image for sample in read_samples(made.root / DATA)}
+    captions = {sample.id: sample.medium for sample in read_samples(made.root / DATA)}
     truth = {name: shown_in(image.open()).caption for name, image in captions.items()}
     said = {record.unit: record.text for record in records_of(made.root) if record.step == 1}
     assert sum(said[name] == truth[name] for name in truth) >= 11  # of 12
@@ -90,9 +90,9 @@ def test_the_trained_model_describes_what_is_there(made: Checkout) -> None:
 def test_the_generator_draws_what_it_is_told(made: Checkout) -> None:
     asked, drawn = 0, 0
     for record in records_of(made.root):
-        if record.step == 1 and record.image is not None:
+        if record.step == 1 and record.drawing is not None:
             original = measured(made.root / DATA / "images" / f"{record.unit}.png")
-            image = made.root / CHAINS / str(record.image.image)
+            image = made.root / CHAINS / str(record.drawing.image)
             asked, drawn = asked + len(original), drawn + len(original & measured(image))
     assert asked == 24
     assert drawn / asked >= 0.8
@@ -104,7 +104,7 @@ def test_the_evidence_names_what_was_loaded(made: Checkout) -> None:
     identity = score.components["generator"].identity
     assert identity["device"] == "cpu"
     assert len(identity["weights"]["sha256"]) == 64
-    readings = [record.image and record.image.reading for record in records_of(made.root)]
+    readings = [record.drawing and record.drawing.reading for record in records_of(made.root)]
     assert all(reading is not None and reading.tokens == reading.read <= 46 for reading in readings)
     assert not any("cut off" in flag for flag in score.flags)
 

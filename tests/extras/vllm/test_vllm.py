@@ -63,20 +63,20 @@ def test_it_says_what_transformers_says(engine: ModuleType, checkpoint: Path, as
     assert vllm(checkpoint).respond(conversations) == expected
     assert expected[-1].outcome is Outcome.TRUNCATED
     assert expected[-2].text.startswith("a red ")
-    assert len(engine.ENGINES[0].batches) == 1
+    assert engine.ENGINES[0].queued[0] == len(conversations)
 
 
 def test_finish_reasons_are_outcomes(
     engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def generate(self: Any, prompts: list[Any], params: list[Any], *, use_tqdm: bool) -> list[Any]:
+    def step(self: Any) -> list[Any]:
         said = [(" A cat. ", "stop"), ("A cat", "length"), (" ", "stop"), ("A", "abort")]
         return [
             engine.RequestOutput(str(n), [1, 2, 3], [engine.CompletionOutput(0, text, [7, 8], reason)])
             for n, (text, reason) in enumerate(said)
         ]
 
-    monkeypatch.setattr(engine.LLM, "generate", generate)
+    monkeypatch.setattr(engine.LLMEngine, "step", step)
     ended, cut, empty, aborted = vllm(built["llava"]).respond(asked)
     assert (ended.text, ended.outcome, ended.usage and ended.usage.input_tokens) == ("A cat.", Outcome.OK, 3)
     assert (cut.text, cut.outcome, cut.usage and cut.usage.output_tokens) == ("A cat", Outcome.TRUNCATED, 2)
@@ -94,7 +94,7 @@ def test_what_the_engine_refuses_has_failed_and_the_others_have_their_answers(
     assert "longer than the maximum model length of 150" in failure(too_long)
     assert "At most 1 image" in failure(too_many)
     assert [first, last] == vllm(built["llava"]).respond(asked[:2])
-    assert [len(batch) for batch in engine.ENGINES[0].batches] == [4, 2, 1, 1, 2, 1, 1]  # halves, not one by one
+    assert engine.ENGINES[0].queued == [2, 1]
 
 
 # which version
@@ -137,7 +137,7 @@ def test_a_missing_library_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
         RuntimeError("CUDA error: out of memory"),
     ],
 )
-@pytest.mark.parametrize("where", ["__init__", "generate"])
+@pytest.mark.parametrize("where", ["__init__", "enqueue"])
 def test_running_out_of_memory_is_said_so(
     engine: ModuleType, built: dict[str, Path], asked: list[Conversation], monkeypatch: pytest.MonkeyPatch,
     error: Exception, where: str,
@@ -180,7 +180,7 @@ def test_a_dead_engine_ends_the_run_and_starts_again_in_the_next(
         raise EngineDeadError
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine.LLM, "generate", die)
+        patch.setattr(engine.LLMEngine, "step", die)
         with pytest.raises(ConfigError, match="vLLM's engine has died"):
             one.respond(asked)
     assert one.respond(asked) == before

@@ -7,13 +7,13 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.core.types import ImageFile
+from driftledger.core.types import Medium
 
 FRECHET_DIGITS = 6
 """Singular values differ in their last bits between processors; stored distances must not."""
 
-Drawn: TypeAlias = Mapping[tuple[str, int], ImageFile]
-"""(Sample, t) → the image that iteration t drew."""
+Drawn: TypeAlias = Mapping[tuple[str, int], Medium]
+"""(Sample, t) → what iteration t drew."""
 
 
 class Iterations(BaseModel):
@@ -55,13 +55,13 @@ def of_repeat(repeat: int) -> str:
     return f", repeat {repeat}" if repeat else ""
 
 
-def image_path(sample: str, t: int, repeat: int = 0, suffix: str = ".png") -> str:
-    """Where the image of an iteration lies in the folder of its chains.
+def medium_path(sample: str, t: int, repeat: int = 0, suffix: str = ".png") -> str:
+    """Where the image or sound of an iteration lies in the folder of its chains.
 
-    >>> image_path("disc", 3), image_path("disc", 3, 1)
+    >>> medium_path("disc", 3), medium_path("disc", 3, 1)
     ('images/disc/3.png', 'repeats/1/disc/3.png')
     """
-    return f"{f'repeats/{repeat}' if repeat else 'images'}/{sample}/{t}{suffix}"
+    return f"{f'repeats/{repeat}' if repeat else 'sounds' if suffix == '.wav' else 'images'}/{sample}/{t}{suffix}"
 
 
 def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
@@ -83,10 +83,10 @@ def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
     return repeat if repeat and draws_lots else None
 
 
-def drawn_images(folder: Path, records: Sequence[CollectedRecord], repeat: int) -> Drawn:
+def drawn_media(folder: Path, records: Sequence[CollectedRecord], repeat: int) -> Drawn:
     """Return what the chains of a repeat in ``folder`` drew."""
     return {
         (record.unit, record.step): file
         for record in records
-        if record.image is not None and record.repeat == repeat and (file := record.image.image_file(folder))
+        if record.drawing is not None and record.repeat == repeat and (file := record.drawing.image_file(folder))
     }

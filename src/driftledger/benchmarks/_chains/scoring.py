@@ -14,6 +14,8 @@ from driftledger.metrics.repeats import deviations, mean_over_repeats
 
 ALL = ""
 """The name of all categories together."""
+COUNT, ALIKE = "images", "gc_images_"
+"""Keys: how many samples stand behind the distance over all of them; the start of GC@t over all samples alike."""
 
 Columns = Mapping[str, Float64]
 """Metric, or key of rows → a value per sample, or a row of values; NaN where it is missing."""
@@ -29,7 +31,7 @@ class Measured(NamedTuple):
     """Metric, ``gc_at_1`` … → a value per sample; NaN where it is missing."""
     distances: dict[str, list[float]]
     """Category, or :data:`ALL` → the Fréchet distance between the originals and iteration t = 1 …, as far as it is."""
-    images: int
+    size: int
     """How many images the last distance over all categories is of."""
     words: list[int]
     """Of each description."""
@@ -43,7 +45,7 @@ def mean_of(repeats: Sequence[Measured]) -> Measured:
     return Measured(
         {key: mean_over_repeats([each.values[key] for each in repeats]) for key in repeats[0].values},
         {name: [exact_mean(step) for step in curve] for name, curve in curves.items()},
-        min(each.images for each in repeats),
+        min(each.size for each in repeats),
         [count for each in repeats for count in each.words],
         [cut for each in repeats for cut in each.cut],
     )
@@ -149,17 +151,17 @@ def unified(card: CollectedCard) -> Iterator[str]:
         yield f"{model.name} describes and draws, so the drift is that of both roles"
 
 
-def few_images(measured: Measured, reached: int) -> Iterator[str]:
-    """A sentence where a Fréchet distance is over too few images.
+def few_samples(measured: Measured, reached: int, kind: str) -> Iterator[str]:
+    """A sentence where a Fréchet distance is over too few samples.
 
     Args:
-        reached: how many images there are, where no distance is over all categories.
+        reached: how many samples there are, where no distance is over all categories.
     """
-    images = measured.images or reached
-    if any(measured.distances.values()) and images < ENOUGH:
+    count = measured.size or reached
+    if any(measured.distances.values()) and count < ENOUGH:
         yield (
-            f"the Fréchet distance is over {images:,} images: with fewer than {ENOUGH:,} it is too high, the more so "
-            "the fewer there are, so that values over other numbers of images are not comparable"
+            f"the Fréchet distance is over {count:,} {kind}s: with fewer than {ENOUGH:,} it is too high, the more so "
+            f"the fewer there are, so that values over other numbers of {kind}s are not comparable"
         )
 
 

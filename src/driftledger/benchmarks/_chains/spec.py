@@ -8,18 +8,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
-from driftledger.benchmarks._chains.records import ChainRequest, asked_again, image_path, of_repeat
+from driftledger.benchmarks._chains.records import ChainRequest, asked_again, medium_path, of_repeat
 from driftledger.benchmarks.base import DATASET, RECORDS_OF, Benchmark, Input, Metric, Rule, Stage
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult, read_records
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
+from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import Ask, Context, Draw, NotStoredError, Planned, RunSteps, Steps
 from driftledger.components.base import Component, Model
 from driftledger.core.canonical import derive_seed
 from driftledger.core.grouping import grouped
-from driftledger.core.types import Conversation, ImageFile, Sample, Subject
+from driftledger.core.types import Conversation, Medium, Sample, Subject
 from driftledger.data.records import DatasetCard, read_samples
 
 KEYS = ("dataset", "model", "generator")
@@ -100,7 +100,7 @@ class ChainBenchmark(Benchmark):
         request = ChainRequest.model_validate(collecting.protocol)
         calls: dict[str, list[tuple[Component, Conversation | str]]] = {}
         for sample in samples:  # stand-ins: what is asked of t > 1 is not known before the chain goes on
-            ask = describe(collecting.model(), request, sample.image, Context(collecting.on, sample.id, 1))
+            ask = describe(collecting.model(), request, sample.medium, Context(collecting.on, sample.id, 1))
             draw = collecting.generator(), request.generate_prompt
             calls[sample.id] = [(ask.component, ask.conversation), draw] * request.of_category(sample.category, groups)
         records, complete = list[CollectedRecord](), True
@@ -121,19 +121,19 @@ class ChainBenchmark(Benchmark):
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
         """Yield the chains of these rows, those of one sample one after the other."""
         folder = folders[self.collects.name]
-        files = {sample.id: sample.image.path for sample in read_samples(folders["dataset"])}
+        files = {sample.id: sample.medium.path for sample in read_samples(folders["dataset"])}
         prompt = ChainRequest.model_validate(score.inputs.protocol).describe_prompt
         records = grouped(read_records(folder, self.collects.holds), lambda record: record.unit)
         values = values_of(self, score)
 
         def drawn(record: CollectedRecord) -> Mapping[str, Shown]:
-            return {} if record.image is None else {"image": Shot(folder / str(record.image.image))}
+            return {} if record.drawing is None else shot(folder / str(record.drawing.image))
 
         def steps(row: Row, record: CollectedRecord) -> Iterator[Step]:
             t, repeat = record.step, record.repeat
             similarity = row.alone(repeat).values.get("similarity", [])
             before = [drawn(each) for each in records[row.unit] if (each.step, each.repeat) == (t - 1, repeat)]
-            shown = before[0] if before else {"image": Shot(files[row.unit])}
+            shown = before[0] if before else shot(files[row.unit])
             for each in record.results:
                 inputs: Mapping[str, Shown] = {"prompt": prompt, **shown}
                 outputs: Mapping[str, Shown] = {"description": each.text}
@@ -159,7 +159,7 @@ class ChainBenchmark(Benchmark):
             yield Trace(
                 unit=row.unit,
                 name=self.named,
-                inputs={"sample": row.unit, "category": category, "image": Shot(files[row.unit])},
+                inputs={"sample": row.unit, "category": category, **shot(files[row.unit])},
                 outputs={"description": end.text, **drawn(end)},
                 outcome=row.outcome,
                 steps=[step for record in chains for step in steps(row, record)],
@@ -172,7 +172,7 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
     """Go through one sample's chain. It ends at T, or with the first outcome that leaves nothing to go on with."""
     request, on = ChainRequest.model_validate(collecting.protocol), collecting.on
     records: list[CollectedRecord] = []
-    parent = sample.image
+    parent = sample.medium
     for t in range(1, request.of_category(sample.category, collecting.dataset.groups) + 1):
         context = Context(on, sample.id, t)
         seed = derive_seed(request.seed, on, sample.id, t, repeat)
@@ -184,7 +184,7 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
             draw = Draw(collecting.generator(), prompt, seed, context)
             drawn = yield draw
             suffix = drawn.image.path.suffix if drawn.image is not None else ""
-            results.append(RecordedResult.of("generator", draw, drawn, image_path(sample.id, t, repeat, suffix)))
+            results.append(RecordedResult.of("generator", draw, drawn, medium_path(sample.id, t, repeat, suffix)))
         extra = {"parent_sha256": parent.sha256, "seed": seed}
         records.append(CollectedRecord(unit=sample.id, step=t, repeat=repeat, results=results, extra=extra))
         if drawn is None or drawn.image is None:
@@ -193,10 +193,10 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
     return records
 
 
-def describe(model: Model, request: ChainRequest, image: ImageFile, context: Context, repeat: int = 0) -> Ask:
-    """Return the call for a description of an image."""
+def describe(model: Model, request: ChainRequest, medium: Medium, context: Context, repeat: int = 0) -> Ask:
+    """Return the call for a description of a medium."""
     subject = Subject(context.sample, context.t)
-    shown = Conversation.ask(request.describe_prompt, image, subject, request.max_tokens, prefix=request.prefix)
+    shown = Conversation.ask(request.describe_prompt, medium, subject, request.max_tokens, prefix=request.prefix)
     return Ask(model, "describe", shown, context, asked_again(model.model_dump(), repeat))
 
 

@@ -29,7 +29,7 @@ from driftledger.collect.call import Ask, Context, Planned, Steps
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
-from driftledger.core.types import Conversation, ImageFile, Outcome, Subject
+from driftledger.core.types import Conversation, Medium, Outcome, Subject
 from driftledger.data.question_sets.base import QuestionRules
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
@@ -268,7 +268,7 @@ def flow(
 def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> tuple[Ask, list[int]]:
     """Return the call for one question, and its option ids in the order in which this variant shows them."""
     order = permutation(collecting.protocol["seed"], question.id, variant, len(question.options))
-    image = ImageFile(collecting.data / question.image, question.image_sha256)
+    image = Medium(collecting.data / question.image, question.image_sha256)
     shown = [question.options[option] for option in order]
     text = rendered(collecting.protocol["prompt"], question.question, shown)
     conversation = Conversation.ask(text, image, Subject(question.id, variant + 1), options=shown)

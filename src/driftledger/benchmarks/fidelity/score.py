@@ -5,13 +5,13 @@ from typing import cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, drawn_images, of_repeat
+from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, drawn_media, of_repeat
 from driftledger.benchmarks._chains.scoring import (
     ALL,
     Measured,
     common_fields,
     cut_texts,
-    few_images,
+    few_samples,
     known_means,
     mean_of,
     means_of,
@@ -23,9 +23,9 @@ from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, check_coverage, outcome_counts
 from driftledger.benchmarks.settings import Scoring
-from driftledger.collect.features import encode_images, encode_texts, read_texts
+from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
-from driftledger.core.types import Float64, ImageFile, Sample
+from driftledger.core.types import Float64, Medium, Sample
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean, round_significant
@@ -53,15 +53,15 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
     categories = [sample.category or ONE_CATEGORY for sample in samples]
     repeats = range(data.protocol(ChainRequest).repeats)
     records = {(record.repeat, record.unit): record for record in data.records}
-    drawn = [drawn_images(data.folder, data.records, repeat) for repeat in repeats]
+    drawn = [drawn_media(data.folder, data.records, repeat) for repeat in repeats]
     lost = [
         f"{sample.id}{of_repeat(repeat)}: {records[repeat, sample.id].outcome}"
         for repeat in repeats
         for sample in samples
         if (sample.id, 1) not in drawn[repeat]
     ]
-    total = len(repeats) * len(samples)
-    check_coverage(total - len(lost), total, "images were redrawn", "fidelity", given.min_coverage, lost)
+    total, kind = len(repeats) * len(samples), samples[0].medium.kind
+    check_coverage(total - len(lost), total, f"{kind}s were redrawn", "fidelity", given.min_coverage, lost)
     described = [[records[repeat, sample.id] for sample in samples] for repeat in repeats]
     images = [[some.get((sample.id, 1)) for sample in samples] for some in drawn]
     alone = [_measured(samples, *each, given, scoring.ssim_side) for each in zip(images, described, strict=True)]
@@ -75,14 +75,14 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
     def numbers(measured: Measured) -> dict[str, float]:
         metrics = known_means(measured.values)
         if measured.distances[ALL]:
-            metrics |= {encoder.frechet_name: measured.distances[ALL][0], "images": measured.images}
+            metrics |= {encoder.frechet_name: measured.distances[ALL][0], "images": measured.size}
         return metrics | ({"words": exact_mean(measured.words)} if measured.words else {})
 
     alike = [ONE_CATEGORY] * len(samples)
     fields = common_fields(data, whole, alone, numbers, alike, [*whole.values], len(lost), PERCENT)
     fields["groups"]["category"] = means_of(whole.values, categories, {}).by_category
-    fields["absent"] |= dict(_absent(encoder, given.keys["encoder"], fields["metrics"].keys()))
-    fields["flags"] += [*cut_texts(whole, "CLIP-S's text tower"), *few_images(whole, whole.images)]
+    fields["absent"] |= dict(_absent(encoder, given.keys["encoder"], fields["metrics"].keys(), kind))
+    fields["flags"] += [*cut_texts(whole, "CLIP-S's text tower"), *few_samples(whole, whole.size, kind)]
     if rated.stale:
         fields["flags"].append(f"{rated.stale} human ratings are of other descriptions than these and do not count")
     details = {"ratings": {"used": rated.ratings, "raters": rated.raters, "stale": rated.stale}}
@@ -94,7 +94,7 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
 
 def _measured(
     samples: Sequence[Sample],
-    images: Sequence[ImageFile | None],
+    images: Sequence[Medium | None],
     records: Sequence[CollectedRecord],
     given: ToScore,
     ssim_side: int,
@@ -107,34 +107,38 @@ def _measured(
         values[list(places)] = [PERCENT * float(share) for share in shares]
         return values
 
-    pairs = {at: (samples[at].image, image) for at, image in enumerate(images) if image is not None}
-    originals, redrawn = (encode_images(encoder, [pair[at] for pair in pairs.values()], features) for at in (0, 1))
-    similarity = "clip_s_i" if encoder.reads else "image_similarity"
-    luma = [[comparable(image.open(), ssim_side) for image in pair] for pair in pairs.values()]
-    values = {
-        similarity: column([*pairs], cosine_similarity(originals, redrawn)),
-        "ssim": column([*pairs], [structural_similarity(*pair) for pair in luma]),
-    }
+    pairs = {at: (samples[at].medium, image) for at, image in enumerate(images) if image is not None}
+    originals, redrawn = (encode_media(encoder, [pair[at] for pair in pairs.values()], features) for at in (0, 1))
+    is_sound = samples[0].medium.kind == "sound"
+    similarity = "sound_similarity" if is_sound else "clip_s_i" if encoder.reads else "image_similarity"
+    values = {similarity: column([*pairs], cosine_similarity(originals, redrawn))}
+    if not is_sound:
+        luma = [[comparable(image.open(), ssim_side) for image in pair] for pair in pairs.values()]
+        values["ssim"] = column([*pairs], [structural_similarity(*pair) for pair in luma])
     distances = [round_significant(frechet_distance(originals, redrawn), FRECHET_DIGITS)] if len(pairs) > 1 else []
     described = dict[int, str]()
     if encoder.reads:  # CLIP-S, of everything that was described, whether it could be drawn or not
         replies = [record.by("model") for record in records]
         described = {at: each.text for at, each in enumerate(replies) if each and each.text and each.outcome.goes_on}
-        seen = encode_images(encoder, [samples[at].image for at in described], features)
+        seen = encode_media(encoder, [samples[at].medium for at in described], features)
         read = encode_texts(encoder, [*described.values()], features)
-        values["clip_s"] = column([*described], cosine_similarity(seen, read))
+        values["clap_score" if is_sound else "clip_s"] = column([*described], cosine_similarity(seen, read))
     cut = [each.cut for each in read_texts(encoder, [*described.values()], features)] if described else []
     words = [len(record.text.split()) for record in records if record.text]
     return Measured(values, {ALL: distances}, len(pairs), words, cut)
 
 
-def _absent(encoder: Encoder, name: str, metrics: Container[str]) -> Iterator[tuple[str, str]]:
-    if not encoder.reads:
+def _absent(encoder: Encoder, name: str, metrics: Container[str], kind: str) -> Iterator[tuple[str, str]]:
+    if kind == "sound":
+        yield "ssim", "SSIM compares images"
+        if not encoder.reads:
+            yield "clap_score", f"{name} has no text tower"
+    elif not encoder.reads:
         yield "clip_s", f"{name} has no text tower"
         yield "clip_s_i", f"{name} is not a CLIP; image_similarity is the same cosine with this encoder"
     if encoder.frechet_name not in metrics:
-        yield encoder.frechet_name, "fewer than two images were redrawn"
-    if encoder.frechet_name != "fid":
+        yield encoder.frechet_name, f"fewer than two {kind}s were redrawn"
+    if encoder.frechet_name != "fid" and kind == "image":
         yield "fid", f"{name} is not Inception; {encoder.frechet_name} is the same distance, seen through it"
     if "human" not in metrics:
         yield "human", "no ratings of these descriptions"

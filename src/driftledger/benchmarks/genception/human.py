@@ -46,7 +46,7 @@ def write_human_sheet(given: StageInputs, store: CallStore) -> str:
     pending = [
         Pending(subject, image, annotator_of.get(subject.sample))
         for each in conversations
-        if (subject := each.subject) is not None and (image := each.last_image) is not None
+        if (subject := each.subject) is not None and (image := each.last_medium) is not None
     ]
     to_describe, described = write_sheet(person.sheet.parent, pending, person.annotator, request.describe_prompt)
     summary = f"{person.sheet}: {to_describe} images to describe, {described} described"

@@ -1,18 +1,20 @@
-"""The scoring half: how similar each chain stays to its first image, seen through one encoder."""
+"""The scoring half: how similar each chain stays to its first sample, seen through one encoder."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, Iterations, drawn_images, of_repeat
+from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, Iterations, drawn_media, of_repeat
 from driftledger.benchmarks._chains.scoring import (
+    ALIKE,
     ALL,
+    COUNT,
     Means,
     Measured,
     common_fields,
     cut_texts,
-    few_images,
+    few_samples,
     known_means,
     mean_of,
     means_of,
@@ -22,7 +24,7 @@ from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.score import HIGH, LOW, STD, Point, Score
 from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, outcome_counts
 from driftledger.benchmarks.settings import Scoring
-from driftledger.collect.features import FeatureStore, encode_images, encode_texts, read_texts
+from driftledger.collect.features import FeatureStore, encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.types import Float64
 from driftledger.metrics.drift import cosine_similarity, gc_at
@@ -57,7 +59,7 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
     for repeat in repeats:
         for sample, category in zip(samples, categories, strict=True):
             record = last[repeat, sample.id]
-            if record.step != end_of[category] or record.image is None:
+            if record.step != end_of[category] or record.drawing is None:
                 error = f", {record.error}" if record.error else ""
                 lost[repeat, sample.id] = f"{sample.id}{of_repeat(repeat)}: {record.outcome} at t={record.step}{error}"
     total = len(repeats) * len(samples)
@@ -78,7 +80,10 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
     metrics, of_whole = fields["metrics"], means(whole)
     fields["groups"] |= {"category": of_whole.by_category, "group": of_whole.by_group}
     fields["absent"] |= _absent(of_whole, end_of, frechet, "text_encoder" in given.encoders)
-    fields["flags"] += [*few_images(whole, total - len(lost)), *cut_texts(whole, "the text encoder")]
+    fields["flags"] += [
+        *few_samples(whole, total - len(lost), samples[0].medium.kind),
+        *cut_texts(whole, "the text encoder"),
+    ]
     scored = Score(
         **fields,
         curves=_curves(metrics, iterations, frechet),
@@ -103,15 +108,15 @@ def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, 
     """
     encoder, samples, categories = given.encoders["encoder"], data.samples, data.categories
     records = [record for record in data.records if record.repeat == repeat]
-    drawn = drawn_images(data.folder, records, repeat)
+    drawn = drawn_media(data.folder, records, repeat)
     distances: dict[str, list[float]] = {name: [] for name in (*set(categories), ALL)}
-    similarity, images = np.full((len(samples), len(iterations)), np.nan), 0
-    originals = encode_images(encoder, [sample.image for sample in samples], given.features)
+    similarity, count = np.full((len(samples), len(iterations)), np.nan), 0
+    originals = encode_media(encoder, [sample.medium for sample in samples], given.features)
     for t in iterations:
         reached = [row for row, sample in enumerate(samples) if (sample.id, t) in drawn]
         if not reached:
             break
-        drawings = encode_images(encoder, [drawn[samples[row].id, t] for row in reached], given.features)
+        drawings = encode_media(encoder, [drawn[samples[row].id, t] for row in reached], given.features)
         similarity[reached, t - 1] = cosine_similarity(originals[reached], drawings)
         is_whole = {categories[row] for row in reached} == set(categories)
         for name, curve in distances.items():
@@ -119,7 +124,7 @@ def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, 
             if len(places) >= 2 and len(curve) == t - 1 and (is_whole or name != ALL):
                 distance = frechet_distance(originals[[reached[place] for place in places]], drawings[places])
                 curve.append(round_significant(distance, FRECHET_DIGITS))
-                images = len(places) if name == ALL else images
+                count = len(places) if name == ALL else count
     tables = {"similarity": similarity, "gc": np.stack([gc_at(similarity, t) for t in iterations], axis=1)}
     means, cut = {"similarity_mean": _mean_until(similarity, ends)}, list[bool]()
     if reader := given.encoders.get("text_encoder"):
@@ -134,7 +139,7 @@ def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, 
         cut = [each.cut for each in read_texts(fitted, [*texts.values()])]
     columns = {f"{key}_at_{t}": column for key, table in tables.items() for t, column in enumerate(table.T, 1)}
     words = [len(text.split()) for each in records if (text := each.text)]
-    return Measured(columns | means, distances, images, words, cut)
+    return Measured(columns | means, distances, count, words, cut)
 
 
 def _mean_until(values: Float64, ends: np.ndarray) -> Float64:
@@ -177,10 +182,10 @@ def _means(
     overall = means.overall | {f"whole_{key}": value for key, value in over_all.items()}
     for key, mean in known_means(measured.values).items():  # GC@t of Algorithm 1, over all samples alike
         if key.startswith("gc_at_") and key in in_all:
-            overall[key.replace("gc_", "gc_images_")] = mean
+            overall[key.replace("gc_", ALIKE, 1)] = mean
     overall = {key: value for key, value in overall.items() if not key.endswith(later)}
     overall |= {"words": exact_mean(measured.words)} if measured.words else {}
-    overall |= {"images": measured.images} if over_all else {}
+    overall |= {COUNT: measured.size} if over_all else {}
     return means._replace(overall=overall)
 
 

@@ -172,14 +172,12 @@ class MMSAP(QuestionBenchmark):
             f"100 · all but refusals, so also what could not be read / all; {_OVER_ORDERS}",
             f"{_MEASURE} 6",
             higher_is_better=None,
-            tracked="answer_rate_by_equation",
         ),
         _percent(
             "answer_accuracy_by_equation",
             "answer accuracy by equation 5",
             f"100 · right choices / all but refusals, so also what could not be read; {_OVER_ORDERS}",
             f"{_MEASURE} 5",
-            tracked="answer_accuracy_by_equation",
         ),
         _percent(
             "free_refusals",

@@ -1,4 +1,4 @@
-"""Collecting: every image of a labelled dataset, described under every condition of one way to ask.
+"""Collecting: every sample of a labelled dataset, described under every condition of one way to ask.
 
 In-context examples follow the TRAC paper's section 4.2: RS, SIIR (Yang et al. 2023, "Exploring Diverse In-Context
 Configurations for Image Captioning") and STTR.
@@ -13,7 +13,7 @@ from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
 from driftledger.benchmarks.trac.records import TracProtocol, condition_of
 from driftledger.collect.call import Ask, Context, Planned, RunSteps, Steps
-from driftledger.collect.features import encode_images, encode_texts
+from driftledger.collect.features import encode_media, encode_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import DataError
@@ -31,7 +31,7 @@ def collect_descriptions(collecting: Collecting, run: RunSteps) -> list[Collecte
     """Describe every sample at every length, without examples and then with each number of them.
 
     With examples, support samples are described as test samples are, so that retrieval compares like with like. An
-    example is always a support sample, and never the same picture as what is asked about.
+    example is always a support sample, and never the same file as what is asked about.
     """
     protocol = TracProtocol.model_validate(collecting.protocol)
     samples, by_another = {sample.id: sample for sample in collecting.samples}, BY in collecting.components
@@ -90,9 +90,9 @@ def conversation(protocol: TracProtocol, sample: Sample, max_tokens: int | None,
     """Return what a model is given for one sample, after so many examples."""
     turns: list[Turn] = []
     for example, description in examples:
-        turns += [Turn("user", (example.image, protocol.prompt)), Turn("assistant", (description,))]
+        turns += [Turn("user", (example.medium, protocol.prompt)), Turn("assistant", (description,))]
     subject = Subject(sample.id, 1)
-    last = Conversation.ask(protocol.prompt, sample.image, subject, max_tokens, prefix=protocol.prefix)
+    last = Conversation.ask(protocol.prompt, sample.medium, subject, max_tokens, prefix=protocol.prefix)
     return Conversation((*turns, *last.turns), subject, max_tokens)
 
 
@@ -101,7 +101,7 @@ def rank_examples(
 ) -> dict[str, list[str]]:
     """Return sample id → ids of the support samples to show, the first to be shown with one shot.
 
-    The same picture as what is asked about is never an example.
+    The same file as what is asked about is never an example.
 
     Args:
         described: sample id → the model's own description, without examples, where it gave one.
@@ -112,11 +112,11 @@ def rank_examples(
     """
     samples, dataset, most = collecting.samples, collecting.on, max(protocol.shots)
     candidates = [sample for sample in samples if sample.split == "support" and sample.id in usable]
-    pictures = Counter(sample.image.sha256 for sample in candidates)
-    if len(pictures) <= most:
+    files = Counter(sample.medium.sha256 for sample in candidates)
+    if len(files) <= most:
         raise DataError(
-            f"{dataset} has {len(pictures)} different support images with a description, and {most} examples are asked "
-            "for beside the image in question; ask for fewer shots"
+            f"{dataset} has {len(files)} different support samples with a description, and {most} examples are asked "
+            "for beside the sample in question; ask for fewer shots"
         )
 
     def at_random(sample: Sample) -> Iterator[Sample]:
@@ -127,21 +127,21 @@ def rank_examples(
     orders: Iterable[Iterator[Sample]] = map(at_random, samples)
     if "example_encoder" in collecting.components:
         encoder = cast(Encoder, collecting.components["example_encoder"][1])
-        if protocol.choose == "similar_image":
-            features = encode_images(encoder, (sample.image for sample in samples))
-        else:
+        if protocol.choose == "similar_text":
             reader = encoder.fitted([described[sample.id] for sample in candidates])
             features = encode_texts(reader, [described.get(sample.id, "") for sample in samples])
+        else:
+            features = encode_media(encoder, (sample.medium for sample in samples))
         support = features[[s.split == "support" and s.id in usable for s in samples]]
-        deep = min(len(candidates), (most + 1) * max(pictures.values()))
+        deep = min(len(candidates), (most + 1) * max(files.values()))
         orders = (iter([candidates[at] for at in row]) for row in nearest(support, features, deep).indices)
     ranked = {}
     for sample, order in zip(samples, orders, strict=True):
-        pictures_shown, names = {sample.image.sha256}, list[str]()
-        while len(names) < most:  # neither the sample's picture nor one that is shown already
+        shown, names = {sample.medium.sha256}, list[str]()
+        while len(names) < most:  # neither the sample's file nor one that is shown already
             other = next(order)
-            if other.image.sha256 not in pictures_shown:
-                pictures_shown.add(other.image.sha256)
+            if other.medium.sha256 not in shown:
+                shown.add(other.medium.sha256)
                 names.append(other.id)
         ranked[sample.id] = names
     return ranked

@@ -128,7 +128,7 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         flags=[
             *changed_versions(served),
             *reasoned(data.records),
-            *_flags(card, records, retrieved),
+            *_flags(card, data.samples[0].medium.kind, records, retrieved),
             *noted(record for record in data.records if record.step),
         ],
         details={"headline": condition_name(*headline)},
@@ -206,8 +206,8 @@ def metrics_of(
     """Return percentages, and the mean number of words; a share of nothing is absent.
 
     Args:
-        leaked: test sample → the support sample that is the same image.
-        sampled: whether classes stand for others like them, so that intervals are over classes and not over images.
+        leaked: test sample → the support sample that is the same.
+        sampled: whether classes stand for others like them, so that intervals are over classes and not over samples.
     """
     n, curve = len(retrieved.queries), [_percent(column) for column in retrieved.votes.T]
     values: dict[str, float] = {}
@@ -243,11 +243,11 @@ def _by_class(retrieved: Retrieval) -> dict[str, dict[str, float]]:
     return groups
 
 
-def _flags(dataset: DatasetCard, records: Sequence[CollectedRecord], retrieved: Retrieval) -> Iterator[str]:
+def _flags(dataset: DatasetCard, kind: str, records: Sequence[CollectedRecord], retrieved: Retrieval) -> Iterator[str]:
     """What a reader of the headline must know."""
     if dataset.leaks:
         yield (
-            f"{len(dataset.leaks)} test images are in the support set too "
+            f"{len(dataset.leaks)} test {kind}s are in the support set too "
             f"({first_few([*dataset.leaks])}); top1_without_leaks leaves them out"
         )
     missing = sum(record.extra["split"] == "support" for record in records) - len(retrieved.support)

@@ -41,10 +41,11 @@ from driftledger.benchmarks.trac.records import (
     length_name,
 )
 from driftledger.benchmarks.trac.score import TracScoring, score_descriptions
-from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
+from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import RunSteps
 from driftledger.components.base import Model
 from driftledger.core.errors import DataError
+from driftledger.core.media import kind_of
 from driftledger.core.strict import Name
 from driftledger.data.records import read_samples
 
@@ -259,8 +260,8 @@ class Trac(Benchmark):
             yield f"Unless a row says otherwise, the values are of {scores[0].details['headline']}."
 
     def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator[Trace]:
-        """The test images of these rows, described under the headline's condition."""
-        files = {sample.id: sample.image.path for sample in read_samples(folders["dataset"])}
+        """The test samples of these rows, described under the headline's condition."""
+        files = {sample.id: sample.medium.path for sample in read_samples(folders["dataset"])}
         records = {
             each.unit: each
             for each in read_records(folders["describe"], self.collects.holds)
@@ -270,11 +271,12 @@ class Trac(Benchmark):
         values = values_of(self, score)
         for row in rows:
             record, nearest = records[row.unit], str(row.extra.get("nearest"))
-            image: dict[str, Shown] = {"sample": row.unit, "image": Shot(files[row.unit])}
-            inputs, outputs = {"prompt": prompt, **image}, {"description": record.text}
-            steps = [Step("describe", "model", inputs, outputs, record.outcome, record.error, _START)]
-            if nearest in records:  # the support image with the most similar description shows the difference
-                shown = {"image": Shot(files[nearest]), "description": records[nearest].text}
+            tested: dict[str, Shown] = {"sample": row.unit, **shot(files[row.unit])}
+            start = f"test {kind_of(files[row.unit])}"
+            inputs, outputs = {"prompt": prompt, **tested}, {"description": record.text}
+            steps = [Step("describe", "model", inputs, outputs, record.outcome, record.error, start)]
+            if nearest in records:  # the support sample with the most similar description shows the difference
+                shown = {**shot(files[nearest]), "description": records[nearest].text}
                 name, taken_for = f"nearest by {score.keys['text_encoder']}", row.extra["top1"]
                 right = None if taken_for is None else taken_for == row.extra["label"]
                 gave_nearest = {**shown, "taken for": taken_for}
@@ -282,17 +284,16 @@ class Trac(Benchmark):
             yield Trace(
                 unit=row.unit,
                 name="description",
-                inputs=image,
+                inputs=tested,
                 outputs={"description": record.text, **{name: row.extra.get(key) for name, key in _TAKEN.items()}},
                 outcome=row.outcome,
                 steps=steps,
                 values=values(row),
-                start=_START,
+                start=start,
                 facts={"label": row.extra.get("label")},
             )
 
 
-_START = "test image"
 _TAKEN = {"label": "label", "taken for": "top1", "by class mean": "class_mean", "nearest": "nearest"}
 """What a reader is shown → the row's name for it."""
 

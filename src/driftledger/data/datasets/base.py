@@ -10,15 +10,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
+from PIL import Image
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError
+from driftledger.core.media import Kind, Sound
 from driftledger.core.paths import is_dvc_object, leads_out
 from driftledger.core.registry import Provided
 from driftledger.core.types import Split
+from driftledger.data.datasets.decode import decode
 
 Key = TypeVar("Key", int, str)
 
@@ -30,7 +33,7 @@ PILLOW_LIMIT = 2 * 89_478_485
 
 @dataclass(frozen=True, slots=True)
 class SourceItem:
-    """One sample at its source. ``read`` gives the image file's bytes; errors call it ``name``."""
+    """One sample at its source. ``read`` gives the file's bytes; errors call it ``name``."""
 
     id: str
     name: str
@@ -56,6 +59,8 @@ class Provider(Provided, ABC):
 class DatasetProvider(Provider, ABC):
     """A frozen specification of where a dataset comes from."""
 
+    medium: ClassVar[Kind] = "image"
+
     groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
     """Group name → categories that are averaged in it, e.g. the paper's visual and textual."""
     general_category: str | None = Field(default=None, pattern=r"\S")
@@ -71,6 +76,14 @@ class DatasetProvider(Provider, ABC):
     def unused(self) -> set[str]:
         """Settings that no card has, because nothing is chosen by them."""
         return set() if self.per_category is not None else {"per_category", "sample_seed"}
+
+    def decode(self, data: bytes, name: str) -> tuple[Image.Image | Sound, list[str]]:
+        """Decode a file that errors call ``name``; return what it holds, and what was done to get it.
+
+        Raises:
+            DataError: it cannot be used.
+        """
+        return decode(data, name, self.max_pixels)
 
     def kept_items(self) -> Iterator[SourceItem]:
         """:meth:`items`, thinned to :attr:`per_category`; read twice, so that no image is held in memory."""
@@ -104,9 +117,11 @@ def choose(seed: int, split: Split | None, rows: Iterable[tuple[Key, Hashable]],
     return {key for rows_of_label in by_label.values() for _, key in sorted(rows_of_label)[:most]}
 
 
-def read_file(path: Path, name: str) -> bytes:
-    """Read a file that errors call ``name``; DataError if it cannot be read."""
+def read_file(path: Path, name: str, most: int | None = None) -> bytes:
+    """Read a file that errors call ``name``; DataError if it cannot be read, or has more bytes than ``most``."""
     try:
+        if most is not None and path.stat().st_size > most:
+            raise DataError(f"{name} is larger than {most >> 20} MiB; cut it into parts, or remove it")
         return path.read_bytes()
     except OSError as error:
         raise unreadable(name, error) from None

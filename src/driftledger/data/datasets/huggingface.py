@@ -16,6 +16,8 @@ class HuggingFace(HubTable, DatasetProvider):
     """One split of a dataset, or one as the test set and one as its support set."""
 
     provider: ClassVar[str] = "huggingface"
+    files_in: ClassVar[str] = "image_column"
+    """The setting that names the column of files."""
 
     support_split: str | None = Field(default=None, min_length=1)
     """The split that is the support set, where ``split`` is the test set; it needs a ``label_column``."""
@@ -54,9 +56,10 @@ class HuggingFace(HubTable, DatasetProvider):
         texts = [column for column in (self.id_column, self.category_column, self.label_column) if column is not None]
         columns = [*texts, self.unique_column] if self.unique_column is not None else texts
         for loaded, (name, split) in zip(self.load(*sets), sets.items(), strict=True):
-            table = self.select(loaded, self.image_column, columns, "image_column")
+            files = getattr(self, self.files_in)
+            table = self.select(loaded, files, columns, self.files_in)
             digits = len(str(max(len(table) - 1, 0)))  # of all rows, so that another limit does not rename samples
-            for row in self.rows(table, name, self.image_column, self._taken(table, split)):
+            for row in self.rows(table, name, files, self._taken(table, split)):
                 text: dict[str | None, str | None] = {None: None}
                 text |= {column: as_text(row.cells[column], f"{row.place} in {column}") for column in texts}
                 own_id = f"{row.number:0{digits}}" if self.id_column is None else text[self.id_column] or ""

@@ -42,6 +42,8 @@ class ImageFolder(DatasetProvider):
     """
 
     provider: ClassVar[str] = "image_folder"
+    formats: ClassVar[tuple[str, ...]] = FORMATS
+    most_bytes: ClassVar[int | None] = None
 
     path: Path
     """Relative to the working directory, or absolute, or in the home directory (``~``)."""
@@ -52,7 +54,7 @@ class ImageFolder(DatasetProvider):
         files = self._files()
         has_categories = any("/" in file for file in files)
         for file, path in files.items():
-            (top, *below), read = file.split("/"), partial(read_file, path, file)
+            (top, *below), read = file.split("/"), partial(read_file, path, file, self.most_bytes)
             if not self.labelled:
                 category = (top if below else UNCATEGORISED) if has_categories else None
                 yield SourceItem(safe_id(file), file, read, category=category, source={"file": file})
@@ -74,11 +76,15 @@ class ImageFolder(DatasetProvider):
         folder = self._folder
         names = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
         seen = {name: path for name, path in names.items() if not any(part.startswith(".") for part in name.parts)}
-        return {printable(name.as_posix()): path for name, path in seen.items() if not _is_read(path.name)}
+        return {printable(name.as_posix()): path for name, path in seen.items() if not self.is_read(path.name)}
+
+    def is_read(self, name: str) -> bool:
+        """Whether a file has the suffix of a format that is read."""
+        return Image.registered_extensions().get(Path(name).suffix.lower()) in FORMATS
 
     @property
     def _folder(self) -> Path:
-        return reached(self.path, "folder", "path to the folder of the images", "the image folder ")
+        return reached(self.path, "folder", f"path to the folder of the {self.medium}s", f"the {self.medium} folder ")
 
     def _files(self) -> dict[str, Path]:
         """The images by their names below the folder, which are the same on every machine.
@@ -97,7 +103,7 @@ class ImageFolder(DatasetProvider):
                 raise DataError(f"{top} is a link to a folder that is read already; remove it")
             seen.add(real)
             folders[:] = [each for each in folders if not each.startswith(".")]
-            images = [each for each in files if not each.startswith(".") and _is_read(each)]
+            images = [each for each in files if not each.startswith(".") and self.is_read(each)]
             for path in (Path(top, each) for each in (*folders, *images)):
                 if path.is_symlink() and path.exists() and leads_out(path, folder) and not is_dvc_object(path):
                     what = "put its target into the folder, or remove the link"
@@ -107,13 +113,9 @@ class ImageFolder(DatasetProvider):
                     raise DataError(f"{path} is a broken link or not a file; correct or remove it")
                 paths[printable(path.relative_to(folder).as_posix())] = path
         if not paths:
-            raise DataError(f"the folder {str(self.path)!r} holds no images ({', '.join(FORMATS)}); put some there")
+            kinds = f"{self.medium}s ({', '.join(self.formats)})"
+            raise DataError(f"the folder {str(self.path)!r} holds no {kinds}; put some there")
         return dict(sorted(paths.items()))
-
-
-def _is_read(name: str) -> bool:
-    """Whether a file has the suffix of a format that is read."""
-    return Image.registered_extensions().get(Path(name).suffix.lower()) in FORMATS
 
 
 def safe_id(name: str) -> str:

@@ -64,9 +64,13 @@ class Git:
         """Those of HEAD and of every branch and tag, here and of remotes, parents first."""
         order, commits = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE, list[Commit]()
         for commit in self._walk(self._tips(), order):
-            date = datetime.fromtimestamp(min(max(commit.commit_time, 0), _LAST_SECOND), UTC)
-            commits.append(Commit(str(commit.id), date.isoformat().replace("+00:00", "Z")))
+            commits.append(Commit(str(commit.id), _date(commit)))
         return commits
+
+    def date(self, commit: str) -> str:
+        """The day of a commit; empty where the repository has no such commit."""
+        named = self._object(commit)
+        return _date(named)[:10] if isinstance(named, pygit2.Commit) else ""
 
     def heads(self) -> list[str]:
         """The ids of HEAD and of what is being merged into it."""
@@ -155,6 +159,11 @@ class Git:
             return self._repository[commit].peel(pygit2.Tree)[self.prefix + path]
         except _UNREADABLE:
             return None
+
+
+def _date(commit: pygit2.Commit) -> str:
+    date = datetime.fromtimestamp(min(max(commit.commit_time, 0), _LAST_SECOND), UTC)
+    return date.isoformat().replace("+00:00", "Z")
 
 
 class CommitTree(NamedTuple):

@@ -19,8 +19,9 @@ from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import Combination
 from driftledger.core.text import for_terminal
-from driftledger.ledger.lineage import place_of
+from driftledger.ledger.lineage import code_version, fingerprint_of, place_of, published_code
 from driftledger.ledger.lock import LockEntry, locked_now
+from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 from driftledger.reports.charts import Drawing, series_of
 from driftledger.reports.correlation import Correlation
@@ -165,6 +166,7 @@ def write_site(
             table=table and table._replace(notes=[LEGEND, *table.notes[1:]]),
             models=len({score.model for score in scores}),
             scores=len(scores),
+            evaluated=list(_evaluated(project, scores)),
             remarks=list(remarks(parts)),
             chains=list(_first_chains(chains)) if images else [],
         )
@@ -207,6 +209,19 @@ def _read_chains(root: Path, parts: Sequence[Part]) -> tuple[list[Chains], list[
             traces = {trace.unit: trace for trace in block.spec.traces(folders, score, shown)} if shown else {}
             chains.append(Chains(score, traces, len(rows)))
     return chains, list(missing)
+
+
+def _evaluated(project: Project, scores: Sequence[Score]) -> Iterator[str]:
+    """Say at which commit runs were published, or else are evaluated now, with its day and the models."""
+    published, now, git = published_code(project.root), code_version(project.root), Git.around(project.root)
+    models = dict[str, dict[str, None]]()
+    for run in project.combinations:
+        own = {benchmark(score.benchmark).scores.at(score.keys): score for score in scores if run.shows(score.keys)}
+        code = published.get(fingerprint_of(own, run), now)
+        day = git.date(code.commit) if git and code.commit else ""
+        text = f"commit {code.commit[:12]}{day and f' of {day}'}" if code.commit else "no commit"
+        models.setdefault(f"{text}, with uncommitted changes" if code.dirty else text, {})[run.model] = None
+    yield from (f"{text}: {', '.join(named)}" if len(models) > 1 else text for text, named in models.items())
 
 
 def _first_chains(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:

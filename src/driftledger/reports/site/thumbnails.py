@@ -1,4 +1,4 @@
-"""Small pictures of stored images."""
+"""Small pictures of stored images and sounds."""
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +10,10 @@ from PIL import Image
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.files import read_bytes
+from driftledger.core.media import kind_of, spectrogram
 from driftledger.data.datasets.base import PILLOW_LIMIT
 from driftledger.data.datasets.decode import decode
+from driftledger.data.datasets.sounds import MOST_SECONDS, decode_sound
 
 SIDE = 192
 """Pixels of the longer side, at most; nothing is enlarged."""
@@ -20,24 +22,29 @@ _AT_ONCE = 8
 
 
 class ShownImage(NamedTuple):
-    """An image as a page shows it."""
+    """An image, or a sound, as a page shows it."""
 
     source: str
     """Below the site's folder."""
     width: int
     height: int
+    sound: str = ""
+    """Where the sound is that the picture is a spectrogram of."""
 
 
 def thumbnail(file: Path, side: int = SIDE) -> bytes:
-    """Make a WebP file of at most ``side`` pixels each way.
+    """Make a WebP file of at most ``side`` pixels each way; of a sound, a spectrogram.
 
     The bytes depend on the libwebp inside Pillow, which ``requirements.txt`` pins.
 
     Raises:
-        DataError: it is not an image, is broken, or has more pixels than Pillow decodes.
+        DataError: it is not an image or a sound, is broken, or has more pixels than Pillow decodes.
         StoreError: it is missing.
     """
-    image, _ = decode(read_bytes(file), str(file), PILLOW_LIMIT)
+    if kind_of(file) == "sound":
+        image = spectrogram(decode_sound(read_bytes(file), str(file), max_seconds=MOST_SECONDS)[0])
+    else:
+        image, _ = decode(read_bytes(file), str(file), PILLOW_LIMIT)
     image.thumbnail((side, side))
     written = BytesIO()
     image.save(written, "WEBP", quality=70, method=0, exif=b"", icc_profile=b"")
@@ -45,7 +52,8 @@ def thumbnail(file: Path, side: int = SIDE) -> bytes:
 
 
 def write_thumbnails(site: Path, files: Iterable[Path], before: Path) -> Mapping[Path, ShownImage]:
-    """Write the pictures of these files as ``images/<first two digits>/<SHA-256 of the image's bytes>.webp``.
+    """Write the pictures of these files as ``images/<first two digits>/<SHA-256 of the file's bytes>.webp``, and copies
+    of sounds beside them.
 
     Args:
         before: the earlier site. Its pictures are taken over, so a change of how they are made needs another folder.
@@ -58,8 +66,11 @@ def write_thumbnails(site: Path, files: Iterable[Path], before: Path) -> Mapping
         data = (before / path).read_bytes() if (before / path).is_file() else thumbnail(file)
         (site / path).parent.mkdir(parents=True, exist_ok=True)
         (site / path).write_bytes(data)  # into a site that is not in its place yet
+        sound = str(Path(path).with_suffix(".wav")) if kind_of(file) == "sound" else ""
+        if sound:
+            (site / sound).write_bytes(read_bytes(file))
         with Image.open(BytesIO(data)) as image:
-            return ShownImage(path, *image.size)
+            return ShownImage(path, *image.size, sound)
 
     files = list(dict.fromkeys(files))
     with ThreadPoolExecutor(_AT_ONCE) as pool:

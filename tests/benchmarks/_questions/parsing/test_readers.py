@@ -265,3 +265,7 @@ def test_thousands_of_characters_of_a_mixture_and_26_options(seed):
     units = mixture.sample(UNITS, 8)
     text = "".join(mixture.choice(units) for _ in range(LENGTH))[:LENGTH]
     assert grows_linearly(lambda text: parse_choice(text, MANY, 0), text)
+
+
+def test_of_two_options_that_begin_alike_the_longer_is_meant() -> None:
+    assert parse_choice("The answer is red, blue.", ["red", "red, blue", "none"], 2).value == 1

@@ -36,15 +36,11 @@ class RequestOutput:
 
 @dataclass
 class LLMEngine:
-    """As in 0.11, what was added before a request that is refused stays until it is computed."""
-
     llm: "LLM"
     waiting: list[tuple[str, dict[str, Any], SamplingParams]] = field(default_factory=list)
 
-    def has_unfinished_requests(self) -> bool:
-        return bool(self.waiting)
-
     def step(self) -> list[RequestOutput]:
+        self.llm.queued.append(len(self.waiting))
         request_id, prompt, params = self.waiting.pop(0)
         return [self.llm._compute(request_id, prompt, params)]
 
@@ -78,20 +74,21 @@ class LLM:
         self.processor = AutoProcessor.from_pretrained(model, backend="torchvision")
         self.network = AutoModelForImageTextToText.from_pretrained(model, dtype=dtype)
         self.ends = self.network.generation_config.eos_token_id
-        self.batches: list[list[dict[str, Any]]] = []
+        self.queued: list[int] = []
+        """How many requests were in the queue at each step."""
         self.llm_engine = LLMEngine(self)
         self.requests = 0
         ENGINES.append(self)
 
-    def generate(
+    def enqueue(
         self,
         prompts: Sequence[dict[str, Any]],
         sampling_params: Sequence[SamplingParams] | None = None,
         *,
         use_tqdm: bool = True,
-    ) -> list[RequestOutput]:
+    ) -> list[str]:
         assert not use_tqdm
-        self.batches.append(list(prompts))
+        names = []
         for prompt, params in zip(prompts, sampling_params or (), strict=True):
             most = self.arguments["max_model_len"]
             length = len(self._inputs(prompt)["input_ids"][0])
@@ -102,11 +99,9 @@ class LLM:
             if len(prompt.get("multi_modal_data", {}).get("image", ())) > self._images:
                 raise VLLMValidationError(f"At most {self._images} image(s) may be provided in one prompt.")
             self.llm_engine.waiting.append((str(self.requests), prompt, params))
+            names.append(f"{self.requests}-0a1b2c3d")  # outputs have the name without a random end
             self.requests += 1
-        outputs = []
-        while self.llm_engine.has_unfinished_requests():
-            outputs += self.llm_engine.step()
-        return sorted(outputs, key=lambda output: int(output.request_id))
+        return names
 
     @property
     def _images(self) -> int:

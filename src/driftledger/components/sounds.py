@@ -1,0 +1,251 @@
+"""Components for sounds, by the libraries of those for images: describers, generators and encoders."""
+
+import asyncio
+import base64
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from driftledger.components.base import Encoder, Generator
+from driftledger.components.checkpoints import (
+    REPORTING,
+    CheckpointComponent,
+    disarmed,
+    memory_guard,
+    quietly,
+    refuse_random,
+)
+from driftledger.components.diffusers import Diffusers
+from driftledger.components.encoders import CLIP, TransformersEncoder, as_features
+from driftledger.components.openai import OpenAIComponent, tokens_of
+from driftledger.components.service import RemoteGenerator
+from driftledger.components.transformers import Chat, Prompt, Transformers
+from driftledger.core.canonical import canonical_json
+from driftledger.core.errors import DataError
+from driftledger.core.media import Kind
+from driftledger.core.registry import import_extra
+from driftledger.core.types import Float32, Generated, Outcome, Sound, Usage
+from driftledger.data.datasets.sounds import MOST_SECONDS, decode_sound
+from driftledger.data.hub import Source
+
+SOUNDS: frozenset[Kind] = frozenset({"sound"})
+LIBRARIES = ("torch", "transformers", "tokenizers", "scipy")
+"""Of all: scipy brings sounds to a checkpoint's sampling rate."""
+
+
+class HearingChat(Chat):
+    """A chat that hears."""
+
+    def encode(self, prompts: Sequence[Prompt]) -> Any:
+        """As for images; sounds are at the checkpoint's rate, in one channel.
+
+        Raises:
+            ValueError: the processor refuses a prompt, or would hear the beginning of a sound alone.
+        """
+        extractor = self.processor.feature_extractor
+        sounds = [medium.open().mono(extractor.sampling_rate) for prompt in prompts for medium in prompt.images]
+        most = getattr(extractor, "chunk_length", None)
+        if most and any(len(sound) > most * extractor.sampling_rate for sound in sounds):
+            raise ValueError(f"a sound is longer than the {most} s that it hears")
+        text: dict[str, Any] = {"padding": True, "padding_side": self.padding}
+        if self._begins(prompts[0]):
+            text["add_special_tokens"] = False
+        return self.processor(
+            text=[prompt.text for prompt in prompts],
+            audio=sounds or None,
+            return_tensors="pt",
+            text_kwargs=text,
+            audio_kwargs={"sampling_rate": extractor.sampling_rate} if sounds else {},
+        )
+
+
+class TransformersSounds(Transformers):
+    """Describes sounds by a checkpoint of transformers: Qwen2-Audio, Qwen2.5-Omni, Gemma 3n. See
+    :class:`~driftledger.components.transformers.Transformers`."""
+
+    provider: ClassVar[str] = "transformers_sounds"
+    media: ClassVar[frozenset[Kind]] = SOUNDS
+    libraries: ClassVar[tuple[str, ...]] = LIBRARIES
+
+    @cached_property
+    def backend(self) -> str:
+        return "torch"  # no image is resized
+
+    def load_processor(self, location: str) -> Any:
+        processor = import_extra("transformers").AutoProcessor.from_pretrained(location, **self.hub_arguments)
+        if not hasattr(processor, "feature_extractor") or not hasattr(processor, "tokenizer"):
+            raise ValueError("it has no processor for both sounds and text")
+        return processor
+
+    def chat(self, processor: Any, image_settings: Any) -> Chat:
+        title = f"{self.path!r:.200}"
+        return HearingChat(title, processor, {}, self.template_variables, self.today, self._template)
+
+
+class SoundGenerator(CheckpointComponent, Generator):
+    """Makes music or speech by a checkpoint of transformers: MusicGen, Bark, VITS. One sound at a time, so that the
+    seed alone decides what is drawn."""
+
+    provider: ClassVar[str] = "transformers_sounds"
+    version: ClassVar[str] = "1"
+    media: ClassVar[frozenset[Kind]] = SOUNDS
+    libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers")
+    loud: ClassVar[tuple[str, ...]] = ("transformers",)
+
+    seconds: float = Field(default=8, gt=0, le=120)
+    """How long a sound of MusicGen is; Bark and VITS say their text to its end."""
+    guidance_scale: float | None = Field(default=None, ge=0, le=100)
+    temperature: float | None = Field(default=None, gt=0, le=10)
+
+    def load(self, source: Source) -> tuple[Any, Any]:
+        transformers = import_extra("transformers")
+        model, report = transformers.AutoModelForTextToWaveform.from_pretrained(
+            source.location, **REPORTING, **self.weight_arguments
+        )
+        refuse_random(report)
+        processor = transformers.AutoProcessor.from_pretrained(source.location, **self.hub_arguments)
+        return model.to(self.torch_device).eval(), processor
+
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        torch, (model, processor) = import_extra("torch"), self.loaded
+        config, results = model.config, []
+        rate = getattr(config, "sampling_rate", None) or model.generation_config.sample_rate  # Bark's
+        given = {"guidance_scale": self.guidance_scale, "temperature": self.temperature}
+        arguments: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if config.model_type.startswith("musicgen"):
+            frames = config.audio_encoder.frame_rate
+            arguments |= {"do_sample": True, "max_new_tokens": max(1, round(self.seconds * frames))}
+        with memory_guard(self.path), quietly(*self.loud), torch.inference_mode():
+            for prompt, seed in zip(prompts, seeds, strict=True):
+                text = prompt.encode("utf-8", "replace").decode()
+                inputs = processor(text=[text], padding=True, return_tensors="pt").to(self.torch_device)
+                with torch.random.fork_rng():
+                    torch.manual_seed(seed)
+                    made = model.generate(**inputs, **arguments) if model.can_generate() else model(**inputs).waveform
+                results.append(sound_of(made[0].float().cpu().numpy(), rate))
+        return results
+
+
+def sound_of(samples: Any, rate: int) -> Generated:
+    """What n samples of one channel, or c×n, become; samples that are not numbers are a failure."""
+    if not np.isfinite(samples).all() or not samples.size:
+        return Generated(outcome=Outcome.FAILED, error="the sound is empty or not finite; the dtype may overflow")
+    return Generated(sound=Sound(np.atleast_2d(samples).T.astype(np.float32), int(rate)))
+
+
+class DiffusersSounds(Diffusers):
+    """Makes sounds by a pipeline of diffusers: AudioLDM 2, Stable Audio. Lengths are among ``arguments``:
+    ``audio_end_in_s: 10`` or ``audio_length_in_s: 10``."""
+
+    provider: ClassVar[str] = "diffusers_sounds"
+    media: ClassVar[frozenset[Kind]] = SOUNDS
+
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        ready, results = self.loaded, []
+        with memory_guard(self.path), quietly(*self.loud):
+            texts = [disarmed(prompt, ready.reader.control) for prompt in prompts]
+            with ready.reader.listening() as rows:
+                made = self._draw(ready, texts, seeds)
+            readings = [ready.reader.reading(text, rows) for text in texts]
+        parts = ready.pipeline.components
+        rate = getattr(parts["vocoder"].config if "vocoder" in parts else parts["vae"].config, "sampling_rate", 0)
+        for values, reading, prompt, text in zip(made.audios, readings, prompts, texts, strict=True):
+            revised = None if text == prompt else text
+            results.append(replace(sound_of(np.asarray(values), rate), reading=reading, revised_prompt=revised))
+        return results
+
+
+class OpenAISpeech(OpenAIComponent, RemoteGenerator):
+    """Speech by a service's ``/audio/speech``, as WAV. No seed is sent: equal prompts do not give equal sounds."""
+
+    provider: ClassVar[str] = "openai_speech"
+    media: ClassVar[frozenset[Kind]] = SOUNDS
+    path: ClassVar[str] = "/audio/speech"
+    needed: ClassVar[str] = "data"
+    largest: ClassVar[int] = 2**27
+    reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {"input", "voice", "response_format"}
+    lines: ClassVar[dict[str, str]] = {"model": "correct `model:`", "voice": "set another `voice:`"}
+
+    voice: str = "alloy"
+
+    def expected(self, prompt: str) -> Usage:
+        return Usage(tokens_of(prompt), 0)
+
+    def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
+        asked = {"model": self.model, "input": prompt, "voice": self.voice, "response_format": "wav"}
+        return asked | self.extra
+
+    async def post(self, client: Any, body: dict[str, Any]) -> str:
+        """Send a request, and return the sound that comes inside JSON."""
+        import httpx2
+
+        response = await client.post(self.path, body=body, cast_to=httpx2.Response)
+        return canonical_json({"data": [{"wav": base64.b64encode(response.content).decode()}]})
+
+    async def read(self, answer: Any, prompt: str, seed: int) -> Generated:
+        data = bytearray(base64.b64decode(answer["data"][0]["wav"]))
+        if data[36:44] == b"data\xff\xff\xff\xff":  # OpenAI streams, and writes no length
+            data[40:44] = (len(data) - 44).to_bytes(4, "little")
+        try:
+            sound, _ = await asyncio.to_thread(decode_sound, bytes(data), "its sound", max_seconds=MOST_SECONDS)
+        except DataError as error:
+            raise self.useless(f"an answer with no sound that can be used: {error}") from None
+        return Generated(sound=sound)
+
+
+class HearingEncoder(TransformersEncoder):
+    """A sound encoder of transformers, with the checkpoint's own feature extractor."""
+
+    libraries: ClassVar[tuple[str, ...]] = LIBRARIES
+    encode_images: ClassVar[Any] = Encoder.encode_images
+
+    @cached_property
+    def backend(self) -> str:
+        return "torch"  # no image is resized
+
+    def load_processor(self, location: str) -> Any:
+        return import_extra("transformers").AutoFeatureExtractor.from_pretrained(location, **self.hub_arguments)
+
+
+class CLAP(HearingEncoder, CLIP):
+    """A CLAP of transformers: the projected features of both towers, of length one.
+
+    Of a sound that is longer than the checkpoint hears at once, the mean over as many parts as it has.
+    """
+
+    provider: ClassVar[str] = "clap"
+    model_types: ClassVar[tuple[str, ...]] = ("clap",)
+    encode_images: ClassVar[Any] = Encoder.encode_images
+
+    def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
+        tower, torch = self.loaded, import_extra("torch")
+        extractor = tower.process
+        heard = [sound.mono(extractor.sampling_rate) for sound in sounds]
+        parts = [np.array_split(each, -(-len(each) // extractor.nb_max_samples)) for each in heard]
+        with self.forward_pass(sounds):
+            inputs = extractor([*chain(*parts)], sampling_rate=extractor.sampling_rate, return_tensors="pt")
+            inputs["is_longer"] = torch.zeros_like(inputs["is_longer"])  # else it marks one at random
+            features = tower.model.get_audio_features(**inputs.to(self.torch_device, self.torch_dtype)).pooler_output
+            return as_features(torch.stack([some.mean(dim=0) for some in features.split([*map(len, parts)])]))
+
+
+class Wav2Vec2(HearingEncoder):
+    """wav2vec 2 or HuBERT of transformers: the mean of the last hidden states over time, a sound at a time."""
+
+    provider: ClassVar[str] = "wav2vec2"
+    model_types: ClassVar[tuple[str, ...]] = ("wav2vec2", "hubert")
+
+    def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
+        tower, torch = self.loaded, import_extra("torch")
+        rate, features = tower.process.sampling_rate, []
+        with self.forward_pass(sounds):
+            for sound in sounds:
+                inputs = tower.process(sound.mono(rate), sampling_rate=rate, return_tensors="pt")
+                hidden = tower.model(inputs.input_values.to(self.torch_device, self.torch_dtype)).last_hidden_state
+                features.append(hidden[0].mean(dim=0))
+            return as_features(torch.stack(features))

@@ -1,0 +1,146 @@
+"""Sounds as files: what is read, what is refused in one sentence, and how they are stored."""
+
+import io
+import struct
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.files import load_yaml
+from driftledger.core.media import Sound, encoded, log_mel, mel_filters, read_wav, spectrogram, wav_bytes
+from driftledger.data.build import build
+from driftledger.data.datasets.sounds import HuggingFaceSounds, SoundFolder, decode_sound
+from driftledger.data.records import read_samples
+from driftledger.project.presets import first_params
+from driftledger.project.settings import parse_settings
+from driftledger.reports.site.thumbnails import thumbnail
+
+soundfile = pytest.importorskip("soundfile")
+RATE = 16_000
+TONE = np.sin(np.arange(RATE) * 2 * np.pi * 440 / RATE).astype(np.float32)[:, None] / 2
+
+
+def written(samples: np.ndarray, kind: str, subtype: str | None = None, rate: int = RATE) -> bytes:
+    soundfile.write(file := io.BytesIO(), samples, rate, format=kind, subtype=subtype)
+    return file.getvalue()
+
+
+def silence(seconds: int, rate: int = RATE, channels: int = 1) -> bytes:
+    file = io.BytesIO()
+    with soundfile.SoundFile(file, "w", rate, channels, format="FLAC") as out:
+        for _ in range(seconds // 60):
+            out.write(np.zeros((60 * rate, channels), np.int16))
+    return file.getvalue()
+
+
+def test_equal_samples_are_equal_files_and_every_level_is_kept() -> None:
+    levels = np.arange(-(2**15), 2**15, dtype=np.int16)
+    wav = written(levels, "WAV", "PCM_16")
+    assert wav_bytes(read_wav(wav)) == wav
+    assert wav_bytes(decode_sound(written(levels, "FLAC", "PCM_16"), "x")[0]) == wav
+    assert encoded(Sound(np.array([[2.0], [-2.0]], np.float32), RATE))[44:] == struct.pack("<2h", 2**15 - 1, -(2**15))
+
+
+@pytest.mark.parametrize(
+    ("kind", "subtype"), [("FLAC", None), ("OGG", None), ("MP3", None), *(("WAV", f"PCM_{n}") for n in ("U8", 24, 32))]
+)
+def test_formats_become_one_channel_at_one_rate_and_it_is_noted(kind: str, subtype: str | None) -> None:
+    sound, notes = decode_sound(written(np.repeat(TONE, 2, axis=1), kind, subtype), "x", 8_000)
+    assert notes == ["2 channels mixed into 1", "resampled from 16000 Hz"]
+    assert (sound.rate, sound.samples.shape) == (8_000, (8_000, 1))
+    peak = np.abs(np.fft.rfft(sound.samples[:, 0])).argmax()
+    assert (peak, 0.45 < np.abs(sound.samples).max() < 0.55) == (440, True)
+
+
+HOSTILE = {
+    "ten hours of silence": (lambda: silence(36_000), r"it has 36,000.00 s, and from 0.1 s to max_seconds, 60, are"),
+    "384 kHz": (lambda: written(TONE, "WAV", "FLOAT", 384_000), r"it has 384,000 Hz and 1 channels, and at most 192,0"),
+    "32 channels": (lambda: written(np.repeat(TONE, 32, axis=1), "WAV", "PCM_16"), "32 channels, and at most"),
+    "no samples": (lambda: written(TONE[:0], "WAV", "PCM_16"), "it has 0.00 s"),
+    "no bytes": (lambda: b"", "it is empty"),
+    "not a number": (lambda: written(TONE * np.float32("nan"), "WAV", "FLOAT"), "samples that are not numbers"),
+    "a cut FLAC": (lambda: written(TONE, "FLAC")[:3_000], "cannot be used"),
+    "a cut WAV": (lambda: written(TONE, "WAV", "PCM_16")[:3_000], "its header says 16,000 samples at 16,000 Hz, and"),
+    "a WAV without data": (lambda: written(TONE, "WAV", "PCM_16")[:30], "cannot be used"),
+    "a WAV that says more": (
+        lambda: (wav := written(TONE, "WAV", "PCM_16"))[:40] + struct.pack("<I", 2**32 - 2) + wav[44:],
+        "s, and from 0.1 s",
+    ),
+    "a text": (lambda: b"RIFF" + b"words " * 100, "cannot be used"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_sound_is_one_sentence_in_bounded_memory(name: str) -> None:
+    make, says = HOSTILE[name]
+    data = make()
+    tracemalloc.start()
+    with pytest.raises(DataError, match=says) as caught:
+        decode_sound(data, "theirs.wav", RATE)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "\n" not in str(caught.value)
+    assert peak < 20_000_000
+
+
+def test_a_folder_of_sounds_is_built_with_lengths_and_twins(tmp_path: Path) -> None:
+    for place, kind in {"a/one.wav": "WAV", "a/two.flac": "FLAC", "b/three.ogg": "OGG"}.items():
+        (tmp_path / "in" / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / place).write_bytes(written((TONE * 2**15).astype(np.int16), kind))
+    (tmp_path / "in" / "cover.jpg").write_bytes(b"")
+    card = build("mine", SoundFolder(path=tmp_path / "in"), tmp_path / "out")
+    samples = read_samples(tmp_path / "out")
+    assert (card.categories, card.source["left_out"]) == ({"a": 2, "b": 1}, "cover.jpg")
+    assert ("max_pixels" in card.settings, card.settings["sampling_rate"]) == (False, RATE)
+    assert samples[0].medium.sha256 == samples[1].medium.sha256 != samples[2].medium.sha256
+    assert {(each.medium.kind, each.medium.open().seconds) for each in samples} == {("sound", 1.0)}
+    assert (tmp_path / "out/samples.jsonl").read_text().count('"seconds":1.0') == 3
+    assert 'same sound as a_one"' in (tmp_path / "out/samples.jsonl").read_text()
+    assert thumbnail(samples[0].medium.path)[8:12] == b"WEBP"
+
+
+def test_a_hub_dataset_of_sounds_is_read_undecoded(tmp_path: Path) -> None:
+    datasets, parquet = pytest.importorskip("datasets"), pytest.importorskip("pyarrow.parquet")
+    schema = datasets.Features({"audio": datasets.Audio()}).arrow_schema
+    rows = [{"audio": {"bytes": written(TONE, "FLAC"), "path": "tone.flac"}}]
+    (tmp_path / "in").mkdir()
+    parquet.write_table(datasets.table.pa.Table.from_pylist(rows, schema=schema), tmp_path / "in/test.parquet")
+    card = build("theirs", HuggingFaceSounds(path=str(tmp_path / "in")), tmp_path / "out")
+    assert ("image_column" in card.settings, card.settings["audio_column"], card.samples) == (False, "audio", 1)
+    assert np.abs(read_samples(tmp_path / "out")[0].medium.open().samples - TONE).max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            {"models": ["regions_fine"]},
+            "run.models: 'regions_fine' takes images, and run.genception goes over",
+        ),
+        ({"generators": ["painter"]}, "run.generators: 'painter' makes images"),
+        ({"encoders": ["layout"]}, "run.encoders: 'layout' takes images"),
+        (
+            {"genception": ["photos"]},
+            "'log_mel' takes sounds, .* a dataset of images; select encoders for images",
+        ),
+    ],
+)
+def test_a_component_for_the_other_medium_is_refused(change: dict[str, list[str]], says: str, tmp_path: Path) -> None:
+    settings = load_yaml(first_params(tmp_path, "sound_demo", {}))
+    settings["run"] |= {"trac": [], "fidelity": [], "datasets": ["sounds", "photos"]}
+    parse_settings(settings, "params.yaml")
+    settings["run"] |= change
+    with pytest.raises(ConfigError, match=says):
+        parse_settings(settings, "params.yaml")
+
+
+def test_a_spectrogram_shows_the_pitch_where_it_is() -> None:
+    levels = log_mel(Sound(TONE, RATE))
+    centres = mel_filters(RATE, 1024, 64).argmax(axis=1) * RATE / 1024
+    assert abs(centres[levels.mean(axis=0).argmax()] - 440) < 40
+    assert (levels.max(), levels.min() >= -80) == (0.0, True)
+    picture = np.asarray(spectrogram(Sound(TONE, RATE)), int).sum(axis=2)
+    assert 60 < picture.sum(axis=1).argmax() < 96

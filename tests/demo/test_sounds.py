@@ -1,0 +1,85 @@
+"""The demonstration for sounds, from params.yaml to a bundle that is checked and to files that were changed."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from driftledger import notebook
+from driftledger.core.media import read_wav
+from driftledger_demo.sounds import LogMel, Sounds, listen, read, say, synthesise
+from tests.acceptance.checkout import Folder
+
+RUN = "listener_fine/synthesiser/log_mel"
+
+
+def short(params: dict[str, Any]) -> None:
+    """Two iterations of the first sound of each category, and two models."""
+    params["datasets"] = {"sounds": {"provider": "synthesised", "per_category": 2, "general_category": "sound"}}
+    params["run"] |= {"datasets": ["sounds"], "trac": [], "models": ["listener_fine", "blind"]}
+    params["genception"]["iterations"] = 2
+
+
+@pytest.fixture(scope="module")
+def heard(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    root = tmp_path_factory.mktemp("sounds")
+    folder = Folder(root / "project", root)
+    folder.root.mkdir()
+    folder.git("init", "--quiet")
+    folder.run("driftledger", "init", "--preset", "sound_demo")
+    folder.params(short)
+    folder.commit("begin")
+    folder.run("driftledger", "run", "--plain")
+    return folder
+
+
+def test_a_run_over_sounds_is_scored_bundled_and_checked(heard: Folder) -> None:
+    def score(model: str, benchmark: str) -> dict[str, Any]:
+        place = f"reports/scores/{model}/{benchmark}/sounds/synthesiser/log_mel/score.json"
+        content: dict[str, Any] = json.loads((heard.root / place).read_text())
+        return content
+
+    fine, blind = (score(model, "genception") for model in ("listener_fine", "blind"))
+    assert fine["metrics"]["gc_at_2"] > 0.9 > 0.6 > blind["metrics"]["gc_at_2"]
+    assert any("over 8 sounds" in flag for flag in fine["flags"])
+    fidelity = score("listener_fine", "fidelity")
+    assert {"sound_similarity", "frechet_log_mel"} < fidelity["metrics"].keys()
+    assert fidelity["absent"]["ssim"] == "SSIM compares images"
+    assert "all holds" in heard.run("driftledger", "verify", RUN, "--regenerate", "2").stdout
+    heard.run("driftledger", "bundle", RUN, "-o", "run.zip")
+    assert " 0 differ" in heard.run("driftledger", "check", "run.zip").stdout
+
+
+def test_people_see_a_spectrogram_and_hear_each_sound(heard: Folder) -> None:
+    page = next(heard.root.glob("reports/site/runs/*listener_fine*.html")).read_text()
+    assert page.count("<audio controls") == page.count('<img src="../images/') == 8 * 3 + 8 * 2
+    assert "media-src 'self'" in page
+    chains = notebook.OpenedProject(heard.root, trust=True).chains("bells-0")
+    assert chains._repr_html_().count('<audio controls src="data:audio/wav') == 6
+    sounds = [path for path in heard.root.glob("mlartifacts/**/attachments/*") if path.read_bytes()[8:12] == b"WAVE"]
+    assert sounds
+
+
+def test_one_changed_byte_of_a_sound_is_found(heard: Folder) -> None:
+    data = next((heard.root / "data/datasets/sounds/sounds").glob("*.wav"))
+    made = next((heard.root / "data/records/listener_fine/genception").glob("**/2.wav"))
+    for file in (data, made):
+        whole = file.read_bytes()
+        file.chmod(0o644)
+        file.write_bytes(whole[:5_000] + bytes([whole[5_000] ^ 1]) + whole[5_001:])
+        done = heard.run("driftledger", "verify", RUN, check=False)
+        file.write_bytes(whole)
+        assert done.returncode == 1
+        assert file.name in done.stdout
+
+
+def test_what_is_said_in_full_is_made_again_as_it_was() -> None:
+    encoder = LogMel()
+    for item in Sounds().items():
+        sound = read_wav(item.read())
+        again, briefly = (synthesise(read(say(listen(sound), detail)), 7) for detail in ("fine", "coarse"))  # type: ignore[arg-type]
+        features = encoder.encode_sounds([sound, again, briefly])
+        fine, coarse = features[1:] @ features[0] / np.linalg.norm(features[1:], axis=1) / np.linalg.norm(features[0])
+        assert fine > 0.9, item.id
+        assert fine > coarse, item.id
