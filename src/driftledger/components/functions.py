@@ -20,14 +20,16 @@ from driftledger.components.base import Component, Encoder, Generator, Model, fr
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.media import ANY_MEDIUM, Kind
-from driftledger.core.registry import LONGEST, Provided, import_place, place_of
+from driftledger.core.registry import LONGEST, import_place, place_of
 from driftledger.core.types import Conversation, Float32, Generated, ImageFile, Reply, Sound
 
 _NUMBERS = itertools.count(1)
 
 
-class _OfFunctions(Provided, ABC):
-    """A class that leaves its work to functions."""
+class _OfFunctions(Component, ABC):
+    """A component that leaves its work to functions."""
+
+    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
 
     functions: ClassVar[dict[str, Callable[..., Any]]]
     number: ClassVar[int]
@@ -43,13 +45,6 @@ class _OfFunctions(Provided, ABC):
         fn = self.functions[name]
         return fn(*given, **{setting: getattr(self, setting) for setting in _settings_of(fn)})
 
-
-OfFunctions = TypeVar("OfFunctions", bound=_OfFunctions)
-
-
-class _Component(_OfFunctions, Component, ABC):
-    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
-
     @cached_property
     def code_digest(self) -> str | None:
         """Of the function's module; of a function that no place leads to, a digest that this process alone has."""
@@ -60,7 +55,10 @@ class _Component(_OfFunctions, Component, ABC):
             return sha256_of(["in no file", self.number])
 
 
-class FunctionModel(_Component, Model):
+OfFunctions = TypeVar("OfFunctions", bound=_OfFunctions)
+
+
+class FunctionModel(_OfFunctions, Model):
     """A model that a function is; it is given images, or sounds as :class:`~driftledger.core.media.Sound`."""
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
@@ -75,7 +73,7 @@ class FunctionModel(_Component, Model):
         return replies
 
 
-class FunctionGenerator(_Component, Generator):
+class FunctionGenerator(_OfFunctions, Generator):
     """A generator that a function is."""
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
@@ -90,7 +88,7 @@ class FunctionGenerator(_Component, Generator):
         return drawn
 
 
-class FunctionEncoder(_Component, Encoder):
+class FunctionEncoder(_OfFunctions, Encoder):
     """An encoder with functions for towers."""
 
     @classmethod
