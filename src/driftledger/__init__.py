@@ -10,13 +10,12 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from driftledger.commands.evaluate import evaluate
-    from driftledger.components.functions import dataset, encoder, generator, model
+    from driftledger.components.functions import encoder, generator, model
     from driftledger.notebook import OpenedProject as open  # noqa: A004, N813  # as people call it
 
-    __all__ = ["dataset", "encoder", "evaluate", "generator", "model", "open"]
+    __all__ = ["encoder", "evaluate", "generator", "model", "open"]
 
 _PLACES = {
-    "dataset": "driftledger.components.functions:dataset",
     "encoder": "driftledger.components.functions:encoder",
     "evaluate": "driftledger.commands.evaluate:evaluate",
     "generator": "driftledger.components.functions:generator",

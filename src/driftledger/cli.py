@@ -241,7 +241,6 @@ def new(
     context: typer.Context,
     kind: Annotated[str, typer.Argument(help="model, generator, encoder, dataset or question_set.")],
     name: Annotated[str, typer.Argument(help="The module's name; no existing file is overwritten.")],
-    package: Annotated[bool, typer.Option("--package", help="Write a package with an entry point, for pip.")] = False,
 ) -> None:
     """Write a component or data of your own that works, and its test.
 
@@ -249,7 +248,7 @@ def new(
     """
     from driftledger.commands import start
 
-    typer.echo("\n".join(start.new(context.obj.root, kind, name, package=package)))
+    typer.echo("\n".join(start.new(context.obj.root, kind, name)))
 
 
 @app.command(rich_help_panel=EVALUATE)

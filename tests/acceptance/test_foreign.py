@@ -3,7 +3,6 @@
 import json
 import math
 import shutil
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +19,14 @@ from tests.acceptance.places import (
 
 
 def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
-    """They are what ``driftledger new`` writes: three modules of the project, and an installed distribution."""
+    """They are what ``driftledger new`` writes: three modules of the project, and one that is installed."""
     checkout = with_images(tmp_path, 2)
     for kind, name in (("dataset", "my_data"), ("model", "my_model"), ("encoder", "my_encoder")):
         checkout.driftledger("new", kind, name)
-    checkout.driftledger("new", "generator", "my_generator", "--package")
-    [about] = checkout.root.rglob("pyproject.toml")
-    project = tomllib.loads(about.read_text(encoding="utf-8"))["project"]
-    points = {
-        f"{section} {name}": value
-        for section, entries in project["entry-points"].items()
-        for name, value in entries.items()
-    }
-    own_code.install(site := tmp_path / "site", project["name"].replace("-", "_"), project["version"], points)
-    shutil.copytree(about.parent / "src", site, dirs_exist_ok=True)
+    checkout.driftledger("new", "generator", "my_generator")
+    point = {"driftledger.generators my_generator": "my_generator:MyGenerator"}
+    own_code.install(site := tmp_path / "site", "my_generator", "0.1.0", point)
+    shutil.move(checkout.root / "my_generator.py", site)
     checkout.on_path(site)
 
     def select(params: dict[str, Any]) -> None:

@@ -71,23 +71,12 @@ def test_dvc_keeps_the_lines_that_are_printed(
     assert settings.build("question_sets", "my_question_set").protocol == "mme"
 
 
-def test_a_package_has_an_entry_point_and_passes_its_test(tmp_path: Path) -> None:
-    told = new(tmp_path, "dataset", "stripes", package=True)
-    assert "    provider: stripes" in told
-    declared = (tmp_path / "stripes" / "pyproject.toml").read_text(encoding="utf-8")
-    assert '[project.entry-points."driftledger.datasets"]\nstripes = "stripes:Stripes"' in declared
-    run(
-        tmp_path / "stripes", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "tests"
-    )
-
-
-@pytest.mark.parametrize("package", [False, True])
-def test_what_is_there_is_left_alone(tmp_path: Path, package: bool) -> None:
-    there = tmp_path / ("mine" if package else "tests/test_mine.py")
+def test_what_is_there_is_left_alone(tmp_path: Path) -> None:
+    there = tmp_path / "tests/test_mine.py"
     there.parent.mkdir(exist_ok=True)
     there.write_text("mine")
     with pytest.raises(ConfigError, match="is there already"):
-        new(tmp_path, "model", "mine", package=package)
+        new(tmp_path, "model", "mine")
     assert [file for file in tmp_path.rglob("*") if file.is_file()] == [there]
     assert there.read_text() == "mine"
 

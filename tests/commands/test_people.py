@@ -39,7 +39,7 @@ def test_a_first_sheet_of_descriptions_needs_nothing_but_the_images(
     assert "models.blind in params.yaml is not of provider human" in capsys.readouterr().err
 
 
-def test_descriptions_are_rated_and_answers_graded(
+def test_descriptions_are_rated(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert people(monkeypatch, "ratings", "my_images") == 2
@@ -53,16 +53,3 @@ def test_descriptions_are_rated_and_answers_graded(
         "ratings.csv: 4 descriptions to rate, 0 rated; the images are data/datasets/my_images/images/"
     )
     assert {row["model"] for row in rows(project.root / "ratings.csv")} == {"blind", "regions_medium"}
-
-    sheet = project.root / "grades.csv"
-    assert people(monkeypatch, "grades", "scenes_mm_vet", "-o", "grades.csv", "--questions", "2", "--rater", "ann") == 0
-    assert capsys.readouterr().out.startswith("grades.csv: 4 answers to grade, from 0 (totally wrong) to 1")
-    assert people(monkeypatch, "grades", "scenes_mm_vet", "-o", "grades.csv") == 2, "none is overwritten"
-    filled = [row | {"grade": "0"} for row in rows(sheet)]
-    with sheet.open("w", encoding="utf-8", newline="") as file:
-        out_rows = csv.DictWriter(file, list(filled[0]))
-        out_rows.writeheader()
-        out_rows.writerows(filled)
-    capsys.readouterr()
-    assert people(monkeypatch, "agreement", "scenes_mm_vet", "grades.csv") == 0
-    assert "raters" in capsys.readouterr().out

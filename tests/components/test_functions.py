@@ -1,6 +1,5 @@
 """Plain functions as components: what they are given, what they may give, and what tells them apart."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ from PIL import Image
 import driftledger
 from driftledger.core.canonical import sha256_file
 from driftledger.core.code_digest import code_digest
-from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.errors import ConfigError
 from driftledger.core.registry import import_place
 from driftledger.core.types import Conversation, ImageFile, Outcome, PromptUsage, Reply, Turn
-from driftledger.data.datasets.base import SourceItem
 from tests.conftest import draw
 
 
@@ -39,13 +37,6 @@ def lengths(texts: list[str]) -> Any:
 
 
 Both = driftledger.encoder(lambda images: [[image.width] for image in images], texts=lengths, version="3")
-
-
-@driftledger.dataset
-def shapes(*, folder: Path) -> Iterator[Any]:
-    yield "drawn", Image.new("RGBA", (32, 32), "red"), "plain"
-    yield "path", folder / "0.png"
-    yield SourceItem("labelled", "labelled", (folder / "0.png").read_bytes, label="round", split="test")
 
 
 def image(folder: Path, number: int, width: int) -> ImageFile:
@@ -95,21 +86,6 @@ def test_an_encoder_has_the_towers_that_it_is_given() -> None:
     assert not hasattr(driftledger.encoder(texts=lengths), "frechet_name")
 
 
-def test_a_dataset_is_what_the_function_gives(tmp_path: Path) -> None:
-    draw(tmp_path / "0.png", 0)
-    items = list(shapes(folder=tmp_path).items())
-    assert [(item.id, item.category, item.label) for item in items] == [
-        ("drawn", "plain", None),
-        ("path", None, None),
-        ("labelled", None, "round"),
-    ]
-    assert items[1].read() == (tmp_path / "0.png").read_bytes()
-    before = shapes(folder=tmp_path).source_digest()
-    assert before == shapes(folder=tmp_path).source_digest()
-    draw(tmp_path / "0.png", 1)
-    assert before != shapes(folder=tmp_path).source_digest()
-
-
 def test_what_is_given_wrongly_is_said() -> None:
     asked = Conversation((Turn("user", ("W",)),))
     with pytest.raises(TypeError, match="gave int where it is to give text"):
@@ -118,8 +94,6 @@ def test_what_is_given_wrongly_is_said() -> None:
         driftledger.generator(lambda prompt, seed: "image")().generate(["a"], [1])
     with pytest.raises(TypeError, match=r"gave features of shape \(2,\) for 2 texts"):
         driftledger.encoder(texts=lambda texts: [1.0, 2.0])().encode_texts(["a", "b"])
-    with pytest.raises(DataError, match=r"gave 'a'; give \(id, image\) or \(id, image, category\)"):
-        list(driftledger.dataset(lambda: ["a"])().items())
 
 
 def test_what_is_made_wrongly_is_one_sentence() -> None:

@@ -1,14 +1,13 @@
-"""``driftledger people``: sheets in which people describe images, rate descriptions and grade answers."""
+"""``driftledger people``: sheets in which people describe images and rate descriptions."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from driftledger.core.text import for_terminal
 
-app = typer.Typer(help="Write sheets in which people describe, rate and grade.", no_args_is_help=True)
+app = typer.Typer(help="Write sheets in which people describe and rate.", no_args_is_help=True)
 
 
 @app.command()
@@ -61,44 +60,3 @@ def ratings(
     meaning = "\n".join(f"  {rating}  {what}" for rating, what in RUBRIC.items())
     counts = f"{section.ratings}: {waiting} descriptions to rate, {rated} rated"
     typer.echo(for_terminal(f"{counts}; the images are {images}/<sample>.png\n{meaning}"))
-
-
-@app.command()
-def grades(
-    context: typer.Context,
-    question_set: Annotated[str, typer.Argument(help="A question set of params.yaml.")],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The CSV file; none is overwritten.")],
-    questions: Annotated[int, typer.Option(min=1, help="How many; the same ones for every model.")] = 20,
-    rater: Annotated[str, typer.Option(help="A person's name.")] = "",
-) -> None:
-    """Write a sheet in which open answers are graded from 0 to 1, without the judge's grades."""
-    from driftledger.benchmarks.mm_vet.people import write_sheet
-    from driftledger.benchmarks.registry import benchmark
-
-    root, run = context.obj.root, context.obj.settings.run
-    rows = write_sheet(root, run.models, question_set, root / out, count=questions, rater=rater, seed=run.seed)
-    images = f"{benchmark('mm_vet').data.at({'question_set': question_set})}/images"
-    typer.echo(
-        for_terminal(
-            f"{out}: {rows} answers to grade, from 0 (totally wrong) to 1 (totally right); <AND> in the truth means "
-            f"that all parts are needed, <OR> that one is enough; the images are {images}"
-        )
-    )
-
-
-@app.command()
-def agreement(
-    context: typer.Context,
-    question_set: Annotated[str, typer.Argument(help="A question set of params.yaml.")],
-    sheets: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Sheets of grades that people filled in.")],
-) -> None:
-    """Print Cohen's kappa of the judge and each person, and of each two persons."""
-    from driftledger.benchmarks.mm_vet.people import agreement as compared
-    from driftledger.core.terminal import line, show, table
-    from driftledger.core.text import figure
-
-    shown = table("raters", "kappa", "answers", numbers=["kappa", "answers"])
-    for pair in compared(context.obj.root, context.obj.settings.run.models, question_set, sheets):
-        kappa = "–" if pair.kappa is None else figure(pair.kappa, 3)
-        shown.add_row(*map(line, (f"{pair.one} and {pair.other}", kappa, str(pair.answers))))
-    show(shown)

@@ -28,11 +28,11 @@ from driftledger.benchmarks.base import COVERAGE, DATASET, RECORDS_OF, Cell, Tab
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import require_readiness, tasks_of
 from driftledger.commands.stages import data
-from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError
+from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, first_few
 from driftledger.core.files import INPUTS, made_from, read_json
 from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
-from driftledger.core.text import as_many, for_line, say
+from driftledger.core.text import for_line, say
 from driftledger.data.records import DATASET_CARD, DatasetCard
 from driftledger.ledger.lineage import place_of
 from driftledger.ledger.lock import LOCK, parse_lock
@@ -54,8 +54,6 @@ _STAGE = re.compile(r"(Running stage|Stage) '([^']+)'")
 _TROUBLE = re.compile(r"(driftledger|\w*(?:Error|Exception)): (.+)")
 _COLUMNS = 6
 """Of the closing table; more follow in a second one below it."""
-_LETTERS = 200
-"""Of the names of data below the overview, at most."""
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE = ((signal.SIGINT, 20.0), (signal.SIGKILL, 10.0))
 """Signals that end a child, and the seconds that it is given after each."""
@@ -244,7 +242,7 @@ def glance(shown: Table, parts: Sequence["Part"]) -> RenderableType:
     if any(isinstance(each, Cell) and each.letters for row in shown.rows for each in row):
         notes.append("models that share a letter cannot be told apart; ± is half the interval")
     data = list(dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts)))
-    where = f"on {as_many(data, _LETTERS)}; reports/leaderboard.md has all"
+    where = f"on {first_few(data, 10)}; reports/leaderboard.md has all"
     notes.append(f"controls do not look at the image; {where}" if "controls" in kinds else where)
     return Group(*tables[:-1], *(line(note, QUIET) for note in notes))
 

@@ -275,13 +275,12 @@ def _needed(section: str, fields: Mapping[str, Any]) -> str:
     return ""
 
 
-def new(folder: Path, kind: str, name: str, *, package: bool = False) -> list[str]:
-    """Write ``NAME.py`` and ``tests/test_NAME.py`` into a folder, or a package with both.
+def new(folder: Path, kind: str, name: str) -> list[str]:
+    """Write ``NAME.py`` and ``tests/test_NAME.py`` into a folder.
 
     Args:
         kind: one of :data:`KINDS`.
         name: of the module; the class is named after it.
-        package: whether it becomes a folder of that name that pip installs, with an entry point.
 
     Returns:
         Lines that say what was written, and what to put into ``params.yaml``.
@@ -296,12 +295,10 @@ def new(folder: Path, kind: str, name: str, *, package: bool = False) -> list[st
         raise ConfigError(f"{name!r:.80} cannot be a module; use up to 30 of a-z 0-9 _, a letter first")
     if find_spec(name) is not None:
         raise ConfigError(f"{name!r} is what an installed module is called; choose another name")
-    top = folder / name if package else folder
-    module = top / "src" / name / "__init__.py" if package else top / f"{name}.py"
+    module = folder / f"{name}.py"
     test = f"test_{kind if kind in ('dataset', 'question_set') else 'component'}"
-    templates = {module: f"{kind}.py", top / "tests" / f"test_{name}.py": f"{test}.py"}
-    templates |= {top / "pyproject.toml": "pyproject.toml"} if package else {}
-    for file in (top, *templates) if package else templates:
+    templates = {module: f"{kind}.py", folder / "tests" / f"test_{name}.py": f"{test}.py"}
+    for file in templates:
         if os.path.lexists(file):
             raise ConfigError(f"{file.relative_to(folder)} is there already; choose another name, or move it away")
     texts = {file: (_TEMPLATES / "new" / f"{name}.txt").read_text(encoding="utf-8") for file, name in templates.items()}
@@ -310,24 +307,19 @@ def new(folder: Path, kind: str, name: str, *, package: bool = False) -> list[st
     words = {
         "name": name,
         "Class": f"My{title}" if re.search(rf"\b{title}\b", own) else title,  # the file may use that name
-        "distribution": name.replace("_", "-"),
-        "section": f"{kind}s",
-        "folder": 'Path(__file__).parent.parent / "src"' if package else "Path(__file__).parent.parent",
     }
     for file, text in texts.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         write_text(file, Template(text).substitute(words))
     written = [str(file.relative_to(folder)) for file in templates]
-    provider = name if package else f"{name}:{words['Class']}"
     return [
         f"written: {', '.join(written)}",
-        *([f"install it: pip install --editable ./{name}"] if package else []),
         f"try it: python -m pytest {written[1]}",
         "for params.yaml:",
         "",
         f"{kind}s:",
         f"  {name}:",
-        f"    provider: {provider}",
+        f"    provider: {name}:{words['Class']}",
         *(["    protocol: mme"] if kind == "question_set" else []),
         "",
         f"and its name in {KINDS[kind]}",

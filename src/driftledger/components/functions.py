@@ -1,4 +1,4 @@
-"""Components and datasets made of plain functions, without writing a class.
+"""Components made of plain functions, without writing a class.
 
 Each is a class as if it had been written: in a module it can be named in ``params.yaml`` by its place, as in
 ``provider: my_module:shout``, and its code is that module with what it imports. Keyword-only arguments of the function
@@ -6,31 +6,30 @@ are its settings there. What is made in a notebook or inside of another function
 differs from everything else that this process made, and cannot be in a ledger.
 """
 
-import io
 import itertools
 from abc import ABC
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from inspect import Parameter, signature
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import numpy as np
 from PIL import Image
 
 from driftledger.components.base import Component, Encoder, Generator, Model, frechet_name_of
-from driftledger.core.canonical import sha256_bytes, sha256_of
-from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import ConfigError
 from driftledger.core.media import ANY_MEDIUM, Kind
-from driftledger.core.registry import LONGEST, Provided, import_place, place_of
+from driftledger.core.registry import LONGEST, import_place, place_of
 from driftledger.core.types import Conversation, Float32, Generated, ImageFile, Reply, Sound
-from driftledger.data.datasets.base import DatasetProvider, SourceItem
 
 _NUMBERS = itertools.count(1)
 
 
-class _OfFunctions(Provided, ABC):
-    """A class that leaves its work to functions."""
+class _OfFunctions(Component, ABC):
+    """A component that leaves its work to functions."""
+
+    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
 
     functions: ClassVar[dict[str, Callable[..., Any]]]
     number: ClassVar[int]
@@ -46,13 +45,6 @@ class _OfFunctions(Provided, ABC):
         fn = self.functions[name]
         return fn(*given, **{setting: getattr(self, setting) for setting in _settings_of(fn)})
 
-
-OfFunctions = TypeVar("OfFunctions", bound=_OfFunctions)
-
-
-class _Component(_OfFunctions, Component, ABC):
-    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
-
     @cached_property
     def code_digest(self) -> str | None:
         """Of the function's module; of a function that no place leads to, a digest that this process alone has."""
@@ -63,7 +55,10 @@ class _Component(_OfFunctions, Component, ABC):
             return sha256_of(["in no file", self.number])
 
 
-class FunctionModel(_Component, Model):
+OfFunctions = TypeVar("OfFunctions", bound=_OfFunctions)
+
+
+class FunctionModel(_OfFunctions, Model):
     """A model that a function is; it is given images, or sounds as :class:`~driftledger.core.media.Sound`."""
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
@@ -78,7 +73,7 @@ class FunctionModel(_Component, Model):
         return replies
 
 
-class FunctionGenerator(_Component, Generator):
+class FunctionGenerator(_OfFunctions, Generator):
     """A generator that a function is."""
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
@@ -93,7 +88,7 @@ class FunctionGenerator(_Component, Generator):
         return drawn
 
 
-class FunctionEncoder(_Component, Encoder):
+class FunctionEncoder(_OfFunctions, Encoder):
     """An encoder with functions for towers."""
 
     @classmethod
@@ -107,35 +102,6 @@ class FunctionEncoder(_Component, Encoder):
         if features.ndim != 2 or len(features) != len(given):
             raise TypeError(f"{self.provider} gave features of shape {features.shape} for {len(given)} {tower}")
         return features
-
-
-class FunctionDataset(_OfFunctions, DatasetProvider):
-    """A dataset of the samples that a function gives."""
-
-    def items(self) -> Iterator[SourceItem]:
-        for given in self.call("dataset"):
-            if isinstance(given, SourceItem):
-                yield given
-            elif isinstance(given, tuple) and len(given) in (2, 3) and isinstance(given[0], str):
-                yield SourceItem(given[0], f"{self.provider} {given[0]}", partial(_read, given[1]), *given[2:])
-            else:
-                raise DataError(f"{self.provider} gave {given!r:.80}; give (id, image) or (id, image, category)")
-
-    def source_digest(self) -> str:
-        return sha256_of(
-            [[item.id, item.category, item.label, item.split, sha256_bytes(item.read())] for item in self.items()]
-        )
-
-    def source(self) -> dict[str, str]:
-        return {"kind": self.provider}
-
-
-def _read(image: Image.Image | bytes | str | Path) -> bytes:
-    if isinstance(image, Image.Image):
-        file = io.BytesIO()
-        image.convert("RGB").save(file, "PNG")
-        return file.getvalue()
-    return image if isinstance(image, bytes) else Path(image).read_bytes()
 
 
 def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[FunctionModel]:
@@ -197,21 +163,6 @@ def encoder(
         functions["texts"] = texts
         members["encode_texts"] = lambda self, texts: self.features("texts", texts)
     return _class_of(FunctionEncoder, functions, members)
-
-
-def dataset(fn: Callable[..., Iterable[Any]]) -> type[FunctionDataset]:
-    """A dataset of a function that gives its samples as ``(id, image)`` or ``(id, image, category)``.
-
-    An image is one of Pillow's, a file's bytes or its path. For labels, a function may give a
-    :class:`~driftledger.data.datasets.base.SourceItem`. It is called several times, and must give the same each time.
-
-    >>> @dataset
-    ... def squares():
-    ...     yield "red", Image.new("RGB", (32, 32), "red"), "warm"
-    >>> [(item.id, item.category) for item in squares().items()]
-    [('red', 'warm')]
-    """
-    return _class_of(FunctionDataset, {"dataset": fn}, {})
 
 
 def _class_of(

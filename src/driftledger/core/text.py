@@ -93,25 +93,6 @@ def shortened(text: str, most: int = 300) -> str:
     return line if len(line) <= most else f"{line[:begin]}…{line[begin + 1 - most :]}"
 
 
-def as_many(texts: Sequence[str], letters: int) -> str:
-    """As many of the texts as ``letters`` hold, and how many more there are; the first is cut rather than left out.
-
-    >>> as_many(["photos", "digits", "scenes"], 21), as_many(["photographs"], 8)
-    ('photos and 2 more', 'photogr…')
-    """
-    shown: list[str] = []
-    for text in map(for_line, texts):
-        left = len(texts) - len(shown) - 1
-        rest = f" and {left} more" if left else ""
-        if not shown:
-            shown.append(text if len(text) <= letters else f"{text[: letters - 1]}…")
-        elif len(", ".join([*shown, text])) + len(rest) <= letters:
-            shown.append(text)
-        else:
-            return f"{', '.join(shown)} and {left + 1} more"
-    return ", ".join(shown)
-
-
 def figure(value: float, digits: int, ends: tuple[float, float] | None = None) -> str:
     """A value with as many decimals, and its interval in brackets.
 

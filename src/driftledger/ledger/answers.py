@@ -12,8 +12,9 @@ from rich.table import Table
 from driftledger.benchmarks.base import NEEDED_FOR, ROLES
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.registry import benchmark
+from driftledger.core.errors import first_few
 from driftledger.core.terminal import HEAD, facts, line, lines, table
-from driftledger.core.text import as_many, figure, for_terminal
+from driftledger.core.text import figure, for_terminal, shortened
 from driftledger.ledger.audit import ImageTarget, Number, RunTarget
 from driftledger.ledger.lineage import Lineage, place_of
 from driftledger.ledger.objects.git import Git
@@ -21,8 +22,8 @@ from driftledger.ledger.objects.git import Git
 SHORT = 8
 """Letters of a fingerprint, which ``audit --generator NAME@VERSION`` takes."""
 _OF_RUNS = ("model", "generator", "encoder", "text_encoder", "judge")
-_WIDE = 62
-"""Letters of a line beside a name."""
+_WIDE = 124
+"""Letters beside a name, on two lines."""
 _CHECKED = {
     "dvc.lock": "score.json, against dvc.lock; nothing behind it yet",
     "git": "score.json and dvc.lock are of one commit; nothing behind them",
@@ -159,11 +160,11 @@ def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
         "drawn from": (place["parent"] or "").rpartition(", ")[2],
         **{role: f"{each['name']}@{each['fingerprint'][:SHORT]}" for role, each in card.get("components", {}).items()},
         "digest": (card.get("digest") or card.get("data_digest") or "")[:SHORT],
-        "used by": as_many(used, 2 * _WIDE),
-        "also": as_many([f"{each['folder']}/{each['file']}" for each in others], 2 * _WIDE),
+        "used by": first_few(used, 1),
+        "also": first_few([f"{each['folder']}/{each['file']}" for each in others], 1),
     }
     drawn = f"drawn of sample {name} of dataset {on} at t = {entry.get('step')}"
-    return head.get(place["role"], drawn), [(k, as_many([str(text)], 2 * _WIDE)) for k, text in more.items() if text]
+    return head.get(place["role"], drawn), [(k, shortened(str(text), _WIDE)) for k, text in more.items() if text]
 
 
 def offers_table(text: str, offers: Sequence[tuple[Number, str]], most: int = 9) -> Group:
@@ -191,7 +192,7 @@ def touched_table(rows: Sequence[Mapping[str, Any]]) -> Group:
         cells.append(metric.named(key) if metric and metric.match(key) is not None else key)
         cells.append("–" if value is None else figure(value, metric.digits if metric else 4))
         cells.append(f"since {since}" if row["current"] else f"{since} to {row['last_date']:.10}")
-        cells.append(as_many([each[:SHORT] for each in row["runs"]], SHORT + 11) if row["runs"] else "–")
+        cells.append(first_few([each[:SHORT] for each in row["runs"]], 1) or "–")
         groups[made_with].add_row(*map(line, cells))
     blocks = [part for made_with, shown in groups.items() for part in (line(f"made with {made_with}", HEAD), shown, "")]
     return Group(*blocks, line(f"{len(rows)} score{'' if len(rows) == 1 else 's'}"))

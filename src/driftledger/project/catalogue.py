@@ -177,7 +177,7 @@ def checked_class(section: str, provider: str, own: Path | None = None) -> type[
     """
     cls, base, lacks = provider_class(section, provider, own), BASES[section], ""
     if not (isinstance(cls, type) and issubclass(cls, base)):
-        wrap = "" if section == "question_sets" else f", or wrap a function by driftledger.{section[:-1]}"
+        wrap = "" if section in ("datasets", "question_sets") else f", or wrap a function by driftledger.{section[:-1]}"
         lacks = f"is not derived from {base.__module__}.{base.__name__}; derive it from that{wrap}"
     elif missing := sorted(getattr(cls, "__abstractmethods__", ())):
         lacks = f"does not implement {', '.join(missing)}; write what {base.__name__} asks for"

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from driftledger.benchmarks.fidelity.ratings import (
-    RATINGS,
     Rated,
+    Rating,
     ToRate,
     mean_ratings,
+    read_ratings,
     to_rate,
     write_sheet,
 )
-from driftledger.benchmarks.opinions import Opinion, read_opinions
 from driftledger.benchmarks.records import RECORDS
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_jsonl
@@ -44,8 +44,8 @@ def rate(path: Path, *ratings: int | str, separator: str = ",") -> None:
     path.write_bytes(("\ufeff" + out.getvalue()).encode())
 
 
-def given_to(rater: str, rating: int, sample: str = "a", description: str = "A bird.", line: int = 2) -> Opinion:
-    return Opinion(line, ("birds", sample, "blind"), description, rater, rating)
+def given_to(rater: str, rating: int, sample: str = "a", description: str = "A bird.") -> Rating:
+    return Rating(("birds", sample, "blind"), description, rater, rating)
 
 
 def test_ratings_are_read_as_spreadsheets_save_them(sheet: Path):
@@ -53,7 +53,7 @@ def test_ratings_are_read_as_spreadsheets_save_them(sheet: Path):
         sheet.unlink(missing_ok=True)
         assert write_sheet(sheet, ROWS, "ann") == (2, 0)
         rate(sheet, 5, "", separator=separator)
-        assert read_opinions(sheet, RATINGS) == [given_to("ann", 5)]
+        assert read_ratings(sheet) == [given_to("ann", 5)]
 
 
 WRONG = {
@@ -78,7 +78,7 @@ WRONG = {
 def test_what_cannot_be_understood_is_one_sentence(sheet: Path, text: str, sentence: str):
     sheet.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=re.escape(sentence)) as caught:
-        read_opinions(sheet, RATINGS)
+        read_ratings(sheet)
     assert str(caught.value).startswith(f"ratings: {sheet}")
     assert "\n" not in str(caught.value)
 
@@ -109,7 +109,7 @@ def test_what_is_rated_stays_and_what_is_missing_is_added(sheet: Path):
     ]
     rate(sheet, 3, 4, "", 5)
     assert write_sheet(sheet, [], "bob") == (0, 0)
-    assert [(each.rater, each.number) for each in read_opinions(sheet, RATINGS)] == [("ann", 3), ("ann", 4), ("bob", 5)]
+    assert [(each.rater, each.rating) for each in read_ratings(sheet)] == [("ann", 3), ("ann", 4), ("bob", 5)]
 
 
 def test_another_text_needs_another_rating(sheet: Path):
@@ -124,7 +124,7 @@ def test_another_text_needs_another_rating(sheet: Path):
         ["b", "blind", "A dog.", "ann", ""],
     ]
     rate(sheet, 3, "", 1, "")
-    ratings = read_opinions(sheet, RATINGS)
+    ratings = read_ratings(sheet)
     assert mean_ratings(ratings, "birds", "blind", {"a": "A dog."}) == Rated({"a": 1.0}, 1, 1, stale=1)
     assert mean_ratings(ratings, "birds", "blind", {"a": "A bird."}) == Rated({"a": 3.0}, 1, 1, stale=1)
     assert write_sheet(sheet, ROWS[:1], "ann") == (0, 1)

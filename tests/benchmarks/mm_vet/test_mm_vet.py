@@ -1,6 +1,5 @@
-"""MM-Vet: what a judge is asked, when once more, how its grades become a score, and how people grade too."""
+"""MM-Vet: what a judge is asked, when once more, how its grades become a score."""
 
-import csv
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,14 +9,13 @@ import pytest
 
 from driftledger.benchmarks._questions.spec import ReadAnswer
 from driftledger.benchmarks.mm_vet.judging import CALIBRATION, graded, graded_prompt, judge_flags
-from driftledger.benchmarks.mm_vet.people import GRADES, Pair, agreement, write_sheet
 from driftledger.benchmarks.mm_vet.spec import MMVet
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.errors import ConfigError, CoverageError
+from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import read_questions
 from driftledger.metrics.intervals import share_interval
@@ -231,62 +229,3 @@ def test_a_judge_that_has_moved_or_believes_forged_answers_is_flagged(
     found = judge_flags(items)
     assert len(found) == len(flags)
     assert all(each.startswith(flag) for each, flag in zip(found, flags, strict=True)), found
-
-
-# --- People ---
-
-
-class Sheet:
-    """A sheet about the answers of one model."""
-
-    def __init__(self, root: Path) -> None:
-        self.root, self.path = taken(root, Grades()).collect().root, root / "sheet.csv"
-
-    def write(self, count: int) -> int:
-        return write_sheet(self.root, ["seer"], "exam", self.path, count=count, rater="ann", seed=1)
-
-    def agreement(self, *more: Path) -> list[Pair]:
-        return agreement(self.root, ["seer"], "exam", [self.path, *more])
-
-    def rows(self) -> list[dict[str, str]]:
-        with self.path.open(encoding="utf-8-sig", newline="") as file:
-            return list(csv.DictReader(file))
-
-    def fill(self, *changes: dict[str, str]) -> None:
-        rows = [row | change for row, change in zip(self.rows(), changes, strict=True)]
-        with self.path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, GRADES.columns)
-            writer.writeheader()
-            writer.writerows(rows)
-
-
-@pytest.fixture
-def sheet(tmp_path: Path) -> Sheet:
-    return Sheet(tmp_path)
-
-
-def test_kappa_of_the_judge_and_a_person(sheet: Sheet) -> None:
-    """The judge gives 0.5 and 1, the person 0 and 1: 1 − 2 · 0.25 / 1.5."""
-    assert sheet.write(20) == 2
-    assert {row["truth"] for row in sheet.rows()} == {"red <AND> blue", "7 <OR> seven"}
-    sheet.fill(*({"grade": "0" if row["truth"].startswith("red") else "1"} for row in sheet.rows()))
-    assert sheet.agreement() == [Pair("umpire", "ann", pytest.approx(2 / 3), 2)]
-    with pytest.raises(ConfigError, match="is there, and may hold grades"):
-        sheet.write(1)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"grade": "half"}, "the grade is 'half'; it must be from 0 to 1"),
-        ({"grade": "1.5"}, "the grade is '1.5'"),
-        ({"grade": "nan"}, "the grade is 'nan'"),
-        ({"grade": "1", "rater": ""}, "'rater' is empty"),
-        ({"grade": "1", "answer": "Something else."}, "this is not what 'seer' answers to"),
-    ],
-)
-def test_a_wrong_sheet(sheet: Sheet, change: dict[str, str], message: str) -> None:
-    sheet.write(1)
-    sheet.fill(change)
-    with pytest.raises(ConfigError, match=message):
-        sheet.agreement()

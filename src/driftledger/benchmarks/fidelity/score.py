@@ -18,8 +18,7 @@ from driftledger.benchmarks._chains.scoring import (
     rows,
 )
 from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks.fidelity.ratings import RATINGS, mean_ratings
-from driftledger.benchmarks.opinions import read_opinions
+from driftledger.benchmarks.fidelity.ratings import mean_ratings, read_ratings
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, check_coverage, outcome_counts
@@ -67,7 +66,7 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
     images = [[some.get((sample.id, 1)) for sample in samples] for some in drawn]
     alone = [_measured(samples, *each, given, scoring.ssim_side) for each in zip(images, described, strict=True)]
     whole = mean_of(alone)
-    ratings = read_opinions(given.beside["ratings"], RATINGS) if "ratings" in given.beside else []
+    ratings = read_ratings(given.beside["ratings"]) if "ratings" in given.beside else []
     descriptions = {record.unit: record.text or None for record in described[0]}
     rated = mean_ratings(ratings, given.keys["dataset"], given.keys["model"], descriptions)
     if rated.means:
