@@ -26,12 +26,7 @@ from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.groups import holm
 from driftledger.metrics.intervals import DIGITS, fewest
-from driftledger.metrics.paired import (
-    POWER,
-    minimum_detectable_difference,
-    paired_clustered_interval,
-    paired_interval,
-)
+from driftledger.metrics.paired import POWER, minimum_detectable_difference, paired_clustered_interval, paired_interval
 
 NOT_RANKED = "not ranked: "
 _COMPARED = ("model", "generator")

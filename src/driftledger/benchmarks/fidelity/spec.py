@@ -23,14 +23,7 @@ from driftledger.benchmarks._chains.spec import (
     ChainBenchmark,
     chain_stage,
 )
-from driftledger.benchmarks.base import (
-    Input,
-    Layout,
-    Metric,
-    Rule,
-    Stage,
-    score_stage,
-)
+from driftledger.benchmarks.base import Input, Layout, Metric, Rule, Stage, score_stage
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import filled
 from driftledger.benchmarks.fidelity.score import FidelityScoring, score_redrawings

@@ -34,12 +34,7 @@ from driftledger.benchmarks.records import CollectedRecord, read_records
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import OfSelected, Section
-from driftledger.benchmarks.trac.records import (
-    TracProtocol,
-    condition_name,
-    condition_of,
-    length_name,
-)
+from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of, length_name
 from driftledger.benchmarks.trac.score import TracScoring, score_descriptions
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import RunSteps

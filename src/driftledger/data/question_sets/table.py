@@ -19,15 +19,7 @@ from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.files import load_json
 from driftledger.core.strict import Strict
-from driftledger.data.datasets.base import (
-    MAX_PIXELS,
-    PILLOW_LIMIT,
-    digest_files,
-    inside,
-    printable,
-    reached,
-    read_file,
-)
+from driftledger.data.datasets.base import MAX_PIXELS, PILLOW_LIMIT, digest_files, inside, printable, reached, read_file
 from driftledger.data.hub import HubTable
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
 from driftledger.data.tables import TableRow, as_text, read_table
