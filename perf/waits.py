@@ -79,7 +79,7 @@ def of_photographs(top: Path) -> list[Row]:
     photograph(folder / "photos", 10)
     for command in ("git init --quiet", "driftledger init --images photos", "driftledger run"):
         spent += took(command.split(), folder, quiet(folder)).cpu_seconds
-    return [row("ten photographs: `driftledger init` and `run`", spent, goal=9)]
+    return [row("ten photographs: `driftledger init` and `run`", spent, goal=6)]
 
 
 def of_checkout(top: Path) -> list[Row]:
@@ -98,7 +98,7 @@ def of_checkout(top: Path) -> list[Row]:
     bare = cpu("dvc", "repro")
     beside = f"`dvc repro`: {bare:.2g}"
     rows.append(row("`driftledger run`, nothing to do", cpu("driftledger", "run"), goal=4, beside=beside))
-    rows.append(row("`driftledger verify RUN`", cpu("driftledger", "verify", target), goal=7))
+    rows.append(row("`driftledger verify RUN`", cpu("driftledger", "verify", target), goal=4))
     rows.append(row("`driftledger plan`", cpu("driftledger", "plan"), goal=1.5))
     rows.append(row("`driftledger report`", cpu("driftledger", "report"), goal=5))
     cpu(sys.executable, "-c", READ, "kept.json")
