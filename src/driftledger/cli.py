@@ -49,6 +49,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(people.app, name="people", rich_help_panel=EVALUATE)
+calls = typer.Typer(help="Keep a copy of the calls that were paid for.", no_args_is_help=True)
+app.add_typer(calls, name="calls", hidden=True)  # rarely needed: docs/clusters.md names it
 
 TrustOption = Annotated[
     bool, typer.Option("--trust", help="This checkout is my own: follow its links, use its DVC cache, run its code.")
@@ -293,7 +295,7 @@ def merge(
     typer.echo(for_terminal(collecting.merge(replace(context.obj, waits=not no_wait), stores)))
 
 
-@app.command(hidden=True)  # rarely needed: docs/clusters.md names it
+@calls.command("export")
 def export_calls(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="A new folder, or one with an earlier export.")],
