@@ -13,6 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 from tenacity import wait_fixed, wait_none
@@ -20,9 +21,10 @@ from tenacity import wait_fixed, wait_none
 from driftledger.components import service
 from driftledger.components.openai import OpenAIChat, OpenAIImages, retry_after, tokens_of
 from driftledger.components.service import Answered, Limits, Meter, Prices, RefusedError, ServiceClient, TransientError
+from driftledger.components.sounds import OpenAISpeech
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import BudgetError, ConfigError, ServiceError
-from driftledger.core.media import suffix_of
+from driftledger.core.media import Medium, Sound, suffix_of, wav_bytes
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
 from tests.conftest import draw
 from tests.support.canned_server import Canned
@@ -308,6 +310,24 @@ def test_an_image_is_sent_as_the_settings_say(
     with Image.open(BytesIO(base64.b64decode(url.partition(",")[2]))) as sent:
         assert (url.partition(";")[0], sent.get_format_mimetype(), sent.size) == (f"data:{media}", media, size)
     assert model.fingerprint != OpenAIChat(model="m").fingerprint
+
+
+def test_a_sound_is_sent_as_wav_and_spoken_as_wav(tmp_path: Path) -> None:
+    tone = Sound(np.sin(np.arange(8000) / 10, dtype=np.float32)[:, None] / 2, 16_000)
+    (path := tmp_path / "one.wav").write_bytes(wav := wav_bytes(tone))
+    heard = Conversation((Turn("user", (Medium(path, sha256_file(path)), "What is this?")),))
+    shown, text = OpenAIChat(model="m").body_of(heard)["messages"][0]["content"]
+    assert shown == {"type": "input_audio", "input_audio": {"data": base64.b64encode(wav).decode(), "format": "wav"}}
+    assert text == {"type": "text", "text": "What is this?"}
+    for spoken in (wav, wav[:40] + b"\xff" * 4 + wav[44:]):  # OpenAI streams, and writes no length
+        with Canned(200, spoken, {"content-type": "audio/wav"}) as server:
+            model = OpenAISpeech(model="m", base_url=server.base_url, api_key_env="TEST_KEY", voice="sage")
+            made = attempt(model, "A bell rings.", 5)
+        asked = {"model": "m", "input": "A bell rings.", "voice": "sage", "response_format": "wav"}
+        assert (server.requests[0][0], json.loads(server.bodies[0])) == ("/v1/audio/speech", asked)
+        assert wav_bytes(made.sound) == wav
+    with Canned(200, wav[:-7]) as server, pytest.raises(TransientError, match="no sound that can be used"):
+        attempt(OpenAISpeech(model="m", base_url=server.base_url, api_key_env="TEST_KEY"), "A bell rings.", 5)
 
 
 def test_what_is_sent_to_a_generator() -> None:
