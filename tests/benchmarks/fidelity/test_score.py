@@ -12,7 +12,7 @@ from skimage.metrics import structural_similarity
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.fidelity.ratings import RATINGS
+from driftledger.benchmarks.fidelity.ratings import COLUMNS
 from driftledger.benchmarks.fidelity.score import FidelityScoring
 from driftledger.benchmarks.fidelity.spec import Fidelity, FidelitySettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
@@ -61,7 +61,7 @@ def scored(
     folder: Path, encoder: Encoder, ratings: Sequence[Sequence[str]] = (), min_coverage: float = 0.5
 ) -> tuple[Score, dict[str, Row]]:
     sheet = folder / "ratings.csv"
-    sheet.write_text(csv_text(RATINGS.columns, ratings), encoding="utf-8")
+    sheet.write_text(csv_text(COLUMNS, ratings), encoding="utf-8")
     given = ToScore(
         keys={"dataset": "d", "model": "m", "generator": "g", "encoder": "e"},
         folders={"dataset": folder / "d", "redraw": folder / "r"},
