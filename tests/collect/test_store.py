@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -76,6 +77,14 @@ def test_a_failure_is_not_stored(tmp_path: Path) -> None:
     with CallStore(tmp_path) as store:
         assert store.put([item])[0].outcome is Outcome.FAILED
         assert store.find(item.key.digest) is None
+
+
+def test_threads_that_look_at_once_find_each_its_own(tmp_path: Path) -> None:
+    # without a lock, Python 3.13 gives one of them the row of another
+    with CallStore(tmp_path) as store, ThreadPoolExecutor(8) as pool:
+        store.put(finished(number, str(number)) for number in range(500))
+        texts = pool.map(lambda number: store.find(key(number % 500).digest).text, range(6000))  # type: ignore[union-attr]
+        assert [*texts] == [str(number % 500) for number in range(6000)]
 
 
 @pytest.mark.parametrize("damage", ["missing", "altered"])

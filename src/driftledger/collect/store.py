@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from filelock import BaseFileLock, FileLock, Timeout
@@ -82,7 +82,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         """
         self.folder = folder
         self.fallback = fallback
-        self._writing = Lock()
+        self._alone = RLock()  # one thread at a time: Python's statements are not safe in several
         self._recovered = ""
         """What a recovery came to."""
         self._writes = writes
@@ -139,7 +139,7 @@ class CallStore(AbstractContextManager["CallStore"]):
             )
         if not self._writes:
             return StoreError(f"the call store {self.folder} is damaged ({error}); 'driftledger run' recovers it")
-        with self._writing:
+        with self._alone:
             if not self._recovered:
                 self._recovered = self._recover()
         return StoreError(self._recovered)
@@ -346,7 +346,7 @@ class CallStore(AbstractContextManager["CallStore"]):
     def _transaction(self) -> Iterator[None]:
         if not self._writes:
             raise ValueError(f"the call store {self.folder} was opened for reading")
-        with self._writing:
+        with self._alone:
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 yield
@@ -360,10 +360,11 @@ class CallStore(AbstractContextManager["CallStore"]):
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise self._unreadable(error) from None
+        with self._alone:
+            try:
+                yield
+            except sqlite3.Error as error:
+                raise self._unreadable(error) from None
 
     def _full(self, error: Exception) -> StoreError:
         return StoreError(
