@@ -317,7 +317,7 @@ class CallStore(AbstractContextManager["CallStore"]):
             return self._db.executemany(_INSERT.format("IGNORE"), whole).rowcount
 
     def unused(self, used: Collection[str], components: Collection[str]) -> tuple[list[bytes], list[Path]]:
-        """Return the keys of calls that are none of the ``used`` and not of these component versions, by fingerprint,
+        """Return the keys of calls that are not among ``used`` and not of these component versions, by fingerprint,
         and the images that no other call has; errors as in :meth:`find`."""
         versions, images, keys = set(map(_text_id, components)), set[str](), list[bytes]()
         with self._reading():
@@ -449,8 +449,8 @@ def _insert(
 
 def _of_version_4(row: Sequence[Any]) -> tuple[str, Mapping[str, Any], Context, dict[str, Any], Cost]:
     """What :func:`_insert` takes, from a row of that version."""
-    digest, component, role, asked, *context, result, _, seconds, tokens_in, tokens_out, cost = row
-    key = {} if asked is None else {"fingerprint": component, "role": role, **load_json(asked.encode())}
+    digest, component, role, request, *context, result, _, seconds, tokens_in, tokens_out, cost = row
+    key = {} if request is None else {"fingerprint": component, "role": role, **load_json(request.encode())}
     parsed = load_json(result.encode())
     Result.from_row(parsed, None)
     return digest, key, Context(*context), parsed, Cost(seconds, tokens_in, tokens_out, cost)

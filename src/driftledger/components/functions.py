@@ -79,12 +79,14 @@ class FunctionGenerator(_OfFunctions, Generator):
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         drawn = []
         for prompt, seed in zip(prompts, seeds, strict=True):
-            made = self.call("generator", prompt, seed)
-            if isinstance(made, Sound):
-                made = Generated(sound=made)
-            if not isinstance(made, Image.Image | Generated):
-                raise TypeError(f"{self.provider} gave {type(made).__name__} where it is to give an image of Pillow's")
-            drawn.append(Generated(made.convert("RGB")) if isinstance(made, Image.Image) else made)
+            result = self.call("generator", prompt, seed)
+            if isinstance(result, Sound):
+                result = Generated(sound=result)
+            if not isinstance(result, Image.Image | Generated):
+                raise TypeError(
+                    f"{self.provider} gave {type(result).__name__} where it is to give an image of Pillow's"
+                )
+            drawn.append(Generated(result.convert("RGB")) if isinstance(result, Image.Image) else result)
         return drawn
 
 

@@ -126,8 +126,8 @@ class SoundGenerator(CheckpointComponent, Generator):
                 inputs = processor(text=[text], padding=True, return_tensors="pt").to(self.torch_device)
                 with torch.random.fork_rng():
                     torch.manual_seed(seed)
-                    made = model.generate(**inputs, **arguments) if model.can_generate() else model(**inputs).waveform
-                results.append(sound_of(made[0].float().cpu().numpy(), rate))
+                    wave = model.generate(**inputs, **arguments) if model.can_generate() else model(**inputs).waveform
+                results.append(sound_of(wave[0].float().cpu().numpy(), rate))
         return results
 
 
@@ -150,11 +150,11 @@ class DiffusersSounds(Diffusers):
         with memory_guard(self.path), quietly(*self.loud):
             texts = [disarmed(prompt, ready.reader.control) for prompt in prompts]
             with ready.reader.listening() as rows:
-                made = self._draw(ready, texts, seeds)
+                drawn = self._draw(ready, texts, seeds)
             readings = [ready.reader.reading(text, rows) for text in texts]
         parts = ready.pipeline.components
         rate = getattr(parts["vocoder"].config if "vocoder" in parts else parts["vae"].config, "sampling_rate", 0)
-        for values, reading, prompt, text in zip(made.audios, readings, prompts, texts, strict=True):
+        for values, reading, prompt, text in zip(drawn.audios, readings, prompts, texts, strict=True):
             revised = None if text == prompt else text
             results.append(replace(sound_of(np.asarray(values), rate), reading=reading, revised_prompt=revised))
         return results
@@ -177,8 +177,8 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
         return Usage(tokens_of(prompt), 0)
 
     def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
-        asked = {"model": self.model, "input": prompt, "voice": self.voice, "response_format": "wav"}
-        return asked | self.extra
+        voice = {"voice": self.voice, "response_format": "wav"}
+        return {"model": self.model, "input": prompt, **voice, **self.extra}
 
     async def post(self, client: Any, body: dict[str, Any]) -> str:
         """Send a request, and return the sound that comes inside JSON."""

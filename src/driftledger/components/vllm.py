@@ -1,4 +1,4 @@
-"""Vision-language checkpoints in vLLM's own engine, whose queue takes each call as it is due, on this machine's GPUs.
+"""Vision-language checkpoints in vLLM's own engine on this machine's GPUs; its queue takes each call as it is due.
 
 Conversations are written by the checkpoint's chat template as for ``transformers``, and handed over as tokens:
 ``LLM.chat`` would read control tokens that a description spells out, and up to vLLM 0.28 begins some prompts twice.

@@ -40,7 +40,7 @@ ENVIRONMENT = {
 """Defaults for what the user has not set; some are read once, when MLflow is imported."""
 
 TABLES = Path(__file__).with_name("mlflow-{}.sql")
-"""What :func:`made_by_mlflow` makes by one version of MLflow, whose migrations take a second: 'python -m
+"""What :func:`made_by_mlflow` makes by one version of MLflow; its migrations take a second: 'python -m
 tests.tracking.test_store' writes it for the installed one."""
 
 _CREDENTIALS = ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
