@@ -90,7 +90,7 @@ def test_what_is_given_wrongly_is_said() -> None:
     asked = Conversation((Turn("user", ("W",)),))
     with pytest.raises(TypeError, match="gave int where it is to give text"):
         driftledger.model(lambda prompt, images: 3)().respond([asked])
-    with pytest.raises(TypeError, match="gave str where it is to give an image"):
+    with pytest.raises(TypeError, match="gave str; return an image"):
         driftledger.generator(lambda prompt, seed: "image")().generate(["a"], [1])
     with pytest.raises(TypeError, match=r"gave features of shape \(2,\) for 2 texts"):
         driftledger.encoder(texts=lambda texts: [1.0, 2.0])().encode_texts(["a", "b"])

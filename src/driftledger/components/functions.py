@@ -83,9 +83,7 @@ class FunctionGenerator(_OfFunctions, Generator):
             if isinstance(result, Sound):
                 result = Generated(sound=result)
             if not isinstance(result, Image.Image | Generated):
-                raise TypeError(
-                    f"{self.provider} gave {type(result).__name__} where it is to give an image of Pillow's"
-                )
+                raise TypeError(f"{self.provider} gave {type(result).__name__}; return an image of Pillow's")
             drawn.append(Generated(result.convert("RGB")) if isinstance(result, Image.Image) else result)
         return drawn
 
