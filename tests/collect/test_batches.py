@@ -1,5 +1,6 @@
 """What happens when memory runs out or a component raises."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -47,6 +48,7 @@ class Heavy:
             HELD[self.provider] = self.weight
             LOADS.append(self.provider)
         self.take(items)
+        time.sleep(0.05)  # longer than storing results takes, as with real checkpoints
         BATCHES.append((self.provider, items))
 
     def take(self, units: int) -> None:
