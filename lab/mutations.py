@@ -201,7 +201,7 @@ class Calls:
         spent, took, longest, paid = 0.0, 0.0, 0.0, set[str]()
         for _, whole, test in sorted(order):
             cost = sum(self.seconds[user] for user in {test} | self.fixtures[test] - paid)
-            begins = took + cost > longest
+            begins = not batches or took + cost > longest
             if spent + (whole if begins else cost) > seconds:
                 continue
             if begins:
