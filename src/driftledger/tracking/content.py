@@ -151,7 +151,7 @@ def tags_of(evidence: Evidence) -> dict[str, str]:
         f"{role}.fingerprint": ", ".join(card.fingerprint for card in some) for role, some in cards_of(evidence).items()
     }
     flags = [f"{each.place}: {for_line(flag)}" for each in evidence.lineages for flag in each.score.flags]
-    tags |= {"driftledger.flags": "; ".join(sorted(flags))} if flags else {}
+    tags |= {"driftledger.flags": "; ".join(flags)} if flags else {}
     return {key: clip(value, _MAX_TAG) for key, value in tags.items()}
 
 
