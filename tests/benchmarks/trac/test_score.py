@@ -112,6 +112,7 @@ def test_accuracies_are_of_what_the_nearest_descriptions_say(tmp_path: Path) -> 
         "crow": 50,
     }
     assert found.groups["class"]["crow"]["test"] == 2
+    assert [*Trac().notes([found])] == []  # there is but one condition
 
 
 def test_of_sampled_classes_the_interval_is_over_classes(tmp_path: Path) -> None:

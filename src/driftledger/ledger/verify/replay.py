@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from itertools import groupby, takewhile
+from itertools import groupby, zip_longest
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeVar
@@ -337,7 +337,7 @@ def _difference(recorded: Again) -> str:
     image = recorded.gave.image_file(recorded.folder)
     if image is None:
         before, now = recorded.gave.text or "", again.result.text or ""
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
+        same = next((at for at, (a, b) in enumerate(zip_longest(before, now)) if a != b), 0)
         around = slice(max(0, same - _BEFORE), same + _AFTER)
         differs = f"{before[around]!r} is stored, {component.provider} now says {now[around]!r}"
         return "" if before == now else differs
