@@ -167,11 +167,9 @@ class Slots(asyncio.Semaphore):
     def halve(self, began: float) -> None:
         """Take half of the slots: once for all attempts that have begun before."""
         if began >= self._halved:
-            self._halved, self._to_take, self.size = (
-                time.monotonic(),
-                self._to_take + self.size // 2,
-                -(-self.size // 2),
-            )
+            self._halved = time.monotonic()
+            self._to_take += self.size // 2
+            self.size -= self.size // 2
 
     def answered(self) -> None:
         self._answers += 1
