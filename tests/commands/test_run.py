@@ -202,6 +202,7 @@ def test_a_stop_ends_all_children_and_the_next_run_goes_on(
     assert run(project, ["report"]) == 0
     assert not rwlock.exists()
     assert not lock.exists()
+    assert lock.with_name("dvc.lock.unreadable").read_text().startswith("schema")  # nobody's file is lost
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         with FileLock(log.with_suffix(".lock"), timeout=0):
             for number in (each for each in _STOPS if handlers[each] != signal.SIG_IGN):  # as nohup does to SIGHUP
                 signal.signal(number, lambda number, _: sys.exit(128 + number))
-            _remove_cut_files(project.root)
+            _set_cut_files_aside(project.root)
             if force:
                 for name in (*(RECORDS_OF.format(model=model) for model in models), "reports/scores"):
                     for mark in (project.root / name).rglob(INPUTS):
@@ -119,8 +119,8 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
     return code
 
 
-def _remove_cut_files(root: Path) -> None:
-    """Remove DVC's list of locks and ``dvc.lock`` if they cannot be read and no one holds them.
+def _set_cut_files_aside(root: Path) -> None:
+    """Rename DVC's list of locks and ``dvc.lock`` if they cannot be read and no one holds them.
 
     DVC empties them before it writes them, so that a kill in between leaves a file that every later ``dvc repro``
     refuses to read (treeverse/dvc#7615). Without ``dvc.lock``, all stages run again, and no call is made again.
@@ -139,8 +139,8 @@ def _remove_cut_files(root: Path) -> None:
             pass
         except (ValueError, LedgerError):
             with suppress(Timeout), FileLock(held / lock, timeout=5):  # DVC holds it for milliseconds
-                file.unlink(missing_ok=True)
-                say(f"{file.relative_to(root)} is removed: a 'dvc' that was killed left it unreadable")
+                aside = file.replace(file.with_name(f"{file.name}.unreadable"))
+                say(f"{file.relative_to(root)} cannot be read, as after a kill; it is now {aside.name}")
 
 
 def _make_calls(project: Project, start: Start, remote: bool) -> int:
