@@ -49,15 +49,28 @@ def check_component(component: Component) -> list[str]:
             if wrong := _wrong(name, results, len(calls)):
                 problems.append(wrong)
                 continue
-            problems += [*_repeated(name, make, calls, results, component, twin)]
+            if isinstance(results, np.ndarray):
+                if not np.isfinite(results).all() or not results.any(axis=1).all():
+                    problems.append(f"{name} hold NaN or infinity, or zeros alone")
+            elif all(each.outcome is Outcome.FAILED for each in results):
+                problems.append(f"every call failed: {results[0].error}")
+            if not component.unrepeatable:
+                again = {
+                    "are made again": make(component, calls),
+                    "are made by a new component with the same settings": make(twin, calls),
+                    "are asked for in reversed order": make(component, calls[::-1])[::-1],
+                    "are each made alone": [make(component, [call])[0] for call in calls],
+                }
+                for how, others in again.items():
+                    if count := sum(not _same(*pair) for pair in zip(results, others, strict=True)):
+                        problems.append(f"{count} of {len(results)} {name} differ when they {how}")
             for what, odd in {"no call": [], "an empty text": empty}.items():
                 try:
                     wrong = _wrong(name, make(component, odd), len(odd))
-                except (DriftledgerError, ValueError) as error:
-                    is_sentence = len(str(error).strip().splitlines()) == 1
-                    wrong = "" if is_sentence else f"{name}: expected one sentence, got {error}"
                 except Exception as error:
-                    wrong = f"{name}: expected a ValueError, got {type(error).__name__}: {error}"
+                    is_sentence = len(str(error).strip().splitlines()) == 1
+                    if not (is_sentence and isinstance(error, DriftledgerError | ValueError)):
+                        wrong = f"{name}: expected a ValueError of one sentence, got {type(error).__name__}: {error}"
                 problems += [f"{wrong} (of {what})"] if wrong else []
     return problems
 
@@ -104,46 +117,22 @@ def _wrong(name: str, results: Any, count: int) -> str:
     if not isinstance(results, list | tuple) or len(results) != count:
         got = str(len(results)) if isinstance(results, list | tuple) else type(results).__name__
         return f"{name}: expected {count} for {count} calls, got {got}"
-    kind = Reply if name == "replies" else Generated
+    expected = "a Reply with a text" if name == "replies" else "a Generated with an RGB image, or with a finite sound"
     for result in results:
-        if not isinstance(result, kind) or not isinstance(result.outcome, Outcome):
-            return f"{name}: expected a {kind.__name__} with an Outcome, got {result!r:.80}"
-        if isinstance(result, Reply) and not isinstance(result.text, str):
-            return f"{name}: expected a text, got {result.text!r:.80}"
-        if isinstance(result, Generated) and result.sound is not None:
-            if result.sound.samples.ndim != 2 or not np.isfinite(result.sound.samples).all():
-                return f"{name}: expected finite samples × channels, got shape {result.sound.samples.shape}"
-        elif isinstance(result, Generated) and result.outcome.goes_on:
-            mode = getattr(result.image, "mode", type(result.image).__name__)
-            if mode != "RGB":
-                return f"{name}: expected a PIL image of mode RGB, got {mode}"
+        match result:
+            case Reply(text=str(), outcome=Outcome()):
+                fits = name == "replies"
+            case Generated(sound=Sound() as sound, outcome=Outcome()):
+                fits = name != "replies" and sound.samples.ndim == 2 and bool(np.isfinite(sound.samples).all())
+            case Generated(image=image, outcome=Outcome() as outcome):
+                fits = name != "replies" and (not outcome.goes_on or getattr(image, "mode", "") == "RGB")
+            case _:
+                fits = False
+        if not fits:
+            return f"{name}: expected {expected}, got {result!r:.80}"
         if result.outcome is Outcome.FAILED and not result.error:
             return f"{name}: expected an error beside the outcome failed"
     return ""
-
-
-def _repeated(
-    name: str, make: Make, calls: Sequence[Any], results: Any, component: Component, twin: Component
-) -> Iterator[str]:
-    """Check that results say something, and that the same calls give them again in all ways."""
-    if isinstance(results, np.ndarray):
-        if not np.isfinite(results).all():
-            yield f"{name} hold NaN or infinity"
-        elif count := int((~results.any(axis=1)).sum()):
-            yield f"{name} of {count} of {len(results)} calls are all zero"
-    elif all(each.outcome is Outcome.FAILED for each in results):
-        yield f"every call failed: {results[0].error}"
-    if component.unrepeatable:
-        return
-    again = {
-        "are made again": make(component, calls),
-        "are made by a new component with the same settings": make(twin, calls),
-        "are asked for in reversed order": make(component, calls[::-1])[::-1],
-        "are each made alone": [make(component, [call])[0] for call in calls],
-    }
-    for how, others in again.items():
-        if count := sum(not _same(*pair) for pair in zip(results, others, strict=True)):
-            yield f"{count} of {len(results)} {name} differ when they {how}"
 
 
 def _same(one: Any, other: Any) -> bool:
