@@ -95,7 +95,7 @@ LISTED = '{"data": [{"id": "m-large"}, {"id": "other"}]}'
         (200, LISTED, {"model": "m-lrge"}, "", "the service lists 2 models, and not this one; nearest: m-large, other"),
         (200, LISTED, {"base_url": None}, "the environment variable OPENAI_API_KEY is not set", ""),
         (200, LISTED, {"base_url": "http://127.0.0.1:9/v1"}, "openai m at 127.0.0.1:9 cannot be reached", ""),
-        (401, '{"error": "no KEY"}'.replace("KEY", KEY), {}, "refuses the key (Error code: 401", ""),
+        (401, '{"error": "no KEY"}'.replace("KEY", KEY), {}, "refuses the key (HTTP 401: ", ""),
         (404, "{}", {}, "", "lists no models"),
         (200, "<html>", {}, "", "lists no models"),
         (200, '{"data": [7]}', {"prices": None}, "", "openai m: no price is known; set prices"),

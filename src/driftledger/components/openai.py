@@ -12,12 +12,12 @@ import os
 import re
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import lru_cache, partial
 from io import BytesIO
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -49,6 +49,8 @@ _ADDRESS = re.compile(
 
 _LARGEST_ERROR = 2**20
 """Bytes of an answer with an error, which the client parses without bounds of its own."""
+_PLAIN = {"Accept-Encoding": "identity"}
+"""A megabyte of gzip may hold a gigabyte."""
 _PATIENCE = 10.0
 """Seconds that a service may take to list its models."""
 _LONGEST_MESSAGE = 300
@@ -109,27 +111,19 @@ _MAY_PASS = re.compile("network|resource|load|time|rate|error|fail|abort|cancel|
 
 
 async def _bound(largest: int, response: "httpx2.Response") -> None:
-    """Let an answer end with an error where it grows too large, or is compressed without being asked to."""
+    """Read an answer; end it with an error where it grows too large, or is compressed without being asked to."""
     import httpx2
 
-    largest = largest if response.is_success else _LARGEST_ERROR
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the answer is compressed, which was not asked for")
-    whole = response.stream
-
-    class Bounded(httpx2.AsyncByteStream):
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            size = 0
-            async for chunk in cast(httpx2.AsyncByteStream, whole):
-                size += len(chunk)
-                if size > largest:
-                    raise httpx2.ReadError(f"the answer has more than {largest:,} bytes")
-                yield chunk
-
-        async def aclose(self) -> None:
-            await cast(httpx2.AsyncByteStream, whole).aclose()
-
-    response.stream = Bounded()
+    largest, data = largest if response.is_success else _LARGEST_ERROR, bytearray()
+    stream = cast(httpx2.AsyncByteStream, response.stream)
+    async for chunk in stream:
+        data += chunk
+        if len(data) > largest:
+            raise httpx2.ReadError(f"the answer has more than {largest:,} bytes")
+    await stream.aclose()
+    response.stream = httpx2.ByteStream(bytes(data))
 
 
 class OpenAIComponent(RemoteComponent):
@@ -188,9 +182,13 @@ class OpenAIComponent(RemoteComponent):
         return f"{self.library} {self.model}"
 
     @property
+    def _address(self) -> str:
+        return (self.base_url or OFFICIAL).rstrip("/")
+
+    @property
     def host(self) -> str:
         """Host and port of the server."""
-        return urlsplit(self.base_url or OFFICIAL).netloc
+        return urlsplit(self._address).netloc
 
     def identity(self) -> dict[str, Any]:
         return {"service": self.service_name or self.base_url or self.host}
@@ -212,35 +210,33 @@ class OpenAIComponent(RemoteComponent):
 
         A class with a connection of its own is not asked for its list.
         """
-
-        async def listed() -> Any:
-            async with self._client() as client:
-                response: Any = await client.with_options(timeout=_PATIENCE).get("/models", cast_to=httpx2.Response)
-                return load_json(response.content, finite=False)
-
         missing, notes = super().readiness()
-        names, server = list[str](), f"{self.title} at {self.host}"
         try:
             import_extra(self.library)
-            if self._key != "" and type(self).connect is not OpenAIComponent.connect:  # no key raises
-                return missing, notes
-            openai = import_extra("openai")
-            import httpx2
-
-            with ThreadPoolExecutor(1) as thread:  # where a notebook's event loop does not run
-                answer = thread.submit(asyncio.run, listed()).result()
-            names = [str(_field(each, str, "id")) for each in _field(answer, list, "data") or []]
+            headers = _PLAIN | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
         except ConfigError as error:
-            missing.append(str(error))
-        except (openai.OpenAIError, ValueError) as error:
-            cause, reason = error.__cause__, self.say(str(error.__cause__ or error))
-            if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
-                missing.append(f"{server} cannot be reached ({reason}); start the server or correct base_url")
-            elif isinstance(error, openai.AuthenticationError):
-                missing.append(f"{server} refuses the key ({reason}); check it in {self.api_key_env or 'api_key_env'}")
-            else:
-                notes.append(f"{server} lists no models; whether it has this one shows at the first call")
-        if names and not {self.model, f"{self.model}:latest", f"models/{self.model}"} & {*names}:
+            return [*missing, str(error)], notes
+        if type(self).connect is not OpenAIComponent.connect:
+            return missing, notes
+        import httpx2
+
+        server, names = f"{self.title} at {self.host}", list[str]()
+        try:
+            with httpx2.stream("GET", f"{self._address}/models", headers=headers, timeout=_PATIENCE) as answer:
+                data = b"".join(islice(answer.iter_raw(2**16), 2**8))
+            if answer.status_code == 401:
+                reason, env = self.say(data.decode(errors="replace")), self.api_key_env or "api_key_env"
+                return [*missing, f"{server} refuses the key (HTTP 401: {reason}); check it in {env}"], notes
+            listed = _field(load_json(data, finite=False), list, "data") or []
+            names = [str(_field(each, str, "id")) for each in listed]
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            reason = self.say(str(error))
+            return [*missing, f"{server} cannot be reached ({reason}); start the server or correct base_url"], notes
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
+            pass
+        if not names:
+            notes.append(f"{server} lists no models; whether it has this one shows at the first call")
+        elif not {self.model, f"{self.model}:latest", f"models/{self.model}"} & {*names}:
             nearest = ", ".join(get_close_matches(self.model, names, n=3, cutoff=0))
             what = for_line(f"{server}: the service lists {len(names)} models, and not this one; nearest: {nearest}")
             (notes if self.base_url else missing).append(what)  # others also answer to names that they don't list
@@ -258,12 +254,12 @@ class OpenAIComponent(RemoteComponent):
         try:
             client = openai.AsyncOpenAI(
                 api_key=self._key or "none",  # given nothing, it would take OPENAI_API_KEY and send that
-                base_url=(self.base_url or OFFICIAL).rstrip("/"),
+                base_url=self._address,
                 max_retries=0,
                 timeout=self.limits.timeout,
                 http_client=openai.DefaultAsyncHttpxClient(
                     follow_redirects=False,
-                    headers={"Accept-Encoding": "identity"},  # a megabyte of gzip may hold a gigabyte
+                    headers=_PLAIN,
                     event_hooks={"response": [partial(_bound, self.largest)]},
                 ),
             )
@@ -356,11 +352,8 @@ class OpenAIComponent(RemoteComponent):
         Args:
             body: what the answer says about the error; ``whole`` is its text.
         """
-        if isinstance(body, list) and body and isinstance(body[0], dict):  # Gemini
-            body = body[0].get("error")
-        detail = {"message": body} if isinstance(body, str) else body if isinstance(body, dict) else {}
-        texts = (text for text in map(detail.get, ("message", "detail")) if isinstance(text, str) and text)
-        message = next(texts, whole)
+        detail = _field(body, dict) or _field(body, dict, 0, "error") or {"message": body}  # Gemini's is in a list
+        message = _field(detail, str, "message") or _field(detail, str, "detail") or whole
         reason = f"HTTP {status}: {self.say(message)}"
         codes = {str(detail.get("code")), str(detail.get("type"))}
         wrong_key = status == 401 or "invalid_api_key" in codes or "API_KEY_INVALID" in whole  # Gemini's, inside a 400
