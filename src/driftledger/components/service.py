@@ -40,8 +40,6 @@ class Limits(Strict):
     """Calls on their way at once, at most: fewer while the service says that it is busy."""
     requests_per_minute: int | None = Field(default=None, ge=1)
     """Evenly spaced, retries included."""
-    tokens_per_minute: int | None = Field(default=None, ge=1)
-    """Input and output together, by estimate before a call and by the service's count after it."""
     timeout: float = Field(default=120.0, gt=0)
     """Seconds that one attempt may take."""
     deadline: float = Field(default=900.0, gt=0)
@@ -204,7 +202,7 @@ class ServiceClient:
         """A call keeps one for all its attempts."""
         self._turn = asyncio.Lock()
         self._next = 0.0
-        """When the next request may start, by the limits per minute."""
+        """When the next request may start, by the limit per minute."""
         self._held_until = 0.0
         """When one may start again after a break that the service has asked for."""
         self._refused: BaseException | None = None
@@ -290,11 +288,6 @@ class ServiceClient:
         self._held_until = max(self._held_until, time.monotonic() + wait)
         return wait * random.uniform(1.0, 1.1)  # calls that wait for the same moment come back a little apart
 
-    def _spacing(self, tokens: int) -> float:
-        """Seconds that the limits per minute put between the start of a request and the next."""
-        limits = self._limits
-        return 60 * max(1 / (limits.requests_per_minute or math.inf), tokens / (limits.tokens_per_minute or math.inf))
-
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -307,11 +300,10 @@ class ServiceClient:
         await self._budget.admit(most)
         cost: float | None = None  # until the attempt has begun
         try:
-            tokens = (expected.input_tokens or 0) + (expected.output_tokens or 0)
             async with self._turn:
                 while (seconds := max(self._next, self._held_until) - time.monotonic()) > 0 and self._refused is None:
                     await self._sleep(seconds)
-                self._next = max(self._next, time.monotonic()) + self._spacing(tokens)
+                self._next = max(self._next, time.monotonic()) + 60 / (self._limits.requests_per_minute or math.inf)
             if self._refused is not None:
                 raise self._refused
             cost = 0.0
@@ -341,7 +333,6 @@ class ServiceClient:
             tokens_in = expected.input_tokens if used.input_tokens is None else used.input_tokens
             tokens_out = expected.output_tokens if used.output_tokens is None else used.output_tokens
             cost = self._prices.cost(Usage(tokens_in, tokens_out, used.images))
-            self._next -= self._spacing(tokens) - self._spacing((tokens_in or 0) + (tokens_out or 0))
             return answer
         except TransientError as error:
             cost = most if error.billed else 0.0
