@@ -1,6 +1,5 @@
 """Plain functions as components: what they are given, what they may give, and what tells them apart."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +32,11 @@ def sides(images: list[Image.Image]) -> list[tuple[int, int]]:
     return [image.size for image in images]
 
 
-@partial(driftledger.encoder, version="3")
 def lengths(texts: list[str]) -> Any:
     return np.array([[len(text), 1] for text in texts])
+
+
+Reader = driftledger.encoder(texts=lengths, version="3")
 
 
 def image(folder: Path, number: int, width: int) -> ImageFile:
@@ -73,16 +74,16 @@ def test_a_generator_gives_rgb(tmp_path: Path) -> None:
     assert (drawn.image.mode, drawn.image.size) == ("RGB", (7, 4))
 
 
-def test_an_encoder_has_the_tower_that_its_argument_names() -> None:
+def test_an_encoder_has_the_tower_that_it_is_given() -> None:
     assert (sides().media, sides().reads, sides.frechet_name) == ({"image"}, False, "frechet_sides")
     assert sides().encode_images([Image.new("RGB", (3, 4))]).tolist() == [[3.0, 4.0]]
-    reader = import_place(f"{__name__}:lengths")()
+    reader = import_place(f"{__name__}:Reader")()
     assert (reader.media, reader.reads, reader.version) == (set(), True, "3")
     features = reader.encode_texts(["a", "abc"])
     assert (features.dtype, features.tolist()) == (np.float32, [[1.0, 1.0], [3.0, 1.0]])
     assert reader.read_texts(["a cat sits"]) == [PromptUsage(3, 3)]
-    assert not hasattr(lengths, "frechet_name")
-    assert driftledger.encoder(lambda sounds: [[1.0]])().media == {"sound"}
+    assert not hasattr(Reader, "frechet_name")
+    assert driftledger.encoder(sounds=lambda sounds: [[1.0]])().media == {"sound"}
 
 
 def test_what_is_given_wrongly_is_said() -> None:
@@ -92,9 +93,9 @@ def test_what_is_given_wrongly_is_said() -> None:
     with pytest.raises(TypeError, match="gave str; return an image"):
         driftledger.generator(lambda prompt, seed: "image")().generate(["a"], [1])
     with pytest.raises(TypeError, match=r"gave features of shape \(2,\) for 2 samples"):
-        driftledger.encoder(lambda texts: [1.0, 2.0])().encode_texts(["a", "b"])
-    with pytest.raises(ConfigError, match="call its first argument images, sounds or texts, and not 'words'"):
-        driftledger.encoder(lambda words: words)
+        driftledger.encoder(texts=lambda texts: [1.0, 2.0])().encode_texts(["a", "b"])
+    with pytest.raises(ConfigError, match="is made of one function, not of 2"):
+        driftledger.encoder(len, texts=len)
     with pytest.raises(ConfigError, match="a setting cannot be called 'batch_size'; rename the argument"):
         driftledger.model(lambda prompt, images, *, batch_size: prompt)
 

@@ -68,7 +68,7 @@ def test_a_class_of_ones_own_is_named_by_its_place(tmp_path: Path) -> None:
 
 def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(tmp_path: Path) -> None:
     text = ENCODER + "\ndef sizes(images):\n    return [image.size for image in images]\n"
-    text += "\nBySize = driftledger.encoder(sizes)\nOther = driftledger.encoder(sizes)\n"
+    text += "\nBySize = driftledger.encoder(images=sizes)\nOther = driftledger.encoder(images=sizes)\n"
     write_module(tmp_path, "own_functions", text)
     names = ("hues", "BySize", "Other")
     found = [

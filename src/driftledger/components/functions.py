@@ -134,12 +134,18 @@ def generator(fn: Callable[..., Image.Image | Generated], *, version: str = "1")
     return _class_of(FunctionGenerator, fn, version=version)
 
 
-def encoder(fn: Callable[..., Any], *, version: str = "1") -> type[FunctionEncoder]:
-    """An encoder of a function that takes a list, and gives an array with a row of features for each sample in it.
+def encoder(
+    images: Callable[..., Any] | None = None,
+    *,
+    sounds: Callable[..., Any] | None = None,
+    texts: Callable[..., Any] | None = None,
+    version: str = "1",
+) -> type[FunctionEncoder]:
+    """An encoder of a function that takes a list of images, of sounds or of texts.
 
-    Its first argument is called ``images``, ``sounds`` or ``texts``, after what the list holds.
+    It gives an array with a row of features for each of them.
 
-    >>> lengths = encoder(lambda texts: [[len(text), 1.0] for text in texts])
+    >>> lengths = encoder(texts=lambda texts: [[len(text), 1.0] for text in texts])
     >>> lengths().encode_texts(["A cat", "A dog sits"])
     array([[ 5.,  1.],
            [10.,  1.]], dtype=float32)
@@ -148,11 +154,12 @@ def encoder(fn: Callable[..., Any], *, version: str = "1") -> type[FunctionEncod
         version: as in :func:`model`.
 
     Raises:
-        ConfigError: its first argument has another name.
+        ConfigError: not exactly one function is given.
     """
-    tower = next(iter(signature(fn).parameters), "")
-    if tower not in ("images", "sounds", "texts"):
-        raise ConfigError(f"{fn.__qualname__}: call its first argument images, sounds or texts, and not {tower!r}")
+    given = [(tower, fn) for tower, fn in (("images", images), ("sounds", sounds), ("texts", texts)) if fn is not None]
+    if len(given) != 1:
+        raise ConfigError(f"an encoder is made of one function, not of {len(given)}; derive a class from Encoder")
+    [(tower, fn)] = given
     return _class_of(FunctionEncoder, fn, version=version, **{f"encode_{tower}": FunctionEncoder.features})
 
 
