@@ -239,6 +239,7 @@ def test_an_empty_answer_is_asked_for_once_more() -> None:
     empty, cut, thought = Reply(" "), Reply("", Outcome.TRUNCATED), Reply("", reasoning="Is it blue?")
     assert call(Limits(), empty, FINE).answer == FINE
     assert [call(Limits(), empty, empty).attempts, call(Limits(attempts=1), empty).attempts] == [2, 1]
+    assert call(Limits(deadline=1.0), 5.0, empty).answer == empty
     assert [call(Limits(), each).attempts for each in (cut, thought, Reply("", Outcome.REFUSED))] == [1, 1, 1]
 
 

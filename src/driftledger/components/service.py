@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
 from pydantic import Field
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
+from tenacity import AsyncRetrying, Future, RetryCallState, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_random_exponential
 
 from driftledger.components.base import Component, Generator, Model, Operational
@@ -228,32 +228,29 @@ class ServiceClient:
         """
         answered: Answered[R] = Answered()
 
-        async def once() -> R:  # tenacity awaits what it can see to be a coroutine function
-            return await self._attempt(attempt, expected, answered)
-
-        most = stop_after_attempt(self._limits.attempts) | stop_before_delay(self._limits.deadline)
-
-        def is_over(state: RetryCallState) -> bool:
-            error, before = state.outcome and state.outcome.exception(), answered.error
-            answered.error = str(error)
-            is_again = isinstance(error, TransientError) and error.once_more and answered.error == before
-            return is_again or most(state)
+        def is_worth_another(state: RetryCallState) -> bool:
+            """Whether to try again, as far as it is about how this attempt ended and the one before."""
+            result, before = cast(Future, state.outcome), answered.error
+            if (error := result.exception()) is not None:
+                answered.error = str(error)
+                return isinstance(error, TransientError) and not (error.once_more and answered.error == before)
+            reply = result.result()
+            is_whole = not isinstance(reply, Reply) or reply.outcome is not Outcome.OK
+            answered.error = None if is_whole or reply.text.strip() or reply.reasoning else "an empty answer"
+            return answered.error not in (None, before) and answered.attempts < self._limits.attempts
 
         retrying = AsyncRetrying(
-            retry=retry_if_exception_type(TransientError),
-            stop=is_over,
+            retry=is_worth_another,
+            stop=stop_after_attempt(self._limits.attempts) | stop_before_delay(self._limits.deadline),
             wait=self._pause,
             sleep=self._sleep,
-            reraise=True,
+            retry_error_callback=lambda state: cast(Future, state.outcome).result(),  # which may be an empty answer
         )
         try:
-            answered.answer = await retrying(once)
+            answered.answer = await retrying(self._attempt, attempt, expected, answered)
             answered.error = None
-            reply = answered.answer
-            if isinstance(reply, Reply) and reply.outcome is Outcome.OK and not (reply.text.strip() or reply.reasoning):
-                answered.answer = await retrying(once) if answered.attempts < self._limits.attempts else reply
-        except RefusedError as error:
-            answered.error = str(error)
+        except RefusedError:
+            pass
         except TransientError as error:
             answered.error = f"{error} ({answered.attempts} attempts)"
             if error.advice and not error.billed:  # no server is there, or none any more
@@ -308,7 +305,7 @@ class ServiceClient:
                 raise self._refused
             cost = 0.0
             answered.attempts += 1
-            before, began, this = time.perf_counter(), time.monotonic(), object()
+            began, this = time.monotonic(), object()
             self._under_way.add(this)
             try:
                 async with asyncio.timeout(self._limits.timeout):
@@ -326,7 +323,7 @@ class ServiceClient:
                 raise
             finally:
                 self._under_way.discard(this)
-                answered.seconds = time.perf_counter() - before
+                answered.seconds = time.monotonic() - began
             self._has_answered = True
             self.slots.answered()
             used = answer.usage or expected
