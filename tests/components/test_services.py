@@ -343,9 +343,9 @@ def test_what_is_sent_to_a_generator() -> None:
 
 def test_estimates(image: ImageFile) -> None:
     turns = (Turn("system", ("1234567",)), Turn("user", (image, "猫猫", image)))
-    model = OpenAIChat(model="m", image_tokens=100, max_tokens=50, beams=3)
-    assert model.expected(Conversation(turns)) == Usage(3 + 100 + 2 + 100, 150)
-    assert OpenAIImages(model="m", image_tokens=100).expected("1234567") == Usage(3, 100, images=1)
+    model = OpenAIChat(model="m", max_tokens=50, beams=3)
+    assert model.expected(Conversation(turns)) == Usage(3 + 2000 + 2 + 2000, 150)
+    assert OpenAIImages(model="m").expected("1234567") == Usage(3, 4160, images=1)
     assert [tokens_of(text) for text in ("", "a", "abc", "abcd", "猫")] == [0, 1, 1, 2, 1]
 
 
@@ -354,7 +354,7 @@ def test_fingerprints() -> None:
         "1f3de308e143cc85a29133d7af9446927fef46e2b988fa7e5329a24d9068524c"
     )
     assert OpenAIImages(model="m").fingerprint == "9a88767136fb9669ea35ad48b18feac374b01ffa4e268d3108d23afdb407a42d"
-    same = [{"limits": {"concurrency": 3}}, {"prices": {"input": 1}}, {"image_tokens": 5}, {"prefill": "vllm"}]
+    same = [{"limits": {"concurrency": 3}}, {"prices": {"input": 1}}, {"prefill": "vllm"}]
     other = [{"temperature": None}, {"max_tokens": 5}, {"seed": 1}, {"extra": {"top_p": 0.5}}]
     url = "http://one.example:8000/v1"
     assert {chat(url, **each).fingerprint for each in same} == {chat(url).fingerprint}

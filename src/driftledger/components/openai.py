@@ -55,6 +55,9 @@ _PATIENCE = 10.0
 """Seconds that a service may take to list its models."""
 _LONGEST_MESSAGE = 300
 _ASSUMED_TOKENS = 16_384
+"""In an answer, for estimates, where ``max_tokens`` is null."""
+_SHOWN, _DRAWN = 2000, 4160
+"""Tokens of an image, for estimates: as models that see count it, and as gpt-image-1 does in high quality."""
 _SHORTEST_SECRET = 16
 """A shorter key is a placeholder such as EMPTY or lm-studio, and such a word may stand in an answer."""
 _MASKED_KEY = re.compile(r"[\w-]*\*{2,}[\w*-]*")
@@ -513,13 +516,11 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     image_detail: Literal["auto", "low", "high"] | None = None
     image: Payload | None = Field(default=None, exclude_if=lambda image: image is None)
     """How images are sent: ``{format: jpeg, quality: 92, longest_side: 1024}``. ``null``: as they are, without loss."""
-    image_tokens: Operational[int] = Field(default=2000, ge=0)
-    """What an image is assumed to take in estimates. 1024×1024 takes 765 with gpt-4o, 25,501 with gpt-4o-mini."""
 
     def expected(self, conversation: Conversation) -> Usage:
         """As for every model; with beams, all of them have tokens, since a service may bill each that it returns."""
         parts = [part for turn in conversation.turns for part in turn.parts]
-        tokens = sum(self.image_tokens if isinstance(part, ImageFile) else tokens_of(part) for part in parts)
+        tokens = sum(_SHOWN if isinstance(part, ImageFile) else tokens_of(part) for part in parts)
         return Usage(tokens, (conversation.most_tokens(self.max_tokens) or _ASSUMED_TOKENS) * (self.beams or 1))
 
     @property
@@ -546,10 +547,10 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             messages.append({"role": turn.role, "content": whole})
         limit = self.max_tokens_parameter or ("max_completion_tokens" if self.base_url is None else "max_tokens")
         most = conversation.most_tokens(self.max_tokens)
-        settings = {"temperature": self.temperature, "seed": self.seed, limit: most}
-        sent: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+        settings: dict[str, Any] = {"temperature": self.temperature, "seed": self.seed, limit: most, "n": self.beams}
+        sent = {name: value for name, value in settings.items() if value is not None}
         if self.beams is not None:
-            sent |= {"use_beam_search": True, "n": self.beams}
+            sent["use_beam_search"] = True
         if conversation.prefix:
             sent |= {"add_generation_prompt": False, "continue_final_message": True}
         return {"model": self.model, "messages": messages, **sent, **self.extra}
@@ -611,9 +612,6 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     ``response_format: b64_json`` for a service that else answers with an address; no address is followed."""
     seed_parameter: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9_]*$")
     """What a compatible server calls the seed."""
-    image_tokens: Operational[int] = Field(default=4160, ge=0)
-    """Output tokens that an image is assumed to take in estimates: those of gpt-image-1 for 1024×1024 in high quality.
-    Without weight where ``prices`` are per image."""
 
     @model_validator(mode="after")
     def _seed_has_a_name_of_its_own(self) -> Self:
@@ -622,7 +620,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         return self
 
     def expected(self, prompt: str) -> Usage:
-        return Usage(tokens_of(prompt), self.image_tokens, images=1)
+        return Usage(tokens_of(prompt), _DRAWN, images=1)
 
     def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
         size = {"size": self.image_size} if self.image_size else {}
