@@ -3,6 +3,7 @@
 Each registered benchmark has a list in ``run``, and a section of its own.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -266,7 +267,11 @@ def read_yaml(path: Path) -> Any:
         ConfigError: it is missing, or is not YAML.
     """
     try:
-        return load_yaml(path.read_bytes().decode(), for_dvc=True)
+        content = load_yaml(path.read_bytes().decode())
+        json.dumps(content)
+        return content
+    except TypeError as error:
+        raise ConfigError(f"{path} holds what DVC cannot hold ({error}); put a date into quotes") from None
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
     except ValueError as error:
