@@ -198,15 +198,3 @@ def test_a_distribution_names_its_providers(tmp_path: Path, monkeypatch: pytest.
     assert providers("generators")["diffusers"] == OURS["generators"]["diffusers"]
     assert "package" not in ComponentCard.of("painter", settings.build("generators", "painter")).to_dict()
     assert provider_class("generators", "own_colours:Plain") is type(found)
-
-
-def test_two_distributions_of_one_name_are_told_apart_by_people(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("one", "two"):
-        write_module(tmp_path / name, f"own_{name}", GENERATOR)
-        install(tmp_path / name, f"own-{name}", "1", {"driftledger.generators plain_colour": f"own_{name}:Plain"})
-        monkeypatch.syspath_prepend(tmp_path / name)
-    sentence = said(tmp_path, "generators", "plain_colour")
-    assert "'plain_colour' is own_one:Plain and own_two:Plain; uninstall one, or name it by its place" in sentence
-    assert project(tmp_path, "generators", "painter").settings.build("generators", "mine").provider == "painter"

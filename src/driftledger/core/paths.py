@@ -9,8 +9,6 @@ from driftledger.core.canonical import md5_bytes
 
 STATE = ".driftledger"
 """Below a checkout: locks and finished calls, disposable, outside Git and DVC."""
-MADE_FOR = "DVC_ROOT"
-"""Where DVC says to the commands in a copy which checkout it was made for."""
 _COPIES = (".dvc", "tmp", "exps")
 
 
@@ -73,11 +71,8 @@ def top_of(folder: Path) -> Path | None:
 
 
 def _copied_from(top: Path) -> Path | None:
-    """Return the checkout that DVC made this copy of: the copy lies inside it, or where a link there leads."""
-    named = [Path(os.environ[MADE_FOR])] if os.environ.get(MADE_FOR) else []
-    around = [place.parents[2] for place in top.parents if place.parts[-3:] == _COPIES]
-    made_for = (each for each in (*named, *around) if each.joinpath(*_COPIES).resolve() in top.parents)
-    return next(filter(None, map(top_of, map(Path.resolve, made_for))), None)
+    """Return the checkout in which DVC made this copy."""
+    return next((top_of(place.parents[2]) for place in top.parents if place.parts[-3:] == _COPIES), None)
 
 
 def _worktree_of(top: Path) -> Path | None:
