@@ -3,7 +3,7 @@
 import base64
 import io
 import wave
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import gcd
 from pathlib import Path
@@ -59,6 +59,8 @@ class Medium:
 
     path: Path
     sha256: str
+    content: Image.Image | Sound | None = field(default=None, compare=False, repr=False)
+    """What :meth:`open` gives, where it is decoded before it is asked for."""
 
     @property
     def kind(self) -> Kind:
@@ -66,6 +68,8 @@ class Medium:
 
     def open(self) -> Any:
         """Decode the file into an RGB image, H×W×3 of uint8, or into a :class:`Sound`."""
+        if self.content is not None:
+            return self.content.copy() if isinstance(self.content, Image.Image) else self.content
         if self.kind == "sound":
             return read_wav(self.path.read_bytes())
         with Image.open(self.path) as image:

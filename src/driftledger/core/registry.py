@@ -158,22 +158,6 @@ def entry_points(section: str) -> tuple[metadata.EntryPoint, ...]:
     return tuple(installed().select(group=f"driftledger.{section}"))
 
 
-@cache
-def package_of(module: str) -> str | None:
-    """Name and version of the distribution that a module is from; None where that is driftledger's, or none.
-
-    >>> package_of("pydantic.main") == f"pydantic {metadata.version('pydantic')}"
-    True
-    """
-    top = module.partition(".")[0]
-    if top == "driftledger":
-        return None
-    points = (each for section in PROVIDED_SECTIONS for each in entry_points(section))
-    names = {each.dist.name for each in points if each.dist is not None and each.module.partition(".")[0] == top}
-    names = names or {*metadata.packages_distributions().get(top, ())}  # which opens every distribution's list of files
-    return ", ".join(f"{name} {metadata.version(name)}" for name in sorted(names - {"driftledger"})) or None
-
-
 def providers(section: str) -> Mapping[str, str]:
     """Every provider of a section by its name, with the place of its class; ours win over those of distributions."""
     return {each.name: each.value for each in entry_points(section)} | OURS[section]
