@@ -124,7 +124,7 @@ def test_a_hub_dataset_of_sounds_is_read_undecoded(tmp_path: Path) -> None:
         ({"encoders": ["layout"]}, "run.encoders: 'layout' takes images"),
         (
             {"genception": ["photos"]},
-            "'log_mel' takes sounds, .* a dataset of images; select encoders for images",
+            "'listener_fine' takes sounds, .* a dataset of images; select models for images",
         ),
     ],
 )

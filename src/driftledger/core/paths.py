@@ -33,14 +33,15 @@ class Combination(NamedTuple):
 
 
 def leads_out(path: Path, folder: Path) -> bool:
-    """Whether links lead from ``path``, somewhere below ``folder``, to a place outside of it."""
-    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    """Whether links lead from ``path``, somewhere below ``folder``, to a place outside of it.
 
-
-def is_dvc_object(path: Path) -> bool:
-    """Whether a path is, or leads to, an object in a cache of DVC (``cache.type symlink``), with its name for MD5."""
-    parts = Path(os.path.realpath(path)).parts[-4:]
-    return parts[:2] == ("files", "md5") and md5_bytes(path.read_bytes()) == "".join(parts[2:])
+    An object in a cache of DVC (``cache.type symlink``), whose name is its MD5, counts as inside.
+    """
+    real = Path(os.path.realpath(path))
+    if real.is_relative_to(os.path.realpath(folder)):
+        return False
+    parts = real.parts[-4:]
+    return parts[:2] != ("files", "md5") or not real.is_file() or md5_bytes(real.read_bytes()) != "".join(parts[2:])
 
 
 def main_checkout(root: Path) -> Path:

@@ -83,8 +83,8 @@ def shipped(name: str) -> Any:
 @cache
 def catalogue(section: str) -> Mapping[str, CatalogueEntry | Description]:
     """The entries of a section that come with the package, by name."""
-    kinds: dict[str, type[CatalogueEntry | Description]] = {DESCRIPTIONS: Description}
-    kind = kinds.get(section, CalledEntry if section in ("models", "generators") else CatalogueEntry)
+    called = CalledEntry if section in ("models", "generators") else CatalogueEntry
+    kind: type[CatalogueEntry | Description] = Description if section == DESCRIPTIONS else called
     return {name: kind.model_validate(entry) for name, entry in shipped(section).items()}
 
 
