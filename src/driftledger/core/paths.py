@@ -35,7 +35,7 @@ class Combination(NamedTuple):
 def leads_out(path: Path, folder: Path) -> bool:
     """Whether links lead from ``path``, somewhere below ``folder``, to a place outside of it.
 
-    An object in a cache of DVC (``cache.type symlink``), whose name is its MD5, counts as inside.
+    An object in a cache of DVC (``cache.type symlink``), which is named by its MD5, counts as inside.
     """
     real = Path(os.path.realpath(path))
     if real.is_relative_to(os.path.realpath(folder)):
