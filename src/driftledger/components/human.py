@@ -165,7 +165,7 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
     """Write the folder that people work in, or add to the one that is there.
 
     ``sheet.csv`` gets a row for each pending image that has none yet, by ``annotator`` if one is named, otherwise by
-    the person asked for that image, or by anyone; what it holds stays, its separator and columns of its own included.
+    the person asked for that image, or by anyone; what it holds stays, columns of its own included.
     Beside it are the images and a page with instructions that shows those that still wait. A second call with the same
     arguments changes nothing.
 
@@ -205,7 +205,7 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
     _write(folder / "index.html", _page(waiting, prompt, who))
     if missing or not path.exists():
         rows = [[cells.get(column, "") for column in column_names(sheet.head)] for cells in missing]
-        _write(path, table_text(sheet.head, sheet.rows + rows, sheet.separator))
+        _write(path, table_text(sheet.head, sheet.rows + rows))
     return len(waiting), sum(1 for entry in mine if entry.text)
 
 

@@ -18,7 +18,7 @@ from pydantic import Field
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError
 from driftledger.core.media import Kind, Sound
-from driftledger.core.paths import is_dvc_object, leads_out
+from driftledger.core.paths import leads_out
 from driftledger.core.registry import Provided
 from driftledger.core.types import Split
 from driftledger.data.datasets.decode import decode
@@ -173,7 +173,7 @@ def inside(folder: Path, name: str, place: str) -> Path:
     """
     try:
         path = (folder / name).resolve()
-        if {"/", ".."} & {*PurePosixPath(name).parts} or (leads_out(path, folder) and not is_dvc_object(path)):
+        if {"/", ".."} & {*PurePosixPath(name).parts} or leads_out(path, folder):
             trouble = "lies outside of its folder"
         elif path.is_file():
             return path

@@ -11,7 +11,7 @@ from PIL import Image
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, first_few
-from driftledger.core.paths import is_dvc_object, leads_out
+from driftledger.core.paths import leads_out
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import (
     DatasetProvider,
@@ -105,7 +105,7 @@ class ImageFolder(DatasetProvider):
             folders[:] = [each for each in folders if not each.startswith(".")]
             images = [each for each in files if not each.startswith(".") and self.is_read(each)]
             for path in (Path(top, each) for each in (*folders, *images)):
-                if path.is_symlink() and path.exists() and leads_out(path, folder) and not is_dvc_object(path):
+                if path.is_symlink() and path.exists() and leads_out(path, folder):
                     what = "put its target into the folder, or remove the link"
                     raise DataError(f"{path} is a link out of {folder}; {what}")
             for path in (Path(top, each) for each in images):
