@@ -43,7 +43,6 @@ class ImageFolder(DatasetProvider):
 
     provider: ClassVar[str] = "image_folder"
     formats: ClassVar[tuple[str, ...]] = FORMATS
-    most_bytes: ClassVar[int | None] = None
 
     path: Path
     """Relative to the working directory, or absolute, or in the home directory (``~``)."""
@@ -54,7 +53,7 @@ class ImageFolder(DatasetProvider):
         files = self._files()
         has_categories = any("/" in file for file in files)
         for file, path in files.items():
-            (top, *below), read = file.split("/"), partial(read_file, path, file, self.most_bytes)
+            (top, *below), read = file.split("/"), partial(read_file, path, file)
             if not self.labelled:
                 category = (top if below else UNCATEGORISED) if has_categories else None
                 yield SourceItem(safe_id(file), file, read, category=category, source={"file": file})

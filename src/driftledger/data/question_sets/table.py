@@ -19,14 +19,12 @@ from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.files import load_json
 from driftledger.core.strict import Strict
-from driftledger.data.datasets.base import MAX_PIXELS, PILLOW_LIMIT, digest_files, inside, printable, reached, read_file
+from driftledger.data.datasets.base import digest_files, inside, printable, reached, read_file
 from driftledger.data.hub import HubTable
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
 from driftledger.data.tables import TableRow, as_text, read_table
 
 Column = Annotated[str, Field(min_length=1)]
-AnswerForm = Literal["text", "letter"]
-"""How an option is named: by its text, or by its letter (A is the first)."""
 
 
 class ColumnMap(Strict):
@@ -46,15 +44,14 @@ class ColumnMap(Strict):
     subset: Column = "subset"
     subtask: Column | None = "subtask"
     capabilities: Column = "capabilities"
+    """A list, or a text with commas between them."""
     category: Column = "category"
     id: Column | None = "id"
     """Without it questions are numbered."""
     image_id: Column | None = "image_id"
     """What tells images apart. Without it, their path or their bytes do."""
-    answer_is: AnswerForm = "text"
-    refusal_is: AnswerForm = "text"
-    capability_separator: str = Field(default=",", min_length=1)
-    """Between capabilities, where a column holds them as one text and not as a list."""
+    answer_is: Literal["text", "letter"] = "text"
+    """Whether the right option is named by its text, or by its letter (A is the first)."""
 
 
 class ColumnQuestions(QuestionProvider, ABC):
@@ -67,14 +64,11 @@ class ColumnQuestions(QuestionProvider, ABC):
     """Group name → categories that are averaged in it."""
     expect: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     """How many ``questions``, ``images``, questions of a subset or of a category there must be, by their names."""
-    limit: int | None = Field(default=None, ge=1)
-    """How many rows are taken, from the first on."""
-    max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
-    """An image of more pixels is refused by its header, as a decompression bomb."""
 
     def check(self, rules: QuestionRules) -> None:
         fields = {*rules.needed, *rules.optional}
-        unknown = [f"columns.{field}" for field in sorted(self.columns.model_fields_set - fields - {*rules.forms})]
+        with_forms = fields | ({"answer_is"} if "options" in fields else set())
+        unknown = [f"columns.{field}" for field in sorted(self.columns.model_fields_set - with_forms)]
         if self.refusal is not None and "refusal" not in fields:
             unknown.append("refusal")
         if unknown:
@@ -111,7 +105,7 @@ class ColumnQuestions(QuestionProvider, ABC):
 
         Args:
             image: what identifies its image, if no column does.
-            total: how many rows the table has, so that another limit does not rename numbered questions.
+            total: how many rows the table has; numbers have as many digits.
 
         Raises:
             DataError: a cell holds something of another kind than it should.
@@ -123,19 +117,17 @@ class ColumnQuestions(QuestionProvider, ABC):
             text = as_text(cells[field][0] if field in cells else None, f"{place} in {field}") or ""
             return (text.strip() if strip else text) if text.strip() else None
 
-        options, named = _options(cells.get("options", []), f"{place} in options"), dict[str, str | None]()
-        letters = string.ascii_uppercase[: len(options)]
-        for field in ("answer", "refusal"):
-            option = text(field, strip=False)
-            if option is not None and getattr(self.columns, f"{field}_is") == "letter":
-                if len(name := option.strip().upper()) != 1 or name not in letters:
-                    what = f"letter of its {len(options)} options; correct it, or set columns.{field}_is"
-                    raise DataError(f"{place} has the {field} {option!r:.80}, which is not a {what}")
-                option = options[letters.index(name)]
-            named[field] = option
+        options = _options(cells.get("options", []), f"{place} in options")
+        answer = text("answer", strip=False)
+        if answer is not None and self.columns.answer_is == "letter":
+            letters = string.ascii_uppercase[: len(options)]
+            if len(letter := answer.strip().upper()) != 1 or letter not in letters:
+                what = f"letter of its {len(options)} options; correct it, or set columns.answer_is"
+                raise DataError(f"{place} has the answer {answer!r:.80}, which is not a {what}")
+            answer = options[letters.index(letter)]
         capabilities = cells.get("capabilities", [None])[0]
         if not isinstance(capabilities, list | tuple):
-            capabilities = written.split(self.columns.capability_separator) if (written := text("capabilities")) else ()
+            capabilities = written.split(",") if (written := text("capabilities")) else ()
         image_id = text("image_id") if "image_id" in cells else image
         if image_id is None:
             raise DataError(f"{place} has no image_id; write one, or set columns.image_id to null")
@@ -147,8 +139,8 @@ class ColumnQuestions(QuestionProvider, ABC):
             read=row.read,
             question=text("question", strip=False) or "",
             options=options,
-            answer=named["answer"],
-            refusal=self.refusal or named["refusal"],
+            answer=answer,
+            refusal=self.refusal or text("refusal", strip=False),
             subset=subset or text("subset"),
             subtask=text("subtask"),
             capabilities=tuple((as_text(each, f"{place} in capabilities") or "").strip() for each in capabilities),
@@ -198,7 +190,7 @@ class QuestionTable(ColumnQuestions):
         for subset, file, folder in self._parts:
             table = read_table(file)
             columns = self.columns_of(rules, table.name, table.columns, subset) if table.rows else {}
-            for number, (place, cells) in enumerate(table.rows[: self.limit]):
+            for number, (place, cells) in enumerate(table.rows):
                 path = as_text(cells.get(self.columns.image), f"{place} in image") or ""
                 name = printable(PurePosixPath(path).as_posix()) if path.strip() else ""
                 row = TableRow(number, place, cells, name, partial(_image_bytes, folder, path, place))
@@ -208,7 +200,7 @@ class QuestionTable(ColumnQuestions):
         files: list[tuple[str, Path]] = []
         for subset, file, folder in self._parts:
             files.append((subset or "", file))
-            rows = read_table(file).rows[: self.limit]
+            rows = read_table(file).rows
             named = {path for _, cells in rows if isinstance(path := cells.get(self.columns.image), str)}
             for path in sorted(path for path in named if path.strip()):
                 with suppress(DataError):  # the build reports all missing images
@@ -240,10 +232,8 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
 
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         [loaded] = self.load(self.split)
-        total, image = len(loaded), self.columns.image
         columns = self.columns_of(rules, self.path, loaded.features)
-        table = self.select(loaded, image, chain(*columns.values()), "columns.image")
-        for row in self.rows(table, self.split, image, range(min(total, self.limit or total))):
+        for row in self.rows(loaded, self.split, self.columns.image, chain(*columns.values()), "columns.image"):
             # Images are told apart by their bytes, because a path of the hub's is one on this machine.
             data = row.read()
-            yield self.question(row._replace(read=partial(bytes, data)), columns, sha256_bytes(data), total)
+            yield self.question(row._replace(read=partial(bytes, data)), columns, sha256_bytes(data), len(loaded))
