@@ -107,7 +107,6 @@ def init(
     base_url: BaseUrlOption = None,
     key_env: KeyOption = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="What 'driftledger preset' lists.")] = None,
-    minimal: Annotated[bool, typer.Option("--minimal", help="The same as --preset minimal.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Make a folder a project, in your Git repository or a new one."""
@@ -120,8 +119,7 @@ def init(
         for section, some in given.items()
         if some
     }
-    name = preset or ("minimal" if minimal else None)
-    typer.echo(for_terminal("\n".join(start.init(folder, images=images, preset=name, chosen=chosen, force=force))))
+    typer.echo(for_terminal("\n".join(start.init(folder, images=images, preset=preset, chosen=chosen, force=force))))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -313,9 +311,6 @@ def export_calls(
 def remove_unused(
     context: typer.Context,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove it; without this, it is only counted.")] = False,
-    published: Annotated[
-        bool, typer.Option("--published", help="Also what published runs use that are not selected.")
-    ] = False,
     no_wait: NoWaitOption = False,
 ) -> None:
     """Remove stored calls and images that no run uses any more.
@@ -324,8 +319,7 @@ def remove_unused(
     """
     from driftledger.commands import collect as collecting
 
-    project = replace(context.obj, waits=not no_wait)
-    typer.echo(for_terminal(collecting.remove_unused(project, published=published, yes=yes)))
+    typer.echo(for_terminal(collecting.remove_unused(replace(context.obj, waits=not no_wait), yes=yes)))
 
 
 @app.command(rich_help_panel=ASK)

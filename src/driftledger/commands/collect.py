@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.table import Table
 
@@ -40,8 +40,6 @@ from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolve
 from driftledger.project.settings import PARAMS, Settings
 
-R = TypeVar("R")
-
 _COLUMNS = {
     "stored": "stored",
     "to make": "to_make",
@@ -52,10 +50,6 @@ _COLUMNS = {
     "spent": "spent",
 }
 """Heads of the columns of a plan, and what each shows."""
-
-
-_MB = 1.5
-"""Of an image with 1024 pixels a side, as it is kept."""
 
 
 @dataclass(frozen=True)
@@ -303,7 +297,8 @@ def readiness(project: Project, planned: Mapping[str, PlannedCalls] | None = Non
         notes += [f"{section}.{name}: {each}" for each in knows]
     generators = [calls for name, calls in (planned or {}).items() if name.startswith("generators.")]
     if drawn := sum(calls.to_make for calls in generators if calls.component.understands is None):
-        notes.append(f"{drawn} images to draw, about {drawn * _MB / 1000:,.2f} GB at 1024 pixels a side")
+        size = drawn * 1.5 / 1000  # an image with 1024 pixels a side takes 1.5 MB
+        notes.append(f"{drawn} images to draw, about {size:,.2f} GB at 1024 pixels a side")
     return missing, notes
 
 
@@ -407,11 +402,10 @@ def export_calls(project: Project, folder: Path) -> str:
     return f"{for_line(str(folder))} holds {total:,} calls, {new:,} of them new; 'driftledger merge' brings them back"
 
 
-def remove_unused(project: Project, *, published: bool = False, yes: bool = False) -> str:
+def remove_unused(project: Project, *, yes: bool = False) -> str:
     """Remove what no selected run of any checkout and no published run uses from the call store, and say what that is.
 
     Args:
-        published: also what only published runs use.
         yes: whether it is removed, and not only counted.
 
     Raises:
@@ -424,16 +418,15 @@ def remove_unused(project: Project, *, published: bool = False, yes: bool = Fals
             used.add(call.key.digest)
             return store.answer(call) or Result(Outcome.FAILED, error="it is not stored")
 
-        def walk_all(planned: Sequence[Planned[R]]) -> list[Any]:
+        def walk_all(planned: Sequence[Planned[Any]]) -> list[Any]:
             return [walk(each.steps(), answer).returned for each in planned]
 
         for root in (each for each in checkouts(project.root) if (each / PARAMS).is_file()):
             checkout = Project(root, asks=False, own_code=True)
             names = checkout.settings.named("encoders")
             encoders.update(checkout.component("encoders", name).fingerprint[:16] for name in names)
-            if not published:
-                scores = [score for run in read_published(root) for score in run.scores]
-                kept.update(each["fingerprint"] for score in scores for each in score.components)
+            scores = [score for run in read_published(root) for score in run.scores]
+            kept.update(each["fingerprint"] for score in scores for each in score.components)
             for task in (task for model in checkout.settings.run.models for task in tasks_of(checkout, model)):
                 with suppress(StoreError):  # not made yet
                     used.update(each.key for record in read_records(task.folder) for each in record.results)
