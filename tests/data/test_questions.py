@@ -237,8 +237,9 @@ def test_a_file_that_is_not_what_its_name_says(case: dict[str, Any], tmp_path: P
 def test_columns_of_other_names(tmp_path: Path) -> None:
     row = {"img": "a.png", "Q": "x?", "A": "red", "B": "blue", "C": REFUSAL, "D": "green", "E": "white", "gold": "b"}
     file = jsonl(tmp_path, row | {"no": REFUSAL, "part": "know", "uid": 7, "unused": {"a": [1]}})
-    names = {"question": "Q", "image": "img", "options": list("ABCDE"), "answer": "gold", "answer_is": "letter"}
-    [entry] = read(file, tmp_path, columns=names | {"refusal": "no", "subset": "part", "id": "uid"})
+    names = {"question": "Q", "image": "img", "options": list("ABCDE"), "answer": "gold"}
+    names |= {"refusal": "no", "subset": "part", "id": "uid"}
+    [entry] = read(file, tmp_path, columns=names, answer_is="letter")
     assert (entry.id, entry.answer, entry.refusal, entry.subset, entry.subtask) == ("7", 1, 2, "know", None)
     assert entry.options == ["red", "blue", REFUSAL, "green", "white"]
 
@@ -258,9 +259,9 @@ ANSWERS: dict[str, list[tuple[Any, int | None]]] = {
 def test_an_answer_is_a_text_or_a_letter(form: str, answer: Any, index: int | None, tmp_path: Path) -> None:
     file = jsonl(tmp_path, SAP | {"answer": answer})
     if index is not None:
-        assert read(file, tmp_path, columns={"answer_is": form})[0].answer == index
+        assert read(file, tmp_path, answer_is=form)[0].answer == index
     else:
-        said = refused_table(file, columns={"answer_is": form})
+        said = refused_table(file, answer_is=form)
         assert "line 1 of questions.jsonl has the answer " in said
         assert len(said) < 400
 
