@@ -132,18 +132,28 @@ def refuse_failures(failures: FailedCalls, benchmark_name: str, min_coverage: fl
         )
 
 
-def tasks_of(project: Project, model: str) -> list[Task]:
-    """List the folders of a model's records, in the order in which components are loaded the fewest times."""
-    settings = project.settings
-    tasks = [
-        Task(project, spec, keys)
-        for spec in settings.benchmarks
-        for keys in settings.keys_of(spec, spec.collects, model)
-    ]
+def tasks_of(project: Project, models: Sequence[str] = ()) -> list[Task]:
+    """List the folders of these models' records, or of all that are selected.
+
+    Those of a model are in the order in which components are loaded the fewest times.
+
+    Raises:
+        ConfigError: a model is not selected.
+    """
+    settings, tasks = project.settings, list[Task]()
     order = {name: place for place, name in enumerate(settings.run.generators)}
-    return sorted(
-        tasks, key=lambda task: (order.get(task.keys.get("generator", ""), len(order)), task.spec.collects.judged)
-    )
+    for model in models or settings.run.models:
+        if model not in settings.run.models:
+            raise ConfigError(unknown_name("selected model", model, settings.run.models))
+        own = [
+            Task(project, spec, keys)
+            for spec in settings.benchmarks
+            for keys in settings.keys_of(spec, spec.collects, model)
+        ]
+        tasks += sorted(
+            own, key=lambda task: (order.get(task.keys.get("generator", ""), len(order)), task.spec.collects.judged)
+        )
+    return tasks
 
 
 def collect(project: Project, models: Sequence[str] = ()) -> None:
@@ -154,9 +164,8 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         StoreError: the data are not built yet, or a component has changed since it was resolved.
         CoverageError: too many calls failed.
     """
-    models = _chosen(project, models)
-    tasks = {model: tasks_of(project, model) for model in models}
-    left, lock = [task for some in tasks.values() for task in some], Lock()
+    tasks, lock = tasks_of(project, models), Lock()
+    models, left = models or project.settings.run.models, [*tasks]
 
     def work(task: Task) -> None:
         _make(task, collector, lock)
@@ -170,7 +179,7 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
 
     def in_turn(some: Sequence[str]) -> None:
         for model in some:  # all that is asked of it at once, so that it is loaded once and always has work
-            collector.side_by_side([partial(work, task) for task in tasks[model]])
+            collector.side_by_side([partial(work, task) for task in tasks if task.keys["model"] == model])
 
     with project.store() as store, collector_of(project.settings, store) as collector:
         remote = [model for model in models if isinstance(project.settings.build("models", model), RemoteComponent)]
@@ -179,7 +188,7 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         for model in models:
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)
-            keep_only(top, [task.folder for task in tasks[model]])
+            keep_only(top, [task.folder for task in tasks if task.keys["model"] == model])
 
 
 def _make(task: Task, collector: Collector, lock: Lock) -> None:
@@ -224,15 +233,6 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
     collector.store.link_images(folder)
 
 
-def _chosen(project: Project, models: Sequence[str]) -> Sequence[str]:
-    """Return the models, all that are selected where none is named; ConfigError if one is not selected."""
-    selected = project.settings.run.models
-    for name in models:
-        if name not in selected:
-            raise ConfigError(unknown_name("selected model", name, selected))
-    return models or selected
-
-
 def plan(project: Project) -> dict[str, PlannedCalls]:
     """Count the calls that are still needed of each selected component, without making any.
 
@@ -258,7 +258,7 @@ def _planned(project: Project) -> dict[str, PlannedCalls]:
     settings, run = project.settings, project.settings.run
     with project.store(writes=False) as store:
         plan = Plan(store)
-        for task in (task for model in run.models for task in tasks_of(project, model)):
+        for task in tasks_of(project):
             collecting = task.collecting()
             if task.is_made():
                 for each in (each for record in read_records(task.folder) for each in record.results):
@@ -284,8 +284,7 @@ def readiness(project: Project, planned: Mapping[str, PlannedCalls] | None = Non
     """
     project, missing, notes = replace(project, asks=False), list[str](), list[str]()
     settings, counted = project.settings, planned
-    tasks = [task for model in settings.run.models for task in tasks_of(project, model)]
-    needed = {(f"{role}s", name) for task in tasks if not task.is_made() for role, name in task.asks}
+    needed = {(f"{role}s", name) for task in tasks_of(project) if not task.is_made() for role, name in task.asks}
     needed |= {("encoders", name) for name in settings.named("encoders") if needed}
     for section, name in sorted(needed):
         lacks, knows = project.component(section, name).readiness()
@@ -341,7 +340,7 @@ def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str
             written.
     """
     part = Shard.parse(shard)
-    tasks = [task for model in _chosen(project, models) for task in tasks_of(project, model)]
+    tasks = tasks_of(project, models)
     block = math.lcm(*(component.batch_size for task in tasks for component in task.collecting().asked))
     folder, left_out = part.store(into), 0
     with (
@@ -427,7 +426,7 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
             encoders.update(checkout.component("encoders", name).fingerprint[:16] for name in names)
             scores = [score for run in read_published(root) for score in run.scores]
             kept.update(each["fingerprint"] for score in scores for each in score.components)
-            for task in (task for model in checkout.settings.run.models for task in tasks_of(checkout, model)):
+            for task in tasks_of(checkout):
                 with suppress(StoreError):  # not made yet
                     used.update(each.key for record in read_records(task.folder) for each in record.results)
                 try:
