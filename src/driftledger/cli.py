@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from driftledger import __version__
+from driftledger import __version__, commands
 from driftledger.commands import people
 from driftledger.core.errors import ConfigError, DriftledgerError, MissingSourceError, unknown_name
 from driftledger.core.text import for_line, for_terminal
@@ -110,7 +110,6 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Make a folder a project, in your Git repository or a new one."""
-    from driftledger.commands import start
     from driftledger.project.catalogue import selectable
 
     given = {"models": model, "generators": generator, "encoders": encoder}
@@ -119,7 +118,7 @@ def init(
         for section, some in given.items()
         if some
     }
-    typer.echo(for_terminal("\n".join(start.init(folder, images=images, preset=preset, chosen=chosen, force=force))))
+    _say(*commands.start.init(folder, images=images, preset=preset, chosen=chosen, force=force))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -132,12 +131,9 @@ def add(
     key_env: KeyOption = None,
 ) -> None:
     """Select one more model, generator or encoder in params.yaml."""
-    from driftledger.commands import start
-
     if kind not in (kinds := ("model", "generator", "encoder")):
         raise ConfigError(unknown_name("kind", kind, kinds))
-    lines = start.add(context.obj, f"{kind}s", given, only=only, base_url=base_url, key=key_env)
-    typer.echo(for_terminal("\n".join(lines)))
+    _say(*commands.start.add(context.obj, f"{kind}s", given, only=only, base_url=base_url, key=key_env))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -154,9 +150,7 @@ def run(
 
     Only what is new is run, and no call is paid for twice.
     """
-    from driftledger.commands import run as running
-
-    raise typer.Exit(running.run(replace(context.obj, waits=not no_wait), targets or (), force=force, plain=plain))
+    raise typer.Exit(commands.run.run(replace(context.obj, waits=not no_wait), targets or (), force=force, plain=plain))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -168,14 +162,13 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Count the calls that are still needed, and what they may cost."""
-    from driftledger.commands import collect as collecting
     from driftledger.core.terminal import show
 
     project = reading(context, not local)
-    calls = collecting.plan(project)
+    calls = commands.collect.plan(project)
     planned = {name: each.to_dict() for name, each in calls.items()}
-    show(json.dumps(planned, indent=2) if as_json else collecting.plan_table(planned))
-    missing, notes = ([], []) if local else collecting.readiness(project, calls)
+    show(json.dumps(planned, indent=2) if as_json else commands.collect.plan_table(planned))
+    missing, notes = ([], []) if local else commands.collect.readiness(project, calls)
     for sentence in (*notes, *(f"missing: {each}" for each in missing)):
         typer.echo(for_line(sentence), err=True)
 
@@ -195,10 +188,9 @@ def models(
 
     The entries of params.yaml are among them; 'selected' marks those that take part.
     """
-    from driftledger.commands import start
     from driftledger.core.terminal import show
 
-    show(start.models_table(reading(context, False), words))
+    show(commands.start.models_table(reading(context, False), words))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -214,7 +206,7 @@ def preset(
         show(facts(presets_in_words(context.obj.root).items()))
     else:
         changed = apply_preset(context.obj.root, name) or [f"params.yaml selects {name} already"]
-        typer.echo(for_terminal("\n".join(changed)))
+        _say(*changed)
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -229,10 +221,9 @@ def upgrade(
     Run it after an update of the package. params.yaml stays as it is. 'git diff' shows what changed; uncommitted
     changes in these files are refused.
     """
-    from driftledger.commands import start
-
-    lines = start.upgrade(context.obj, check=check)
-    typer.echo("".join(f"{for_terminal(each)}\n" for each in lines), nl=False)
+    lines = commands.start.upgrade(context.obj, check=check)
+    if lines:
+        _say(*lines)
     raise typer.Exit(1 if check and lines else 0)
 
 
@@ -246,9 +237,7 @@ def new(
 
     The output says what to put into params.yaml.
     """
-    from driftledger.commands import start
-
-    typer.echo("\n".join(start.new(context.obj.root, kind, name)))
+    _say(*commands.start.new(context.obj.root, kind, name))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -267,15 +256,13 @@ def collect(
 
     Without --shard, the records of the models are written too.
     """
-    from driftledger.commands import collect as collecting
-
     project = replace(context.obj, waits=not no_wait)
     if shard is None and into is None:
-        collecting.collect(project, model or ())
+        commands.collect.collect(project, model or ())
     elif shard is None or into is None:
         raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
     else:
-        typer.echo(for_terminal(collecting.collect_shard(project, shard, into, model or ())))
+        _say(commands.collect.collect_shard(project, shard, into, model or ()))
 
 
 @app.command(hidden=True)  # what a shard says at its end names it
@@ -288,9 +275,7 @@ def merge(
 
     Merging a store again changes nothing.
     """
-    from driftledger.commands import collect as collecting
-
-    typer.echo(for_terminal(collecting.merge(replace(context.obj, waits=not no_wait), stores)))
+    _say(commands.collect.merge(replace(context.obj, waits=not no_wait), stores))
 
 
 @calls.command("export")
@@ -302,9 +287,7 @@ def export_calls(
 
     'driftledger merge FOLDER' brings them back, here or in another project.
     """
-    from driftledger.commands import collect as collecting
-
-    typer.echo(for_terminal(collecting.export_calls(context.obj, folder)))
+    _say(commands.collect.export_calls(context.obj, folder))
 
 
 @app.command("gc", rich_help_panel=EVALUATE)
@@ -317,9 +300,7 @@ def remove_unused(
 
     Runs that params.yaml selects, in any worktree, and published runs keep theirs. 'dvc gc' cleans DVC's own cache.
     """
-    from driftledger.commands import collect as collecting
-
-    typer.echo(for_terminal(collecting.remove_unused(replace(context.obj, waits=not no_wait), yes=yes)))
+    _say(commands.collect.remove_unused(replace(context.obj, waits=not no_wait), yes=yes))
 
 
 @app.command(rich_help_panel=ASK)
@@ -342,11 +323,10 @@ def audit(
 
     The answer goes back to images, versions, dataset and commit.
     """
-    from driftledger.commands import ask
     from driftledger.core.terminal import show
 
     versions = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-    show(ask.audit(reading(context, trust), target, versions, full=full, as_json=as_json))
+    show(commands.ask.audit(reading(context, trust), target, versions, full=full, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -385,10 +365,9 @@ def verify(
 
     The exit code is 1 if something does not.
     """
-    from driftledger.commands import ask
     from driftledger.core.terminal import show
 
-    verified = ask.verify(reading(context, trust), run, regenerated=regenerate, seed=seed)
+    verified = commands.ask.verify(reading(context, trust), run, regenerated=regenerate, seed=seed)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_text())
     raise typer.Exit(0 if verified.result.holds else 1)
 
@@ -402,7 +381,6 @@ def report(
     trust: TrustOption = False,
 ) -> None:
     """Write the leaderboard and the pages of the report."""
-    from driftledger.commands import stages
     from driftledger.reports.report import SITE, write_report
 
     project, site = reading(context, trust), context.obj.root / SITE
@@ -411,7 +389,7 @@ def report(
     elif not images:
         raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
     elif not (show and site.is_dir()):
-        stages.report(project)
+        commands.stages.report(project)
     if show:
         import webbrowser
 
@@ -433,9 +411,7 @@ def ui(
 @app.command(rich_help_panel=SHOW)
 def track(context: typer.Context) -> None:
     """Show the selected runs in MLflow; nothing is written twice."""
-    from driftledger.commands import stages
-
-    stages.track(context.obj)
+    commands.stages.track(context.obj)
 
 
 @app.command(rich_help_panel=SHOW)
@@ -454,8 +430,7 @@ def bundle(
     from driftledger.ledger.bundle import write_bundle
 
     project = reading(context, trust)
-    texts = write_bundle(project, find_run(Sources(project), run), out, images=images)
-    typer.echo(for_terminal("\n".join(texts)))
+    _say(*write_bundle(project, find_run(Sources(project), run), out, images=images))
 
 
 @app.command(rich_help_panel=SHOW)
@@ -493,9 +468,7 @@ def stage(
     model: Annotated[str | None, typer.Argument(help="One of run.models.")] = None,
 ) -> None:
     """Run one stage, as dvc.yaml does: 'driftledger run' runs all that is needed."""
-    from driftledger.commands import stages
-
-    stages.run_stage(context.obj, name, model)
+    commands.stages.run_stage(context.obj, name, model)
 
 
 def main() -> None:
@@ -519,6 +492,10 @@ def main() -> None:
         is_home = home and place.startswith(f"{home}/") and not Path(home).is_dir()
         what = f"HOME is {home}, which is not a folder: set it to one" if is_home else "correct that"
         _fail(f"{place}: {error.strerror}; {what} and run again")
+
+
+def _say(*sentences: str) -> None:
+    typer.echo(for_terminal("\n".join(sentences)))
 
 
 def _fail(sentence: str) -> None:

@@ -26,7 +26,7 @@ from driftledger.collect.call import Call, Context, NotStoredError, Planned, Res
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.ray import RayWorkers
 from driftledger.collect.run import Collector, Shard, part_of
-from driftledger.collect.store import DATABASE, CallStore, stores_in
+from driftledger.collect.store import CallStore, stores_in
 from driftledger.commands.stages import data
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few, unknown_name
@@ -436,15 +436,11 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
         keys, files = store.unused(used, kept)
         encoders |= {each[:16] for each in kept}
         files += [each for each in store.folder.glob("features/*/*.npy") if each.parent.name not in encoders]
-        size = sum(each.stat().st_size for each in files if each.stat().st_nlink == 1)
-        before = (store.folder / DATABASE).stat().st_size if keys else 0
-        arrays = sum(each.suffix == ".npy" for each in files)
-        what = f"{len(keys):,} calls, {len(files) - arrays:,} images and {arrays:,} files of features"
         if not (keys or files):
             return f"every call, image and file of features in {store.folder} is used"
+        size = sum(each.stat().st_size for each in files if each.stat().st_nlink == 1)
+        what = f"{len(keys):,} calls and {len(files):,} images and files of features, {size / 1e6:,.1f} MB,"
         if not yes:
-            size += before * len(keys) // store.count() if keys else 0
-            return f"{what}, {size / 1e6:,.1f} MB, are not used; 'driftledger gc --yes' removes them"
+            return f"{what} are not used; 'driftledger gc --yes' removes them"
         store.remove(keys, files)
-        size += before - (store.folder / DATABASE).stat().st_size if keys else 0
-        return f"{what} are removed from {store.folder}, {size / 1e6:,.1f} MB"
+        return f"{what} are removed from {store.folder}"
