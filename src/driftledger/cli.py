@@ -468,7 +468,19 @@ def stage(
     model: Annotated[str | None, typer.Argument(help="One of run.models.")] = None,
 ) -> None:
     """Run one stage, as dvc.yaml does: 'driftledger run' runs all that is needed."""
-    commands.stages.run_stage(context.obj, name, model)
+    match name, model:
+        case "resolve", None:
+            from driftledger.project.resolve import resolve
+
+            resolve(context.obj)
+        case "data" | "report" | "track", None:
+            getattr(commands.stages, name)(context.obj)
+        case "collect", str():
+            commands.collect.collect(context.obj, [model])
+        case "score", str():
+            commands.stages.score(context.obj, model)
+        case _:
+            raise ConfigError(f"dvc.yaml has no stage {' '.join(filter(None, (name, model)))!r:.100}")
 
 
 def main() -> None:
