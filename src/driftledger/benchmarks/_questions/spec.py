@@ -31,8 +31,7 @@ from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Medium, Outcome, Subject
 from driftledger.data.question_sets.base import QuestionRules
-from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
-from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
+from driftledger.data.records import QUESTION_SET_CARD, QuestionEntry, QuestionSetCard, read_questions
 
 Unread = Literal["wrong", "left_out"]
 """Where answers in which nothing could be read count: in all denominators as wrong ones, or in none."""

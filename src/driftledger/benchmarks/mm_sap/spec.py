@@ -33,7 +33,7 @@ from driftledger.benchmarks.settings import holding
 from driftledger.core.errors import CoverageError, unknown_name
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
-from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.data.records import QuestionEntry
 from driftledger.metrics.intervals import share_interval
 from driftledger.metrics.self_awareness import MEASURES, SUBSETS, by_group, over_permutations, ratios
 
@@ -66,7 +66,6 @@ class MMSAPQuestions(QuestionRules):
     needed: ClassVar[tuple[str, ...]] = ("question", "image", "options", "refusal", "subset")
     # without an answer, since a table of beyond alone has none
     optional: ClassVar[tuple[str, ...]] = ("answer", "subtask", "id", "image_id")
-    forms: ClassVar[tuple[str, ...]] = ("answer_is", "refusal_is")
 
     def problem(self, question: SourceQuestion) -> str | None:
         subset, refusal, answer = question.subset or "", question.refusal, question.answer

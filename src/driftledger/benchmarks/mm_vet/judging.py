@@ -23,7 +23,7 @@ from driftledger.collect.call import Ask, Context, Planned, Steps
 from driftledger.components.base import Component
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Outcome, Turn
-from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.data.records import QuestionEntry
 from driftledger.metrics.exact import decimal
 
 JUDGE = "judge"

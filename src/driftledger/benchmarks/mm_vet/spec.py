@@ -33,7 +33,7 @@ from driftledger.benchmarks.settings import holding
 from driftledger.collect.call import Planned
 from driftledger.core.errors import unknown_name
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
-from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.data.records import QuestionEntry
 from driftledger.metrics import capabilities
 from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores
 from driftledger.metrics.intervals import share_interval
@@ -57,7 +57,6 @@ class MMVetQuestions(QuestionRules):
 
     needed: ClassVar[tuple[str, ...]] = ("question", "image", "answer", "capabilities")
     optional: ClassVar[tuple[str, ...]] = ("id", "image_id")
-    forms: ClassVar[tuple[str, ...]] = ("capability_separator",)
 
     def problem(self, question: SourceQuestion) -> str | None:
         if not (question.answer or "").strip():
