@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Inputs
 from driftledger.commands.ask import audit
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lineage import CodeVersion, code_version, fingerprint_of, place_of, read_all_evidence
@@ -50,6 +51,9 @@ def test_a_fingerprint_follows_from_what_went_in(original: Ledger) -> None:
     def fingerprint(**changes: object) -> str:
         return fingerprint_of({path: score.model_copy(update=changes)}, combination)
 
+    first = inputs.model_copy(update={"version": 1})
+    assert "version" not in first.to_dict()
+    assert Inputs.model_validate(first.to_dict()) == first
     same = fingerprint()
     assert fingerprint(metrics={}, flags=["x"]) == same
     card = score.components["model"].model_copy(update={"fingerprint": "0" * 64})
