@@ -13,8 +13,7 @@ from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.fidelity.ratings import COLUMNS
-from driftledger.benchmarks.fidelity.score import FidelityScoring
-from driftledger.benchmarks.fidelity.spec import Fidelity, FidelitySettings
+from driftledger.benchmarks.fidelity.spec import Fidelity, FidelityScoring, FidelitySettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore

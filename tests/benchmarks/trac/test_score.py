@@ -10,7 +10,7 @@ from scipy import stats
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.trac.records import TracProtocol
+from driftledger.benchmarks.trac.collect import TracProtocol
 from driftledger.benchmarks.trac.score import TracScoring, retrieve
 from driftledger.benchmarks.trac.spec import Trac
 from driftledger.components.base import ComponentCard, Encoder

@@ -21,7 +21,7 @@ from driftledger.benchmarks.scoring import (
     outcome_counts,
 )
 from driftledger.benchmarks.settings import Scoring
-from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of
+from driftledger.benchmarks.trac.collect import TracProtocol, condition_name, condition_of
 from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
