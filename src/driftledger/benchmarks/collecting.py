@@ -9,20 +9,24 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult, read_records
+from driftledger.benchmarks.settings import recorded
 from driftledger.collect.call import Call, NotStoredError, Planned, Result, RunSteps, walk
 from driftledger.components.base import Component, ComponentCard, Encoder, Generator, Model
 from driftledger.core.errors import StoreError
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.types import Sample
-from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
-from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-from driftledger.data.records import DatasetCard, read_samples
+from driftledger.data.records import (
+    QUESTION_SET_CARD,
+    DatasetCard,
+    QuestionEntry,
+    QuestionSetCard,
+    read_questions,
+    read_samples,
+)
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
@@ -102,10 +106,7 @@ class Collecting:
         Raises:
             ValueError: the protocol has a number that no settings may have.
         """
-        for name, field in spec.settings.model_fields.items():
-            if name in card.protocol:
-                valid: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]
-                valid.validate_python(card.protocol[name])
+        recorded(spec.settings, card.protocol)
         named: dict[str, tuple[str, Component]] = {}
         for role, each in card.components.items():
             absent = SimpleNamespace(fingerprint=each.fingerprint, spec={}, model_dump=partial(dict, each.settings))

@@ -16,7 +16,7 @@ from driftledger.collect.store import CallStore
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
-from driftledger.data.question_sets.files import read_questions
+from driftledger.data.records import read_questions
 from driftledger.metrics.intervals import share_interval
 from tests.benchmarks._questions.asking import SECTIONS, VET, Exam, Grades, Says, exam
 from tests.support.ledgers import result

@@ -7,7 +7,7 @@ Perception".
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -18,7 +18,6 @@ from driftledger.benchmarks._questions.spec import (
     READ,
     GradedAnswers,
     QuestionBenchmark,
-    QuestionScoring,
     QuestionSection,
     ReadAnswer,
     answer_of,
@@ -33,7 +32,7 @@ from driftledger.benchmarks.settings import holding
 from driftledger.core.errors import CoverageError, unknown_name
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
-from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.data.records import QuestionEntry
 from driftledger.metrics.intervals import share_interval
 from driftledger.metrics.self_awareness import MEASURES, SUBSETS, by_group, over_permutations, ratios
 
@@ -53,12 +52,6 @@ class MMSAPSettings(QuestionSection):
     """Whether declining in free text counts as choosing the refusal."""
 
 
-class MMSAPScoring(QuestionScoring):
-    """What the scoring depends on."""
-
-    count_free_refusals: bool
-
-
 class MMSAPQuestions(QuestionRules):
     """Five options: one refuses and, but in beyond, one is right. They are stored by index, so that no later step has
     to compare texts; section 3.2 of the paper."""
@@ -66,7 +59,6 @@ class MMSAPQuestions(QuestionRules):
     needed: ClassVar[tuple[str, ...]] = ("question", "image", "options", "refusal", "subset")
     # without an answer, since a table of beyond alone has none
     optional: ClassVar[tuple[str, ...]] = ("answer", "subtask", "id", "image_id")
-    forms: ClassVar[tuple[str, ...]] = ("answer_is", "refusal_is")
 
     def problem(self, question: SourceQuestion) -> str | None:
         subset, refusal, answer = question.subset or "", question.refusal, question.answer
@@ -122,7 +114,7 @@ class MMSAP(QuestionBenchmark):
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
-    collects, scores = flow("mm_sap", "permutations", scoring=MMSAPScoring, version=5)
+    collects, scores = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=5)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _percent(
             "score",
@@ -188,7 +180,6 @@ class MMSAP(QuestionBenchmark):
         ),
     )
     settings: ClassVar[type[MMSAPSettings]] = MMSAPSettings
-    scoring: ClassVar[type[MMSAPScoring]] = MMSAPScoring
     parser: ClassVar[str] = choice.VERSION
     unfair: ClassVar[tuple[Rule, ...]] = (
         *QuestionBenchmark.unfair,
@@ -247,11 +238,12 @@ class MMSAP(QuestionBenchmark):
         Raises:
             CoverageError: too little could be read, or every answer is a refusal in free text that does not count.
         """
-        graded, scoring = GradedAnswers(given, self), cast(MMSAPScoring, given.scoring)
+        section: MMSAPSettings = given.section
+        graded = GradedAnswers(given, self)
         questions = graded.questions
 
         def chosen(question: QuestionEntry, grade: ReadAnswer) -> int:
-            refused = grade.outcome is Outcome.REFUSED and scoring.count_free_refusals
+            refused = grade.outcome is Outcome.REFUSED and section.count_free_refusals
             choice = question.refusal if refused else grade.read
             return -1 if choice is None else int(choice)
 
@@ -284,7 +276,7 @@ class MMSAP(QuestionBenchmark):
         for name in MEASURES:
             numerator, denominator = (sum(sides) for sides in zip(*(one[name] for one in parts), strict=True))
             if denominator.any():
-                estimates[name] = share_interval(numerator, denominator, images, scoring.confidence)
+                estimates[name] = share_interval(numerator, denominator, images, section.confidence)
         intervals = interval_ends(estimates, PERCENT)
         accepted = [one["score"] for one in parts]
         rows = [

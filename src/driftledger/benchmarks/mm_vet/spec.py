@@ -47,7 +47,7 @@ from driftledger.core.errors import unknown_name
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Outcome, Turn
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
-from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.data.records import QuestionEntry
 from driftledger.metrics import capabilities
 from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores
 from driftledger.metrics.exact import decimal
@@ -72,7 +72,6 @@ class MMVetQuestions(QuestionRules):
 
     needed: ClassVar[tuple[str, ...]] = ("question", "image", "answer", "capabilities")
     optional: ClassVar[tuple[str, ...]] = ("id", "image_id")
-    forms: ClassVar[tuple[str, ...]] = ("capability_separator",)
 
     def problem(self, question: SourceQuestion) -> str | None:
         if not (question.answer or "").strip():
@@ -314,7 +313,7 @@ class MMVet(QuestionBenchmark):
         by_combination = capabilities.by_combination(grades, needed, unread_is_wrong=wrong)
         sums = np.array([sum(round(STEPS * (grade or 0)) for grade in row) for row in grades])
         images = [question.image_sha256 for question in questions]
-        estimate = share_interval(sums, STEPS * counted.sum(axis=1), images, given.scoring.confidence)
+        estimate = share_interval(sums, STEPS * counted.sum(axis=1), images, given.section.confidence)
         ends = interval_ends({"total": estimate}, PERCENT)
         rows = [
             question_row(

@@ -27,7 +27,7 @@ from driftledger.benchmarks.scoring import PERCENT, Ends, Scored, ToScore, inter
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
-from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.data.records import QuestionEntry
 from driftledger.metrics import yes_no
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals import Estimate, mean_interval, proportion_interval, share_interval
@@ -189,7 +189,7 @@ class MME(QuestionBenchmark):
                 },
             )
             rows.append(row)
-        shares, scores = _intervals(rows, given.scoring.confidence)
+        shares, scores = _intervals(rows, given.section.confidence)
         metrics = _values(overall._replace(score=None)) | {"refused": graded.refused}
         if together.score is not None and together.mean is not None:
             metrics |= {"score": together.mean, "score_sum": together.score}
