@@ -1,75 +1,81 @@
-"""Tiny random checkpoints that hear and make sounds, in the layouts of transformers."""
+"""Tiny random checkpoints that hear and make sounds, in the layouts of transformers and diffusers."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+import diffusers
 import torch
 import transformers
+from diffusers.pipelines import audioldm2, stable_audio
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
+from tests.support.cases import cases
+from tests.support.checkpoints import layouts
+from tests.support.checkpoints.diffusion import WIDTH, _t5
+from tests.support.checkpoints.text import bert_tokenizer, t5_tokenizer
+from tests.support.checkpoints.weights import randomise, seeded
 
-def _tokenizer(special: list[str], end: int, **settings: Any) -> Any:
-    """Bytes and a few of their pairs; the token number ``end`` ends a text."""
+HEARING: dict[str, dict[str, Any]] = {each["family"]: each for each in cases(__file__, "sounds")}
+"""Family → what builds it, as for images: ``image`` is what a chat template writes for a sound."""
+TOKENS = 7
+"""The most that the tiny Bark reads."""
+
+
+def build(folder: Path, name: str) -> Path:
+    """Save the checkpoint of a family that hears, or of a function here."""
+    if name in HEARING:
+        return layouts.build(folder, HEARING[name])
+    with seeded(0), torch.no_grad():
+        globals()[f"_{name}"](folder)
+    return folder
+
+
+def _roberta() -> Any:
+    """A tokenizer of bytes and a few of their pairs, with a beginning and an end."""
+    special = ["<s>", "<pad>", "</s>"]
     made = Tokenizer(models.BPE())
     made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=special, initial_alphabet=alphabet)
     made.train_from_iterator(["Describe the sound of a low bell."], trainer)
-    if settings:
-        made.post_processor = processors.TemplateProcessing(
-            single=f"{special[0]} $A {special[end]}", special_tokens=[(special[0], 0), (special[end], end)]
-        )
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token=special[end], pad_token=special[1], **settings
+    made.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    return transformers.RobertaTokenizer(
+        tokenizer_object=made, eos_token="</s>", pad_token="<pad>", model_max_length=64
     )
 
 
-def build_clap(folder: Path) -> Path:
-    tokenizer = _tokenizer(["<s>", "<pad>", "</s>"], 2, model_max_length=64)
+def _clap_model(tokenizer: Any) -> Any:
     text = {"vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
     text |= {"intermediate_size": 32, "max_position_embeddings": 70, "eos_token_id": 2}
     audio = {"patch_embeds_hidden_size": 8, "hidden_size": 64, "depths": [1] * 4, "num_attention_heads": [1] * 4}
     config = transformers.ClapConfig(text_config=text, audio_config=audio | {"num_classes": 2}, projection_dim=16)
-    torch.manual_seed(0)
-    transformers.ClapModel(config).save_pretrained(folder)
+    return transformers.ClapModel(config)
+
+
+def _clap(folder: Path) -> None:
+    tokenizer = _roberta()
+    _clap_model(tokenizer).save_pretrained(folder)
     extractor = transformers.ClapFeatureExtractor(truncation="rand_trunc", padding="repeatpad")
     transformers.ClapProcessor(extractor, tokenizer).save_pretrained(folder)
-    return folder
 
 
-def build_wav2vec2(folder: Path) -> Path:
+def _wav2vec2(folder: Path, kind: str = "Wav2Vec2") -> None:
     small = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     layers = {"conv_dim": (8, 8), "conv_stride": (10, 8), "conv_kernel": (20, 8), "num_feat_extract_layers": 2}
     places = {"num_conv_pos_embeddings": 8, "num_conv_pos_embedding_groups": 2}
-    torch.manual_seed(0)
-    transformers.Wav2Vec2Model(transformers.Wav2Vec2Config(**small, **layers, **places)).save_pretrained(folder)
+    config = getattr(transformers, f"{kind}Config")(**small, **layers, **places)
+    getattr(transformers, f"{kind}Model")(config).save_pretrained(folder)
     transformers.Wav2Vec2FeatureExtractor().save_pretrained(folder)
-    return folder
 
 
-def build_qwen2_audio(folder: Path) -> Path:
-    special = ["<|im_end|>", "<|endoftext|>", "<|im_start|>", "<|AUDIO|>", "<|audio_bos|>", "<|audio_eos|>"]
-    tokenizer = _tokenizer(special, 0)
-    audio = {"d_model": 16, "encoder_layers": 1, "encoder_attention_heads": 2, "encoder_ffn_dim": 16}
-    text = {"model_type": "qwen2", "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2}
-    text |= {"num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": len(tokenizer)}
-    text |= {"max_position_embeddings": 4096, "eos_token_id": 0, "bos_token_id": None, "pad_token_id": 1}
-    config = transformers.Qwen2AudioConfig(
-        audio_config=audio | {"num_mel_bins": 80}, text_config=text, audio_token_id=special.index("<|AUDIO|>")
-    )
-    torch.manual_seed(0)
-    model = transformers.Qwen2AudioForConditionalGeneration(config)
-    model.generation_config.eos_token_id = 0
-    model.save_pretrained(folder)
-    processor = transformers.Qwen2AudioProcessor(transformers.WhisperFeatureExtractor(feature_size=80), tokenizer)
-    processor.chat_template = processor.default_chat_template
-    processor.save_pretrained(folder)
-    return folder
+def _hubert(folder: Path) -> None:
+    _wav2vec2(folder, "Hubert")
 
 
-def build_musicgen(folder: Path) -> Path:
-    tokenizer = _tokenizer(["<s>", "<pad>", "</s>"], 2, model_max_length=64)
-    text = transformers.T5Config(vocab_size=300, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+def _musicgen(folder: Path) -> None:
+    tokenizer = t5_tokenizer(64)
+    text = transformers.T5Config(vocab_size=len(tokenizer), d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
     small = {"hidden_size": 16, "num_filters": 4, "num_lstm_layers": 1}
     audio = transformers.EncodecConfig(**small, codebook_size=64, target_bandwidths=[2.2], sampling_rate=16_000)
     decoder = transformers.MusicgenDecoderConfig(
@@ -82,7 +88,6 @@ def build_musicgen(folder: Path) -> Path:
         max_position_embeddings=512,
     )
     parts = {"text_encoder": text.to_dict(), "audio_encoder": audio.to_dict(), "decoder": decoder.to_dict()}
-    torch.manual_seed(0)
     model = transformers.MusicgenForConditionalGeneration(transformers.MusicgenConfig(**parts))
     for layer in model.audio_encoder.quantizer.layers:  # they begin as zeros
         layer.codebook.embed.normal_(std=20)
@@ -91,4 +96,100 @@ def build_musicgen(folder: Path) -> Path:
     settings.do_sample, settings.guidance_scale = True, 3.0
     model.save_pretrained(folder)
     transformers.MusicgenProcessor(transformers.EncodecFeatureExtractor(), tokenizer).save_pretrained(folder)
-    return folder
+
+
+def _bark(folder: Path) -> None:
+    tokenizer, codes, heard = bert_tokenizer(256), 16, 20
+    small = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "block_size": 512}
+    sizes = {
+        "semantic": heard + 4 + len(tokenizer),
+        "coarse_acoustics": heard + 2 * codes + 2,
+        "fine_acoustics": codes + 1,
+    }
+    audio = {"hidden_size": 16, "num_filters": 4, "num_lstm_layers": 1, "codebook_size": codes}
+    parts = {f"{name}_config": small | {"input_vocab_size": n, "output_vocab_size": n} for name, n in sizes.items()}
+    parts["fine_acoustics_config"]["n_codes_total"] = 4
+    codec = transformers.EncodecConfig(**audio, target_bandwidths=[6.0]).to_dict()
+    model = randomise(transformers.BarkModel(transformers.BarkConfig(**parts, codec_config=codec)))
+    for layer in model.codec_model.quantizer.layers:
+        layer.codebook.embed.normal_(std=1)
+    model.save_pretrained(folder)
+    semantic = {"eos_token_id": heard, "semantic_pad_token": heard, "semantic_vocab_size": heard, "do_sample": True}
+    semantic |= {"text_encoding_offset": heard + 2, "text_pad_token": heard + 2 + len(tokenizer), "max_new_tokens": 12}
+    semantic |= {"semantic_infer_token": heard + 3 + len(tokenizer), "max_input_semantic_length": TOKENS}
+    coarse = {"coarse_semantic_pad_token": heard + 2 * codes, "coarse_infer_token": heard + 2 * codes + 1}
+    fine = {"n_fine_codebooks": 4, "max_fine_history_length": 32, "max_fine_input_length": 64}
+    settings = {"semantic_config": semantic, "coarse_acoustics_config": coarse | {"do_sample": True}}
+    settings |= {"fine_acoustics_config": fine, "codebook_size": codes, "sample_rate": 24_000}
+    (folder / "generation_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    transformers.BarkProcessor(tokenizer).save_pretrained(folder)
+
+
+def _vits(folder: Path) -> None:
+    folder.mkdir()
+    (entries := folder / "entries.json").write_text(
+        json.dumps({c: n for n, c in enumerate("_abcdefghijklmnopqrstuvwxyz '")})
+    )
+    transformers.VitsTokenizer(entries, pad_token="_", unk_token="'", phonemize=False).save_pretrained(folder)
+    config = transformers.VitsConfig(
+        vocab_size=29, hidden_size=16, num_hidden_layers=1, ffn_dim=16, flow_size=16, spectrogram_bins=9,
+        upsample_initial_channel=16, upsample_rates=[8, 8], upsample_kernel_sizes=[16, 16], resblock_kernel_sizes=[3],
+        resblock_dilation_sizes=[[1]], duration_predictor_filter_channels=16, duration_predictor_num_flows=2,
+        prior_encoder_num_flows=1, prior_encoder_num_wavenet_layers=1, posterior_encoder_num_wavenet_layers=1,
+    )  # fmt: skip
+    transformers.VitsModel(config).save_pretrained(folder)
+
+
+def _stable_audio(folder: Path) -> None:
+    """With the scheduler of Stable Audio Open, which needs torchsde."""
+    transformer = diffusers.StableAudioDiTModel(
+        sample_size=64, in_channels=4, out_channels=4, num_layers=1, attention_head_dim=8, num_attention_heads=2,
+        num_key_value_attention_heads=1, cross_attention_dim=WIDTH, cross_attention_input_dim=WIDTH, time_proj_dim=8,
+        global_states_input_dim=2 * WIDTH,
+    )  # fmt: skip
+    vae = diffusers.AutoencoderOobleck(
+        encoder_hidden_size=4, downsampling_ratios=[4, 4], channel_multiples=[1, 2], decoder_channels=4,
+        decoder_input_channels=4, sampling_rate=1_000,
+    )  # fmt: skip
+    diffusers.StableAudioPipeline(
+        vae=vae,
+        text_encoder=_t5(),
+        projection_model=stable_audio.StableAudioProjectionModel(WIDTH, WIDTH, min_value=0, max_value=16),
+        tokenizer=t5_tokenizer(64),
+        transformer=randomise(transformer),
+        scheduler=diffusers.CosineDPMSolverMultistepScheduler(),
+    ).save_pretrained(folder)
+
+
+def _audioldm_2(folder: Path) -> None:
+    """With the language model as the published checkpoint names it."""
+    tokenizer = _roberta()
+    language = transformers.GPT2Config(vocab_size=8, n_positions=128, n_embd=16, n_layer=1, n_head=2)
+    language.max_new_tokens = 4
+    blocks: dict[str, Any] = {"norm_num_groups": 4, "in_channels": 4, "out_channels": 4, "layers_per_block": 1}
+    unet = audioldm2.AudioLDM2UNet2DConditionModel(
+        **blocks, sample_size=8, block_out_channels=(8, 16), attention_head_dim=4,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"), up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+        cross_attention_dim=[[None, 16, WIDTH]] * 2,
+    )  # fmt: skip
+    vae = diffusers.AutoencoderKL(
+        **blocks | {"in_channels": 1, "out_channels": 1}, block_out_channels=(8, 8), latent_channels=4,
+        down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2,
+    )  # fmt: skip
+    vocoder = transformers.SpeechT5HifiGanConfig(
+        model_in_dim=8, upsample_initial_channel=8, upsample_rates=[4, 4], upsample_kernel_sizes=[8, 8],
+        resblock_kernel_sizes=[3], resblock_dilation_sizes=[[1]], normalize_before=False, sampling_rate=16_000,
+    )  # fmt: skip
+    diffusers.AudioLDM2Pipeline(
+        vae=randomise(vae),
+        text_encoder=_clap_model(tokenizer),
+        text_encoder_2=_t5(),
+        projection_model=audioldm2.AudioLDM2ProjectionModel(16, WIDTH, 16),
+        language_model=transformers.GPT2Model(language),
+        tokenizer=tokenizer,
+        tokenizer_2=t5_tokenizer(64),
+        feature_extractor=transformers.ClapFeatureExtractor(),
+        unet=randomise(unet),
+        scheduler=diffusers.DDIMScheduler(clip_sample=False),
+        vocoder=randomise(transformers.SpeechT5HifiGan(vocoder)),
+    ).save_pretrained(folder)
