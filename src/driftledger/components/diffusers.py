@@ -251,15 +251,14 @@ class Diffusers(CheckpointComponent, Generator):
         flags = getattr(drawn, "nsfw_content_detected", None) or getattr(drawn, "nsfw_detected", None)
         results = []
         for values, flagged in zip(drawn.images, flags or [False] * len(drawn.images), strict=True):
-            image, outcome, error = None, Outcome.OK, None
             if flagged:
-                outcome, error = Outcome.FILTERED, "flagged by the checkpoint's safety checker"
+                error = "flagged by the checkpoint's safety checker"
+                results.append(Generated(outcome=Outcome.FILTERED, error=error))
             elif not np.isfinite(values).all():
-                outcome = Outcome.FAILED
                 error = f"the image is not finite; {self.dtype} may overflow in this checkpoint"
+                results.append(Generated(outcome=Outcome.FAILED, error=error))
             else:  # H×W×3, from 0 to 1
-                image = Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8))
-            results.append(Generated(image, outcome, error=error))
+                results.append(Generated(Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8))))
         return results
 
     def _draw(self, ready: Ready, texts: list[str], seeds: Sequence[int]) -> Any:

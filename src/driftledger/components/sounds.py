@@ -22,7 +22,7 @@ from driftledger.components.checkpoints import (
     refuse_random,
 )
 from driftledger.components.diffusers import Diffusers, Ready
-from driftledger.components.encoders import CLIP, TransformersEncoder, as_features
+from driftledger.components.encoders import CLIP, TransformersEncoder, as_features, well_formed
 from driftledger.components.openai import OpenAIComponent, tokens_of
 from driftledger.components.service import RemoteGenerator
 from driftledger.components.transformers import Chat, Prompt, Transformers
@@ -41,10 +41,15 @@ class HearingCheckpoint(ImageCheckpoint):
     """A checkpoint of transformers that hears; scipy brings sounds to its sampling rate."""
 
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers", "scipy")
+    auto: ClassVar[str] = "AutoProcessor"
+    """What of transformers loads what prepares sounds."""
 
     @cached_property
     def backend(self) -> str:
         return "torch"  # no image is resized
+
+    def load_processor(self, location: str) -> Any:
+        return getattr(import_extra("transformers"), self.auto).from_pretrained(location, **self.hub_arguments)
 
 
 class HearingChat(Chat):
@@ -74,9 +79,6 @@ class TransformersSounds(HearingCheckpoint, Transformers):
     provider: ClassVar[str] = "transformers_sounds"
     media: ClassVar[frozenset[Kind]] = SOUNDS
     chat_class: ClassVar[type[Chat]] = HearingChat
-
-    def load_processor(self, location: str) -> Any:
-        return import_extra("transformers").AutoProcessor.from_pretrained(location, **self.hub_arguments)
 
 
 class SoundGenerator(CheckpointComponent, Generator):
@@ -112,11 +114,10 @@ class SoundGenerator(CheckpointComponent, Generator):
         rate = bark.sample_rate if bark else config.sampling_rate
         arguments = self.model_dump(include={"guidance_scale", "temperature"}, exclude_none=True)
         if config.model_type.startswith("musicgen"):
-            frames = config.audio_encoder.frame_rate
-            arguments |= {"do_sample": True, "max_new_tokens": max(1, round(self.seconds * frames))}
+            frames = max(1, round(self.seconds * config.audio_encoder.frame_rate))
+            arguments |= {"do_sample": True, "max_new_tokens": frames}
         with memory_guard(self.path), quietly(*self.loud), torch.inference_mode():
-            for prompt, seed in zip(prompts, seeds, strict=True):
-                text = prompt.encode("utf-8", "replace").decode()
+            for text, seed in zip(well_formed(prompts), seeds, strict=True):
                 inputs = processor(text=[text], return_tensors="pt").to(self.torch_device)
                 if not inputs.input_ids.numel():
                     error = "the checkpoint can say none of the text's characters"
@@ -208,10 +209,8 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
 class HearingEncoder(HearingCheckpoint, TransformersEncoder):
     """A sound encoder of transformers, with the checkpoint's own feature extractor."""
 
+    auto: ClassVar[str] = "AutoFeatureExtractor"
     encode_images: ClassVar[Any] = Encoder.encode_images
-
-    def load_processor(self, location: str) -> Any:
-        return import_extra("transformers").AutoFeatureExtractor.from_pretrained(location, **self.hub_arguments)
 
 
 class CLAP(HearingEncoder, CLIP):
