@@ -18,8 +18,6 @@ from tests.support.checkpoints.weights import randomise, seeded
 
 HEARING: dict[str, dict[str, Any]] = {each["family"]: each for each in cases(__file__, "sounds")}
 """Family → what builds it, as for images: ``image`` is what a chat template writes for a sound."""
-TOKENS = 7
-"""The most that the tiny Bark reads."""
 
 
 def build(folder: Path, name: str) -> Path:
@@ -115,8 +113,17 @@ def _bark(folder: Path) -> None:
         layer.codebook.embed.normal_(std=1)
     model.save_pretrained(folder)
     semantic = {"eos_token_id": heard, "semantic_pad_token": heard, "semantic_vocab_size": heard, "do_sample": True}
-    semantic |= {"text_encoding_offset": heard + 2, "text_pad_token": heard + 2 + len(tokenizer), "max_new_tokens": 12}
-    semantic |= {"semantic_infer_token": heard + 3 + len(tokenizer), "max_input_semantic_length": TOKENS, "min_new_tokens": 8}
+    semantic |= {
+        "text_encoding_offset": heard + 2,
+        "text_pad_token": heard + 2 + len(tokenizer),
+        "max_new_tokens": 12,
+        "min_new_tokens": 8,
+    }
+    semantic |= {
+        "semantic_infer_token": heard + 3 + len(tokenizer),
+        "max_input_semantic_length": TOKENS,
+        "min_new_tokens": 8,
+    }
     coarse = {"coarse_semantic_pad_token": heard + 2 * codes, "coarse_infer_token": heard + 2 * codes + 1}
     fine = {"n_fine_codebooks": 4, "max_fine_history_length": 32, "max_fine_input_length": 64}
     settings = {"semantic_config": semantic, "coarse_acoustics_config": coarse | {"do_sample": True}}
