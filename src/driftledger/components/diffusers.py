@@ -332,6 +332,7 @@ class Diffusers(CheckpointComponent, Generator):
         diffusers, transformers = import_extra("diffusers"), import_extra("transformers")
         homes = {"diffusers": diffusers, "transformers": transformers}
         home = homes.get(library) or getattr(diffusers.pipelines, library, None)
+        class_name = "GPT2LMHeadModel" if class_name == "GPT2Model" else class_name  # AudioLDM 2's has to generate
         kind: Any = getattr(home, class_name, None)
         if not isclass(kind) or not issubclass(kind, (diffusers.ModelMixin, transformers.PreTrainedModel)):
             return None  # without weights, or for the pipeline to refuse

@@ -41,15 +41,15 @@ class HearingCheckpoint(ImageCheckpoint):
     """A checkpoint of transformers that hears; scipy brings sounds to its sampling rate."""
 
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers", "scipy")
-    auto: ClassVar[str] = "AutoProcessor"
-    """What of transformers loads what prepares sounds."""
+    processor_class: ClassVar[str] = "AutoProcessor"
 
     @cached_property
     def backend(self) -> str:
         return "torch"  # no image is resized
 
     def load_processor(self, location: str) -> Any:
-        return getattr(import_extra("transformers"), self.auto).from_pretrained(location, **self.hub_arguments)
+        kind = getattr(import_extra("transformers"), self.processor_class)
+        return kind.from_pretrained(location, **self.hub_arguments)
 
 
 class HearingChat(Chat):
@@ -58,11 +58,7 @@ class HearingChat(Chat):
     needs: ClassVar[str] = "feature_extractor"
 
     def opened(self, prompts: Sequence[Prompt]) -> dict[str, Any]:
-        """Sounds at the checkpoint's rate, in one channel.
-
-        Raises:
-            ValueError: it would hear the beginning of a sound alone.
-        """
+        """Sounds at the checkpoint's rate, in one channel; it would hear the beginning of a longer one alone."""
         extractor = self.processor.feature_extractor
         sounds = [medium.open().mono(extractor.sampling_rate) for prompt in prompts for medium in prompt.images]
         most = getattr(extractor, "n_samples", None)  # Whisper's; Gemma 3n's is the default of an argument
@@ -120,8 +116,7 @@ class SoundGenerator(CheckpointComponent, Generator):
             for text, seed in zip(well_formed(prompts), seeds, strict=True):
                 inputs = processor(text=[text], return_tensors="pt").to(self.torch_device)
                 if not inputs.input_ids.numel():
-                    error = "the checkpoint can say none of the text's characters"
-                    results.append(Generated(outcome=Outcome.FAILED, error=error))
+                    results.append(Generated(outcome=Outcome.FAILED, error="it can say none of the characters"))
                     continue
                 tokens = int(inputs.attention_mask.sum())
                 most = bark.semantic_config["max_input_semantic_length"] if bark else tokens
@@ -146,14 +141,6 @@ class DiffusersSounds(Diffusers):
 
     provider: ClassVar[str] = "diffusers_sounds"
     media: ClassVar[frozenset[Kind]] = SOUNDS
-
-    @cached_property
-    def _index(self) -> dict[str, list[Any]]:
-        """AudioLDM 2 names a language model without the head that generates; its weights are the same."""
-        return {
-            name: [library, "GPT2LMHeadModel" if kind == "GPT2Model" else kind]
-            for name, (library, kind) in super()._index.items()
-        }
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         generate = super().generate
@@ -209,7 +196,7 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
 class HearingEncoder(HearingCheckpoint, TransformersEncoder):
     """A sound encoder of transformers, with the checkpoint's own feature extractor."""
 
-    auto: ClassVar[str] = "AutoFeatureExtractor"
+    processor_class: ClassVar[str] = "AutoFeatureExtractor"
     encode_images: ClassVar[Any] = Encoder.encode_images
 
 

@@ -77,14 +77,9 @@ def _musicgen(folder: Path) -> None:
     small = {"hidden_size": 16, "num_filters": 4, "num_lstm_layers": 1}
     audio = transformers.EncodecConfig(**small, codebook_size=64, target_bandwidths=[2.2], sampling_rate=16_000)
     decoder = transformers.MusicgenDecoderConfig(
-        vocab_size=64,
-        hidden_size=16,
-        ffn_dim=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_codebooks=audio.num_quantizers,
-        max_position_embeddings=512,
-    )
+        vocab_size=64, hidden_size=16, ffn_dim=16, num_hidden_layers=1, num_attention_heads=2,
+        num_codebooks=audio.num_quantizers, max_position_embeddings=512,
+    )  # fmt: skip
     parts = {"text_encoder": text.to_dict(), "audio_encoder": audio.to_dict(), "decoder": decoder.to_dict()}
     model = transformers.MusicgenForConditionalGeneration(transformers.MusicgenConfig(**parts))
     for layer in model.audio_encoder.quantizer.layers:  # they begin as zeros
@@ -97,34 +92,26 @@ def _musicgen(folder: Path) -> None:
 
 
 def _bark(folder: Path) -> None:
-    tokenizer, codes, heard = bert_tokenizer(256), 16, 20
+    tokenizer, codes, ends, texts = bert_tokenizer(256), 16, 20, 22
     small = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "block_size": 512}
     sizes = {
-        "semantic": heard + 4 + len(tokenizer),
-        "coarse_acoustics": heard + 2 * codes + 2,
+        "semantic": texts + len(tokenizer) + 2,
+        "coarse_acoustics": ends + 2 * codes + 2,
         "fine_acoustics": codes + 1,
     }
-    audio = {"hidden_size": 16, "num_filters": 4, "num_lstm_layers": 1, "codebook_size": codes}
     parts = {f"{name}_config": small | {"input_vocab_size": n, "output_vocab_size": n} for name, n in sizes.items()}
     parts["fine_acoustics_config"]["n_codes_total"] = 4
+    audio = {"hidden_size": 16, "num_filters": 4, "num_lstm_layers": 1, "codebook_size": codes}
     codec = transformers.EncodecConfig(**audio, target_bandwidths=[6.0]).to_dict()
     model = randomise(transformers.BarkModel(transformers.BarkConfig(**parts, codec_config=codec)))
     for layer in model.codec_model.quantizer.layers:
         layer.codebook.embed.normal_(std=1)
     model.save_pretrained(folder)
-    semantic = {"eos_token_id": heard, "semantic_pad_token": heard, "semantic_vocab_size": heard, "do_sample": True}
-    semantic |= {
-        "text_encoding_offset": heard + 2,
-        "text_pad_token": heard + 2 + len(tokenizer),
-        "max_new_tokens": 12,
-        "min_new_tokens": 8,
-    }
-    semantic |= {
-        "semantic_infer_token": heard + 3 + len(tokenizer),
-        "max_input_semantic_length": TOKENS,
-        "min_new_tokens": 8,
-    }
-    coarse = {"coarse_semantic_pad_token": heard + 2 * codes, "coarse_infer_token": heard + 2 * codes + 1}
+    semantic = dict.fromkeys(("eos_token_id", "semantic_pad_token", "semantic_vocab_size"), ends) | {
+        "text_encoding_offset": texts, "text_pad_token": texts + len(tokenizer), "max_input_semantic_length": 7,
+        "semantic_infer_token": texts + len(tokenizer) + 1, "min_new_tokens": 8, "max_new_tokens": 9, "do_sample": True,
+    }  # fmt: skip
+    coarse = {"coarse_semantic_pad_token": ends + 2 * codes, "coarse_infer_token": ends + 2 * codes + 1}
     fine = {"n_fine_codebooks": 4, "max_fine_history_length": 32, "max_fine_input_length": 64}
     settings = {"semantic_config": semantic, "coarse_acoustics_config": coarse | {"do_sample": True}}
     settings |= {"fine_acoustics_config": fine, "codebook_size": codes, "sample_rate": 24_000}
