@@ -8,12 +8,11 @@ import diffusers
 import torch
 import transformers
 from diffusers.pipelines import audioldm2, stable_audio
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 from tests.support.cases import cases
 from tests.support.checkpoints import layouts
 from tests.support.checkpoints.diffusion import WIDTH, _t5
-from tests.support.checkpoints.text import bert_tokenizer, t5_tokenizer
+from tests.support.checkpoints.text import bert_tokenizer, roberta_tokenizer, t5_tokenizer
 from tests.support.checkpoints.weights import randomise, seeded
 
 HEARING: dict[str, dict[str, Any]] = {each["family"]: each for each in cases(__file__, "sounds")}
@@ -29,20 +28,6 @@ def build(folder: Path, name: str) -> Path:
     return folder
 
 
-def _roberta() -> Any:
-    """A tokenizer of bytes and a few of their pairs, with a beginning and an end."""
-    special = ["<s>", "<pad>", "</s>"]
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=special, initial_alphabet=alphabet)
-    made.train_from_iterator(["Describe the sound of a low bell."], trainer)
-    made.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
-    return transformers.RobertaTokenizer(
-        tokenizer_object=made, eos_token="</s>", pad_token="<pad>", model_max_length=64
-    )
-
-
 def _clap_model(tokenizer: Any) -> Any:
     text = {"vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
     text |= {"intermediate_size": 32, "max_position_embeddings": 70, "eos_token_id": 2}
@@ -52,7 +37,7 @@ def _clap_model(tokenizer: Any) -> Any:
 
 
 def _clap(folder: Path) -> None:
-    tokenizer = _roberta()
+    tokenizer = roberta_tokenizer(64)
     _clap_model(tokenizer).save_pretrained(folder)
     extractor = transformers.ClapFeatureExtractor(truncation="rand_trunc", padding="repeatpad")
     transformers.ClapProcessor(extractor, tokenizer).save_pretrained(folder)
@@ -103,7 +88,7 @@ def _bark(folder: Path) -> None:
     parts["fine_acoustics_config"]["n_codes_total"] = 4
     audio = {"hidden_size": 16, "num_filters": 4, "num_lstm_layers": 1, "codebook_size": codes}
     codec = transformers.EncodecConfig(**audio, target_bandwidths=[6.0]).to_dict()
-    model = randomise(transformers.BarkModel(transformers.BarkConfig(**parts, codec_config=codec)))
+    model = randomise(transformers.BarkModel(transformers.BarkConfig(**parts, codec_config=codec)), gain=6)
     for layer in model.codec_model.quantizer.layers:
         layer.codebook.embed.normal_(std=1)
     model.save_pretrained(folder)
@@ -157,7 +142,7 @@ def _stable_audio(folder: Path) -> None:
 
 def _audioldm_2(folder: Path) -> None:
     """With the language model as the published checkpoint names it."""
-    tokenizer = _roberta()
+    tokenizer = roberta_tokenizer(64)
     language = transformers.GPT2Config(vocab_size=8, n_positions=128, n_embd=16, n_layer=1, n_head=2)
     language.max_new_tokens = 4
     blocks: dict[str, Any] = {"norm_num_groups": 4, "in_channels": 4, "out_channels": 4, "layers_per_block": 1}
