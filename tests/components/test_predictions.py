@@ -244,6 +244,6 @@ def test_what_people_wrote_stays_when_rows_are_added(tmp_path: Path) -> None:
     pending = [Pending(Subject("cat", 1), image(tmp_path, 0)), Pending(subjects[1], image(tmp_path, 1), "eve")]
     assert write_sheet(tmp_path, pending, None, PROMPT) == (1, 2)
     after, more = read_sheet(tmp_path / "sheet.csv")
-    assert (after.separator, after.head) == (";", ["text", "sample", "my notes", "t", "annotator", "image"])
+    assert after.head == ["text", "sample", "my notes", "t", "annotator", "image"]
     assert (more[:3], after.rows[:3]) == (entries, table.rows)
     assert (more[0]["text"], more[3]["sample"]) == ('=SUM(A1); "x"\nsecond', "cat")

@@ -149,7 +149,7 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
     """Write the folder that people work in, or add to the one that is there.
 
     ``sheet.csv`` gets a row for each pending image that has none yet, by ``annotator`` if one is named, otherwise by
-    the person asked for that image, or by anyone; what it holds stays, its separator and columns of its own included.
+    the person asked for that image, or by anyone; what it holds stays, columns of its own included.
     Beside it are the images and a page with instructions that shows those that still wait. A second call with the same
     arguments changes nothing.
 
@@ -186,7 +186,7 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
     _write(folder / "index.html", _page(waiting, prompt, who))
     if missing or not path.exists():
         new = [[cells.get(column, "") for column in column_names(sheet.head)] for cells in missing]
-        _write(path, table_text(sheet.head, sheet.rows + new, sheet.separator))
+        _write(path, table_text(sheet.head, sheet.rows + new))
     return len(waiting), sum(1 for cells in rows if cells["text"] and annotator in (None, cells["annotator"]))
 
 
