@@ -219,7 +219,7 @@ def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
     page = (folder / "index.html").read_text(encoding="utf-8")
     assert "&lt;b&gt;clear&lt;/b&gt; &amp; precise" in page
     assert all(row["image"] in page for row in rows)
-    assert "Fill in the rows with &quot;ann&quot;" in page
+    assert "of your rows holds &quot;ann&quot;" in page
     fill_in(folder / "sheet.csv", 1, "A cat.")
     assert write_sheet(folder, pending, "bob", PROMPT) == (2, 0)
     assert write_sheet(folder, pending, "ann", PROMPT) == (1, 1)

@@ -168,7 +168,6 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
             raise DataError(f"{folder / written} is a link out of its folder; remove it")
     path = folder / SHEET
     sheet, rows = read_sheet(path) if path.exists() else (SheetTable(list(COLUMNS), [], []), [])
-    annotator = None if annotator is None else cleaned(annotator).strip()
     mine = {(cells["image"], bool(cells["text"])) for cells in rows if annotator in (None, cells["annotator"])}
     waiting, missing = {}, []
     for name, each in {name_of(each.subject, each.image): each for each in pending}.items():
@@ -202,8 +201,7 @@ def _page(waiting: dict[str, Subject], prompt: str, who: str | None) -> str:
         f'<img src="{html.escape(name)}" alt="" loading="lazy"></figure>'
         for name, subject in waiting.items()
     )
-    anyone = "Put your name or initials into the column <b>annotator</b>, spelt the same in every row."
-    someone = f"Fill in the rows with {html.escape(who or '')} in the column <b>annotator</b>."
+    by = "your name or initials, spelt the same in every row" if who is None else html.escape(who)
     return f"""\
 <!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Images to describe</title>
@@ -214,12 +212,9 @@ task is the one the models get, word for word:</p>
 <pre>{html.escape(prompt)}</pre>
 <ul>
 <li>Describe what you see in the image, without searching for it and without help from a program.</li>
-<li>{anyone if who is None else someone}</li>
-<li>Leave the columns <b>sample</b>, <b>t</b> and <b>image</b> as they are: they say which image a text is about.</li>
-<li>Line breaks inside a cell are fine. A ' at the start of a cell keeps a spreadsheet from taking it for a formula or a
-number; it is not part of the text.</li>
-<li>Save as CSV in UTF-8, with commas, semicolons or tabs. If a spreadsheet shows each row in one cell, import the file
-with a comma as separator.</li>
+<li>The column <b>annotator</b> of your rows holds {by}. Leave the other columns as they are.</li>
+<li>A ' before a text keeps a spreadsheet from taking it for a formula or a number; it is not part of the text.</li>
+<li>Save as CSV in UTF-8. If a spreadsheet shows each row in one cell, import the file with a comma as separator.</li>
 </ul>
 {figures}
 </html>
