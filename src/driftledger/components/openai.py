@@ -247,10 +247,6 @@ class OpenAIComponent(RemoteComponent):
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
-        async with self._client() as client:
-            yield partial(self._ask, client)
-
-    def _client(self) -> Any:
         openai = import_extra("openai")
         import httpx2
 
@@ -271,7 +267,8 @@ class OpenAIComponent(RemoteComponent):
         # It has read OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS, and has no argument against that.
         client.organization = client.project = None
         client._custom_headers = {}
-        return client
+        async with client:
+            yield partial(self._ask, client)
 
     async def post(self, client: Any, body: dict[str, Any]) -> str:
         """Send a request, and return the answer as JSON."""
