@@ -22,13 +22,13 @@ from driftledger.core.files import write_bytes
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import leads_out
 from driftledger.core.sheets import SheetTable, cleaned, column_names, is_cut, read_table, table_text
-from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject
+from driftledger.core.types import Conversation, Medium, Outcome, Reply, Subject
 
 SHEET = "sheet.csv"
 COLUMNS = ("sample", "t", "image", "text", "annotator")
 
 
-def name_of(subject: Subject, image: ImageFile) -> str:
+def name_of(subject: Subject, image: Medium) -> str:
     """The name of an image beside a sheet: one picture in two encodings has one name."""
     picture = image.open()
     digest = hashlib.sha256(b"%dx%d:" % picture.size + picture.tobytes()).hexdigest()
@@ -109,7 +109,7 @@ class Human(Model):
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         replies = []
         for conversation in conversations:
-            subject, image = conversation.subject, conversation.last_image
+            subject, image = conversation.subject, conversation.last_medium
             if subject is None or image is None:
                 raise ValueError("a conversation without a sample's image cannot be looked up in a sheet")
             name, by = name_of(subject, image), f" by {self.annotator!r}" if self.annotator else ""
@@ -140,7 +140,7 @@ class Pending(NamedTuple):
     """An image that waits for its description."""
 
     subject: Subject
-    image: ImageFile
+    image: Medium
     annotator: str | None = None
     """Who is asked, if not anyone."""
 
