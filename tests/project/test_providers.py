@@ -28,12 +28,14 @@ from tests.support.params import default_params
 def _unloaded() -> Iterator[None]:
     """Modules of one test are not those of another, and what is installed is looked up again."""
     modules, path = set(sys.modules), list(sys.path)
-    registry.installed.cache_clear(), registry.package_of.cache_clear()
+    for each in (registry.installed, registry.entry_points, registry.package_of):
+        each.cache_clear()
     yield
     sys.path[:] = path
     for name in set(sys.modules) - modules:
         del sys.modules[name]
-    registry.installed.cache_clear(), registry.package_of.cache_clear()
+    for each in (registry.installed, registry.entry_points, registry.package_of):
+        each.cache_clear()
 
 
 def project(root: Path, section: str, provider: str, *, own_code: bool = True, **settings: Any) -> Project:

@@ -155,6 +155,7 @@ def installed() -> Any:  # a type of Python 3.11 that 3.12 has no more
     return metadata.entry_points()
 
 
+@cache
 def entry_points(section: str) -> tuple[metadata.EntryPoint, ...]:
     """List what installed distributions bring for a section of settings; what is installed later is not seen."""
     return tuple(installed().select(group=f"driftledger.{section}"))

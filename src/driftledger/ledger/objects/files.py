@@ -23,7 +23,7 @@ class Workspace:
     """
 
     def __init__(self, root: Path, *, trust: bool = False) -> None:
-        self.root, self._trust = root, trust
+        self.root, self._trust, self._top = root, trust, root.resolve()
         ignored = self.read(".dvcignore") or b""
         self._ignored = GitIgnoreSpec.from_lines(ignored.decode(errors="replace").splitlines())
 
@@ -31,7 +31,7 @@ class Workspace:
         """The file at a path, as itself or by a link to one below the top folder; None if nothing is there."""
         file = self.root / path
         try:
-            is_here = file.is_file() and (self._trust or file.resolve().is_relative_to(self.root.resolve()))
+            is_here = file.is_file() and (self._trust or file.resolve().is_relative_to(self._top))
         except (OSError, ValueError):  # a NUL in its name
             return None
         return file if is_here else None
