@@ -10,7 +10,6 @@ from threading import get_ident
 from typing import Any
 
 import pytest
-from dvc.parsing.context import Context
 from dvc.utils.serialize import YAMLFileCorruptedError, parse_yaml
 
 from driftledger.benchmarks.score import Row
@@ -198,8 +197,8 @@ def test_a_folder_is_made_again_only_when_inputs_or_files_changed(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a: 1\nb: 2\na: 3\n", "line 3, column 1: 'a' stands twice, in lines 1 and 3"),
-        ("x: { a: 1, a: 2 }", "line 1, column 12: 'a' stands twice, in lines 1 and 1"),
+        ("a: 1\nb: 2\na: 3\n", 'line 3, column 1: found duplicate key "a"'),
+        ("x: { a: 1, a: 2 }", 'line 1, column 12: found duplicate key "a"'),
         (
             "x:\n  y: { url: http://x }",
             "line 2, column 17: found unexpected ':'; put what holds a colon, such as an address",
@@ -212,7 +211,7 @@ def test_a_folder_is_made_again_only_when_inputs_or_files_changed(tmp_path: Path
         ("x:\n  a: 1\ny:\n  a: 2\n", None),
         ("b: &b {x: 1}\nc:\n  <<: *b\n  x: 2\n", None),
         ("- a\n- a\n", None),
-        ("? [a, b]\n: 1\n? [a, b]\n: 1\n", "stands twice"),
+        ("? [a, b]\n: 1\n? [a, b]\n: 1\n", "found duplicate key"),
         ("a: [yes, off, 010, 0o10, 1e3, 1_000, .5, ~, 2020-02-01, y]\nb: 190:20:30\nc: 1:30", None),
     ],
 )
@@ -224,26 +223,3 @@ def test_yaml_is_read_as_dvc_reads_it(text: str, sentence: str | None) -> None:
             load_yaml(text)
         with pytest.raises(YAMLFileCorruptedError):
             parse_yaml(text, "x")
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        (
-            "a: {b: [1, 2024-05-01]}",
-            "line 1, column 12: '2024-05-01' is a date, which DVC cannot hold; put it into quotes",
-        ),
-        ("a: 2024-05-01T10:00:00Z", "is a date, which DVC cannot hold"),
-        ("a: !!set {x, y}", "line 1, column 4: DVC cannot hold a set or a date"),
-        ("a: ['2024-05-01', 2024-05-01-preview, v2024-05-01]", None),
-    ],
-)
-def test_parameters_are_what_dvc_can_hold(text: str, sentence: str | None) -> None:
-    assert load_yaml(text)
-    if sentence is None:
-        assert Context(load_yaml(text, for_dvc=True))["a"]
-    else:
-        with pytest.raises(ValueError, match=sentence):
-            load_yaml(text, for_dvc=True)
-        with pytest.raises(TypeError):
-            Context(load_yaml(text))

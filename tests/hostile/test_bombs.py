@@ -58,6 +58,7 @@ YAML = {
     **{each: (each * 100_000, "deeper than 64 levels") for each in ("[", "- ", "{a: ", "? ")},
     "long": ("a" * (LARGEST_YAML + 1), "characters, and up to 4,194,304 are read"),
     "many": ("[" + "a," * 1_100_000 + "]", "more than 1,048,576 values"),
+    "a long text": (f"a: &a {'x' * 2**20}\nb: [{'*a, ' * 100}]", "more than 1,048,576 values"),
 }
 
 

@@ -102,7 +102,7 @@ def test_comments_quotes_and_other_values_of_the_user_stay(tmp_path: Path) -> No
             "start",
             "with the preset start: genception.min_coverage: Field required",
         ),
-        (MINE + "run: {}\n", "start", "'run' stands twice, in lines 2 and 16"),
+        (MINE + "run: {}\n", "start", 'line 16, column 1: found duplicate key "run"'),
     ],
 )
 def test_a_mistake_is_a_sentence_and_nothing_is_written(text: str, preset: str, sentence: str, tmp_path: Path) -> None:

@@ -8,27 +8,20 @@ import pytest
 import yaml
 
 from driftledger.core.errors import ConfigError
-from driftledger.core.paths import MADE_FOR, main_checkout
+from driftledger.core.paths import main_checkout
 from driftledger.project.project import STORE, Project
 from tests.support.params import DEFAULT
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The main checkout, committed; ``further`` beside it is a worktree of it."""
+def root(main: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The main checkout with settings; ``further`` beside it is a worktree of it."""
     monkeypatch.delenv(STORE, raising=False)
-    folder = tmp_path / "main"
-    folder.mkdir()
-    (folder / "params.yaml").write_bytes(DEFAULT.read_bytes())
-    author = ("-c", "user.name=tests", "-c", "user.email=tests@localhost")
-    for command in (
-        ("init", "--quiet"),
-        ("add", "--all"),
-        ("commit", "--quiet", "--message", "a project"),
-        ("worktree", "add", "--quiet", str(tmp_path / "further")),
-    ):
-        subprocess.run(["git", *author, *command], cwd=folder, check=True, capture_output=True)
-    return folder
+    (main / "params.yaml").write_bytes(DEFAULT.read_bytes())
+    git(main, "add", "--all")
+    git(main, "commit", "--message", "settings")
+    git(main, "worktree", "add", str(tmp_path / "further"))
+    return main
 
 
 def choose(root: Path, store: str) -> None:
@@ -69,8 +62,7 @@ def git(folder: Path, *arguments: str) -> None:
 
 
 @pytest.fixture
-def main(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv(MADE_FOR, raising=False)
+def main(tmp_path: Path) -> Path:
     folder = tmp_path / "main"
     folder.mkdir()
     git(folder, "init", "--quiet")
@@ -104,20 +96,7 @@ def test_a_copy_that_dvc_made(where: str, main: Path, worktree: Path) -> None:
     assert main_checkout(copy / "evaluation") == main / "evaluation"
 
 
-def test_a_copy_where_a_link_leads_is_known_by_what_dvc_says(
-    main: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (main / ".dvc").mkdir()
-    (tmp_path / "scratch").mkdir()
-    (main / ".dvc" / "tmp").symlink_to(tmp_path / "scratch")
-    copy = copied(tmp_path / "scratch")
-    assert main_checkout(copy) == copy
-    monkeypatch.setenv(MADE_FOR, str(main))
-    assert main_checkout(copy) == main
-
-
-def test_dvc_may_have_started_something_elsewhere(main: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(MADE_FOR, str(main))
+def test_another_repository_shares_nothing(main: Path, tmp_path: Path) -> None:
     assert main_checkout(tmp_path) == tmp_path
     git(tmp_path, "clone", str(main), "other")
     assert main_checkout(tmp_path / "other") == tmp_path / "other"

@@ -28,14 +28,12 @@ from tests.support.params import default_params
 def _unloaded() -> Iterator[None]:
     """Modules of one test are not those of another, and what is installed is looked up again."""
     modules, path = set(sys.modules), list(sys.path)
-    for each in (registry.installed, registry.entry_points, registry.package_of):
-        each.cache_clear()
+    registry.installed.cache_clear()
     yield
     sys.path[:] = path
     for name in set(sys.modules) - modules:
         del sys.modules[name]
-    for each in (registry.installed, registry.entry_points, registry.package_of):
-        each.cache_clear()
+    registry.installed.cache_clear()
 
 
 def project(root: Path, section: str, provider: str, *, own_code: bool = True, **settings: Any) -> Project:
@@ -64,7 +62,6 @@ def test_a_class_of_ones_own_is_named_by_its_place(tmp_path: Path) -> None:
     model = project(tmp_path, "models", "own_models:MyModel", words="dim").settings.build("models", "mine")
     assert (model.provider, model.version) == ("own_models:MyModel", "1")
     assert ComponentCard.of("mine", model).to_dict().keys() >= {"identity"}
-    assert "package" not in ComponentCard.of("mine", model).to_dict()
     assert str(tmp_path) == sys.path[-1]
 
 
@@ -195,20 +192,5 @@ def test_a_distribution_names_its_providers(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.syspath_prepend(tmp_path / "site")
     settings = project(tmp_path, "generators", "plain_colour", own_code=False).settings
     found = settings.build("generators", "mine")
-    assert ComponentCard.of("mine", found).package == "own-colours 1.2"
-    assert "package" not in found.spec
     assert providers("generators")["diffusers"] == OURS["generators"]["diffusers"]
-    assert "package" not in ComponentCard.of("painter", settings.build("generators", "painter")).to_dict()
     assert provider_class("generators", "own_colours:Plain") is type(found)
-
-
-def test_two_distributions_of_one_name_are_told_apart_by_people(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("one", "two"):
-        write_module(tmp_path / name, f"own_{name}", GENERATOR)
-        install(tmp_path / name, f"own-{name}", "1", {"driftledger.generators plain_colour": f"own_{name}:Plain"})
-        monkeypatch.syspath_prepend(tmp_path / name)
-    sentence = said(tmp_path, "generators", "plain_colour")
-    assert "'plain_colour' is own_one:Plain and own_two:Plain; uninstall one, or name it by its place" in sentence
-    assert project(tmp_path, "generators", "painter").settings.build("generators", "mine").provider == "painter"

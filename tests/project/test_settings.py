@@ -126,13 +126,15 @@ def test_a_mistake_is_one_line_with_place_and_remedy(case: dict[str, Any], load:
             b"run: {}\nmodels: {a: {url: http://x}}",
             "line 2, column 23: found unexpected ':'; put what holds a colon",
         ),
-        (b"run: {seed: 1}\ntracking: {}\nrun: {}", "'run' stands twice, in lines 1 and 3"),
+        (b"run: {seed: 1}\ntracking: {}\nrun: {}", 'line 3, column 1: found duplicate key "run"'),
         (b"\xff\xfe\x00", "is not YAML"),
         (b"run: !!python/object/apply:os.getcwd []", "is not YAML"),
         (b"- run\n- genception\n", "valid dictionary"),
         (b"just words", "valid dictionary"),
         (b"", "valid dictionary"),
         (b"run: {seed: 2026-13-45}", "is not YAML"),
+        (b"run: {seed: [1, 2024-05-01]}", "holds what DVC cannot hold .Object of type date .+; put a date into"),
+        (b"run: !!set {x, y}", "cannot hold"),
     ],
 )
 def test_a_file_that_is_no_mapping_of_yaml_is_one_line(tmp_path: Path, content: bytes, expected: str) -> None:

@@ -26,7 +26,7 @@ from driftledger.core.media import encoded
 from driftledger.core.terminal import Progress
 from driftledger.core.text import say
 from driftledger.core.thinking import separated
-from driftledger.core.types import DecodedMedium, Generated, Medium, Outcome, Reply, Usage
+from driftledger.core.types import Generated, Medium, Outcome, Reply, Usage
 
 R = TypeVar("R")
 
@@ -396,7 +396,7 @@ async def _decoded(calls: Sequence[Call]) -> Sequence[Call]:
 
     def decoded(medium: Medium) -> Medium:
         with suppress(OSError, ValueError):
-            return DecodedMedium(medium.path, medium.sha256, medium.open())
+            return replace(medium, content=medium.open())
         return medium
 
     def prepared(call: Any) -> Any:

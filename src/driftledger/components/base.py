@@ -15,7 +15,7 @@ from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.errors import MissingExtraError
 from driftledger.core.files import Record
 from driftledger.core.media import Kind as MediumKind
-from driftledger.core.registry import EXTRAS, Provided, package_of
+from driftledger.core.registry import EXTRAS, Provided
 from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply, Sound
 
 Kind = Literal["model", "generator", "encoder"]
@@ -261,19 +261,10 @@ class ComponentCard(Record):
     identity: dict[str, Any]
     mark: str | None = Field(default=None, exclude_if=lambda mark: mark is None)
     """What a reader of every score with it must know; not written where there is nothing."""
-    package: str | None = Field(default=None, exclude_if=lambda package: package is None)
-    """The distribution that its class is from, and the version: ``my-encoders 1.2``. Not written of driftledger's own
-    classes, and of those that are in no distribution; in no fingerprint, which has the code itself."""
 
     @classmethod
     def of(cls, name: str, component: Component) -> "ComponentCard":
-        return cls(
-            name=name,
-            fingerprint=component.fingerprint,
-            **component.spec,
-            mark=component.mark,
-            package=package_of(type(component).__module__),
-        )
+        return cls(name=name, fingerprint=component.fingerprint, **component.spec, mark=component.mark)
 
     @property
     def is_control(self) -> bool:

@@ -82,11 +82,8 @@ def _home(module: str) -> Path | None:
         spec = find_spec(module.partition(".")[0])
     except ValueError:  # made by hand, or by an interactive session
         return None
-    if spec is None or spec.origin is None:
-        folders = [] if spec is None else list(spec.submodule_search_locations or ())
-        return Path(folders[0]).parent if folders else None
-    origin = Path(spec.origin)
-    return origin.parents[1] if origin.name == "__init__.py" else origin.parent
+    places = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin]
+    return Path(places[0]).parent if places and places[0] else None
 
 
 def _written(value: object) -> str:

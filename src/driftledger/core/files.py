@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import stat
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite
@@ -17,13 +18,13 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ruamel.yaml import YAML
-from ruamel.yaml.constructor import SafeConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
 from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import StoreError
 from driftledger.core.strict import explain
+from driftledger.core.text import shortened
 
 LARGEST_FILE = 2**30
 """Bytes of a file of records, which is read whole: a record has about 1 kB."""
@@ -36,7 +37,8 @@ LARGEST_YAML = 2**22
 DEEPEST = 64
 """Levels of YAML or JSON. Ours has eight; parsers give up, or crash, at some thousand."""
 MOST_VALUES = 2**20
-"""Values in one YAML file or JSON value, each counted as often as aliases repeat it."""
+"""Values in one YAML file or JSON value. In YAML, each counts as often as aliases repeat it, and for every 64
+characters once more."""
 MANY_VALUES = 2**24
 """Of a file of :data:`LARGEST_TEXT`: DVC's list of four million files has as many."""
 LONGEST_NUMBER = 100
@@ -85,20 +87,14 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
     Args:
         durable: others may write the same bytes at the same time, and a power cut leaves all of them or no file.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}{f'.{os.getpid()}.{get_ident()}' if durable else ''}.partial")
-    partial.unlink(missing_ok=True)
     try:
-        with partial.open("xb") as file:  # which follows no link that a stranger may have put there
+        with _replacing(path, shared=durable) as partial, partial.open("xb") as file:  # which follows no link
             file.write(data)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException as error:
-        partial.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:  # no room: say for which file
-            error.filename = str(path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # where there is no room, Python does not say for which file
         raise
 
 
@@ -122,33 +118,36 @@ def write_folder(folder: Path, files: Files, within: Iterable[str] = ("",)) -> N
 
 def link_file(source: Path, target: Path) -> None:
     """Give a file a second name, in one step: a read-only hard link, or a copy where there can be none."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.{get_ident()}.partial")
-    partial.unlink(missing_ok=True)
-    try:
-        if source.is_symlink():  # to what is not ours
-            raise OSError
-        source.chmod(0o444)
-        os.link(source, partial)
-    except OSError:
-        shutil.copyfile(source, partial)
-    partial.replace(target)
-    partial.unlink(missing_ok=True)  # which stays where both names are of the same file
+    with _replacing(target, shared=True) as partial:
+        try:
+            if source.is_symlink():  # to what is not ours
+                raise OSError
+            source.chmod(0o444)
+            os.link(source, partial)
+        except OSError:
+            shutil.copyfile(source, partial)
 
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
     """Make a folder that appears at ``target`` when the block ends well, and not at all otherwise."""
-    partial = target.with_name(target.name + ".partial")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _remove(partial)
-    partial.mkdir()
-    try:
+    with _replacing(target) as partial:
+        partial.mkdir()
         yield partial
         _remove(target)
+
+
+@contextmanager
+def _replacing(target: Path, *, shared: bool = False) -> Iterator[Path]:
+    """Give the name under which a file or folder is made; ``shared`` if others may make it at the same time."""
+    partial = target.with_name(f"{target.name}{f'.{os.getpid()}.{get_ident()}' if shared else ''}.partial")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _remove(partial)
+    try:
+        yield partial
         partial.replace(target)
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        _remove(partial)  # which also stays where both names are of the same file
 
 
 def _remove(path: Path) -> None:
@@ -242,11 +241,10 @@ def load_json(data: bytes, most: int = LARGEST_JSON, *, values: int = MOST_VALUE
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object, in time that grows with its length."""
-    value, names = dict(pairs), set[str]()
-    for name, _ in pairs if len(value) < len(pairs) else ():
-        if name in names:
-            raise ValueError(f"it has the key {name!r:.80} twice")
-        names.add(name)
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"it has the key {name!r:.80} twice")
     return value
 
 
@@ -266,20 +264,7 @@ def _finite(text: str) -> float:
 _ANY_NUMBER = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole)
 _FINITE = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
 
-
-class _Constructor(SafeConstructor):
-    """DVC's, with a sentence that names both places of a key that stands twice."""
-
-    def check_mapping_key(self, node: Any, key_node: Any, mapping: Any, key: Any, value: Any) -> bool:
-        if key not in mapping:
-            return True
-        first = next(each.start_mark.line for each, _ in node.value if each.value == key_node.value)
-        what = f"{key_node.value!r:.80} stands twice, in lines {first + 1} and {key_node.start_mark.line + 1}"
-        raise MarkedYAMLError(problem=what, problem_mark=key_node.start_mark)
-
-
 _NUMBER = re.compile(r"[-+.]?\d[\w.:+-]*")
-_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([Tt \t]|$)")
 _REMEDIES = {
     "found unexpected ':'": "put what holds a colon, such as an address, into quotes",
     "cannot start any token": "indent with blanks, not tabs, and put what begins with @, % or ` into quotes",
@@ -289,50 +274,41 @@ _REMEDIES = {
 """What a parser's problem holds → what to do."""
 
 
-def load_yaml(text: str | bytes, *, for_dvc: bool = False) -> Any:
+def load_yaml(text: str | bytes) -> Any:
     """Read YAML safely, by the parser that DVC reads it with: 1.2, in which ``yes`` is a text and ``010`` is 10.
-
-    Args:
-        for_dvc: whether DVC reads parameters from it, which cannot be dates or sets.
 
     Raises:
         ValueError: it is not YAML, has a key twice, or more bytes, levels or values than the bounds above; the sentence
             begins with line and column where there are some.
     """
-    parser, mark = YAML(typ="safe"), None
-    parser.Constructor = _Constructor
+    parser = YAML(typ="safe")
     if len(text) > LARGEST_YAML:
         raise ValueError(f"it has {len(text):,} characters, and up to {LARGEST_YAML:,} are read")
     # Before anything is built: an alias is a few bytes and repeats all that its anchor holds, other aliases included.
     sizes, opened, values = dict[str, int](), list[tuple[CollectionStartEvent, int]](), 0
     try:
         for event in parser.parse(text):
-            mark = event.start_mark
+            problem = ""
             if isinstance(event, CollectionEndEvent):
                 start, before = opened.pop()
                 sizes[str(start.anchor)] = values - before
             elif isinstance(event, AliasEvent):
                 values += sizes.get(str(event.anchor), MOST_VALUES)  # one inside of what it repeats has no end
             elif isinstance(event, ScalarEvent):
-                sizes[str(event.anchor)] = 1
-                values += 1
+                values += (size := 1 + len(event.value) // 64)
+                sizes[str(event.anchor)] = size
                 is_number = not event.style and _NUMBER.fullmatch(event.value)
                 if len(event.value) > LONGEST_NUMBER and (is_number or (event.tag or "").endswith((":int", ":float"))):
-                    what = f"{event.value:.20}… has {len(event.value):,} digits, and up to {LONGEST_NUMBER} are read"
-                    raise MarkedYAMLError(problem=what, problem_mark=mark)
-                if for_dvc and not event.style and _DATE.match(event.value):
-                    what = f"{event.value!r:.80} is a date, which DVC cannot hold; put it into quotes"
-                    raise MarkedYAMLError(problem=what, problem_mark=mark)
+                    problem = f"{event.value:.20}… has {len(event.value):,} digits, and up to {LONGEST_NUMBER} are read"
             elif isinstance(event, CollectionStartEvent):
                 opened.append((event, values))
                 values += 1
-            if for_dvc and (getattr(event, "tag", None) or "").endswith((":set", ":timestamp")):
-                raise MarkedYAMLError(problem="DVC cannot hold a set or a date", problem_mark=mark)
             if len(opened) > DEEPEST:
-                raise MarkedYAMLError(problem=f"it is nested deeper than {DEEPEST} levels", problem_mark=mark)
+                problem = f"it is nested deeper than {DEEPEST} levels"
             if values > MOST_VALUES:
-                what = f"it holds more than {MOST_VALUES:,} values, those that aliases repeat among them"
-                raise MarkedYAMLError(problem=what, problem_mark=mark)
+                problem = f"it holds more than {MOST_VALUES:,} values, those that aliases repeat among them"
+            if problem:
+                raise MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         return parser.load(text)
     except (AttributeError, IndexError, KeyError, TypeError):  # of constructors
         raise ValueError("it holds a value that is not of the kind that its tag, such as !!int, names") from None
@@ -340,7 +316,8 @@ def load_yaml(text: str | bytes, *, for_dvc: bool = False) -> Any:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
     remedies = [remedy for part, remedy in _REMEDIES.items() if part in problem]
     place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-    raise ValueError("; ".join([place + " ".join(problem.split()), *remedies[:1]]))
+    what = shortened(problem.partition(" with value ")[0])  # of a key that stands twice
+    raise ValueError("; ".join([place + what, *remedies[:1]]))
 
 
 class Made(Record):
@@ -350,11 +327,8 @@ class Made(Record):
     """SHA-256 of everything that shaped the folder."""
     files: str
     """SHA-256 of the names and hashes of its other files."""
-    failed: int = Field(default=0, ge=0)
+    failed: int = Field(default=0, ge=0, exclude_if=lambda failed: not failed)
     """How much in it was ended by a failed call, which the next run tries again."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"schema": self.schema_, **self.model_dump(mode="json", exclude_defaults=True)}
 
 
 def files_digest(folder: Path) -> str:

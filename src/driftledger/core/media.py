@@ -3,8 +3,7 @@
 import base64
 import io
 import wave
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from math import gcd
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -59,6 +58,8 @@ class Medium:
 
     path: Path
     sha256: str
+    content: Image.Image | Sound | None = field(default=None, compare=False, repr=False)
+    """What :meth:`open` gives, where it is decoded before it is asked for."""
 
     @property
     def kind(self) -> Kind:
@@ -66,6 +67,8 @@ class Medium:
 
     def open(self) -> Any:
         """Decode the file into an RGB image, H×W×3 of uint8, or into a :class:`Sound`."""
+        if self.content is not None:
+            return self.content.copy() if isinstance(self.content, Image.Image) else self.content
         if self.kind == "sound":
             return read_wav(self.path.read_bytes())
         with Image.open(self.path) as image:
@@ -123,19 +126,8 @@ def read_wav(data: bytes) -> Sound:
     return Sound((levels.view("<i4").astype(np.float64) / 2**31).astype(np.float32).reshape(-1, channels), rate)
 
 
-@lru_cache
-def mel_filters(rate: int, size: int, bands: int) -> NDArray[np.float64]:
-    """Weights of ``size // 2 + 1`` frequencies in each of so many triangular bands of the mel scale, up to 8 kHz."""
-    frequencies = np.linspace(0, rate / 2, size // 2 + 1)
-    edges = 700 * (10 ** (np.linspace(0, 2595 * np.log10(1 + min(rate / 2, 8000) / 700), bands + 2) / 2595) - 1)
-    rising = (frequencies - edges[:-2, None]) / np.diff(edges[:-1])[:, None]
-    falling = (edges[2:, None] - frequencies) / np.diff(edges[1:])[:, None]
-    weights: NDArray[np.float64] = np.maximum(0, np.minimum(rising, falling))
-    return weights
-
-
 def log_mel(sound: Sound, bands: int = 64, most: int = 512) -> NDArray[np.float64]:
-    """The power in bands of the mel scale, t×bands in decibels, at most 80 below the loudest, which is 0.
+    """The power in triangular bands of the mel scale up to 8 kHz, t×bands in decibels from −80 to the loudest, 0.
 
     Args:
         most: the most steps of time.
@@ -144,7 +136,12 @@ def log_mel(sound: Sound, bands: int = 64, most: int = 512) -> NDArray[np.float6
     samples = np.pad(samples, (0, max(0, size - len(samples))))
     starts = np.linspace(0, len(samples) - size, min(most, 1 + 4 * (len(samples) - size) // size)).astype(int)
     frames = samples[starts[:, None] + np.arange(size)] * np.hanning(size)
-    power = np.abs(np.fft.rfft(frames)) ** 2 @ mel_filters(sound.rate, size, bands).T
+    highest = min(sound.rate / 2, 8000)
+    edges = 700 * (10 ** (np.linspace(0, 2595 * np.log10(1 + highest / 700), bands + 2) / 2595) - 1)
+    frequencies = np.linspace(0, sound.rate / 2, size // 2 + 1)
+    rising = (frequencies - edges[:-2, None]) / np.diff(edges[:-1])[:, None]
+    falling = (edges[2:, None] - frequencies) / np.diff(edges[1:])[:, None]
+    power = np.abs(np.fft.rfft(frames)) ** 2 @ np.maximum(0, np.minimum(rising, falling)).T
     levels: NDArray[np.float64] = np.maximum(10 * np.log10(np.maximum(power, 1e-10) / max(power.max(), 1e-10)), -80)
     return levels
 

@@ -9,8 +9,6 @@ from driftledger.core.canonical import md5_bytes
 
 STATE = ".driftledger"
 """Below a checkout: locks and finished calls, disposable, outside Git and DVC."""
-MADE_FOR = "DVC_ROOT"
-"""Where DVC says to the commands in a copy which checkout it was made for."""
 _COPIES = (".dvc", "tmp", "exps")
 
 
@@ -35,14 +33,15 @@ class Combination(NamedTuple):
 
 
 def leads_out(path: Path, folder: Path) -> bool:
-    """Whether links lead from ``path``, somewhere below ``folder``, to a place outside of it."""
-    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    """Whether links lead from ``path``, somewhere below ``folder``, to a place outside of it.
 
-
-def is_dvc_object(path: Path) -> bool:
-    """Whether a path is, or leads to, an object in a cache of DVC (``cache.type symlink``), with its name for MD5."""
-    parts = Path(os.path.realpath(path)).parts[-4:]
-    return parts[:2] == ("files", "md5") and md5_bytes(path.read_bytes()) == "".join(parts[2:])
+    An object in a cache of DVC (``cache.type symlink``), which is named by its MD5, counts as inside.
+    """
+    real = Path(os.path.realpath(path))
+    if real.is_relative_to(os.path.realpath(folder)):
+        return False
+    parts = real.parts[-4:]
+    return parts[:2] != ("files", "md5") or not real.is_file() or md5_bytes(real.read_bytes()) != "".join(parts[2:])
 
 
 def main_checkout(root: Path) -> Path:
@@ -73,11 +72,8 @@ def top_of(folder: Path) -> Path | None:
 
 
 def _copied_from(top: Path) -> Path | None:
-    """Return the checkout that DVC made this copy of: the copy lies inside it, or where a link there leads."""
-    named = [Path(os.environ[MADE_FOR])] if os.environ.get(MADE_FOR) else []
-    around = [place.parents[2] for place in top.parents if place.parts[-3:] == _COPIES]
-    made_for = (each for each in (*named, *around) if each.joinpath(*_COPIES).resolve() in top.parents)
-    return next(filter(None, map(top_of, map(Path.resolve, made_for))), None)
+    """Return the checkout in which DVC made this copy."""
+    return next((top_of(place.parents[2]) for place in top.parents if place.parts[-3:] == _COPIES), None)
 
 
 def _worktree_of(top: Path) -> Path | None:

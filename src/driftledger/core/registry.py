@@ -5,12 +5,12 @@ points. A project names its own by their places, ``package.module:Class``, in ``
 their code, so only what people set is imported by its place, never what a record, a card or a lock says.
 """
 
-import re
 import sys
 import traceback
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module, metadata
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,7 +21,7 @@ from driftledger.core.text import for_line
 OURS: dict[str, dict[str, str]] = {
     "datasets": {
         "image_folder": "driftledger.data.datasets.image_folder:ImageFolder",
-        "huggingface": "driftledger.data.datasets.huggingface:HuggingFace",
+        "huggingface": "driftledger.data.hub:HuggingFace",
         "sound_folder": "driftledger.data.datasets.sounds:SoundFolder",
         "huggingface_sounds": "driftledger.data.datasets.sounds:HuggingFaceSounds",
     },
@@ -62,13 +62,10 @@ OURS: dict[str, dict[str, str]] = {
     },
 }
 
-
 PROVIDED_SECTIONS = tuple(OURS)
 """The sections of ``params.yaml`` with entries that name a provider."""
 LONGEST = 200
 """Characters of a provider's name or place."""
-_WORDS = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
-_PLACE = re.compile(f"{_WORDS}:{_WORDS}")
 
 EXTRAS = {
     **{name: name for name in ("openai", "litellm", "ray", "diffusers", "open_clip", "vllm")},
@@ -119,11 +116,12 @@ def import_place(place: str, folder: Path | None = None) -> Any:
     Raises:
         ConfigError: it is not a place, cannot be imported, or the module has nothing of that name.
     """
-    if len(place) > LONGEST or not _PLACE.fullmatch(place):
+    module, _, name = place.partition(":")
+    words = f"{module}.{name}".split(".")
+    if len(place) > LONGEST or not (place.isascii() and all(map(str.isidentifier, words))):
         raise ConfigError(
             f"{place!r:.80} is not the place of a class; write package.module:Class, in letters, digits, _"
         )
-    module, _, name = place.partition(":")
     if folder is not None and str(folder) not in sys.path:
         sys.path.append(str(folder))
     try:
@@ -139,42 +137,26 @@ def import_place(place: str, folder: Path | None = None) -> Any:
         last = traceback.extract_tb(error.__traceback__)[-1]
         raised = for_line(f"{type(error).__name__}: {error!s:.200} in {last.filename}, line {last.lineno}")
         raise ConfigError(f"{module} cannot be imported ({raised}); correct it") from None
-    for word in name.split("."):
-        if not hasattr(named, word):
-            where = getattr(sys.modules[module], "__file__", None) or "a package without code"
-            raise ConfigError(f"{module} ({where}) has no {name}; name one of its classes")
-        named = getattr(named, word)
+    try:
+        named = attrgetter(name)(named)
+    except AttributeError:
+        where = getattr(named, "__file__", None) or "a package without code"
+        raise ConfigError(f"{module} ({where}) has no {name}; name one of its classes") from None
     if isinstance(named, type) and issubclass(named, Provided):
         named.is_named(name)
     return named
 
 
 @cache
-def installed() -> Any:  # a type of Python 3.11 that 3.12 has no more
-    """All entry points, read once: each search opens a file of every distribution."""
-    return metadata.entry_points()
+def installed() -> Mapping[str, tuple[metadata.EntryPoint, ...]]:
+    """Our entry points by their group, read once: that opens a file of every distribution."""
+    points = metadata.entry_points()
+    return {group: tuple(points.select(group=group)) for group in points.groups if group.startswith("driftledger.")}
 
 
-@cache
 def entry_points(section: str) -> tuple[metadata.EntryPoint, ...]:
     """List what installed distributions bring for a section of settings; what is installed later is not seen."""
-    return tuple(installed().select(group=f"driftledger.{section}"))
-
-
-@cache
-def package_of(module: str) -> str | None:
-    """Name and version of the distribution that a module is from; None where that is driftledger's, or none.
-
-    >>> package_of("pydantic.main") == f"pydantic {metadata.version('pydantic')}"
-    True
-    """
-    top = module.partition(".")[0]
-    if top == "driftledger":
-        return None
-    points = (each for section in PROVIDED_SECTIONS for each in entry_points(section))
-    names = {each.dist.name for each in points if each.dist is not None and each.module.partition(".")[0] == top}
-    names = names or {*metadata.packages_distributions().get(top, ())}  # which opens every distribution's list of files
-    return ", ".join(f"{name} {metadata.version(name)}" for name in sorted(names - {"driftledger"})) or None
+    return installed().get(f"driftledger.{section}", ())
 
 
 def providers(section: str) -> Mapping[str, str]:
@@ -186,19 +168,12 @@ def provider_place(section: str, provider: str) -> str:
     """Return the place of the class behind a provider, ``package.module:Class``; nothing is imported.
 
     Raises:
-        ConfigError: the provider is unknown, or two distributions have one of that name.
+        ConfigError: the provider is unknown.
     """
-    if ":" in provider:
-        return provider
-    if provider in OURS[section]:
-        return OURS[section][provider]
-    places = {each.value for each in entry_points(section) if each.name == provider}
-    if not places:
-        raise ConfigError(unknown_name(f"{section} provider", provider, providers(section)))
-    if len(places) > 1:
-        several = " and ".join(sorted(places))
-        raise ConfigError(f"{section} provider {provider!r} is {several}; uninstall one, or name it by its place")
-    return places.pop()
+    places = providers(section)
+    if ":" not in provider and provider not in places:
+        raise ConfigError(unknown_name(f"{section} provider", provider, places))
+    return places.get(provider, provider)
 
 
 def provider_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:

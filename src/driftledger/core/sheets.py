@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from driftledger.core.errors import ConfigError, MissingSourceError
 from driftledger.core.files import LARGEST_TEXT
+from driftledger.core.text import csv_text
 
 LONGEST_CELL = 32_767
 """Characters that a cell of Excel keeps; the rest is lost without a word, also in a CSV file that it saves."""
 
-_LINE_END = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
 _MISREAD = re.compile(
     r"(?!'*+[1-9][0-9]{0,8}\Z)'*+"
@@ -35,7 +35,6 @@ class SheetTable(NamedTuple):
     rows: list[list[str]]
     lines: list[int]
     """Where each row begins, counted from 1 as an editor counts."""
-    separator: str = ","
 
     def entries(self) -> Iterator[tuple[int, dict[str, str]]]:
         """Yield each row's line and its cells by :func:`column_names`, without blanks around them."""
@@ -54,7 +53,7 @@ def cleaned(text: str) -> str:
 
     Direction marks stay: Hebrew and Arabic need them.
     """
-    return _CONTROL.sub("", _LINE_END.sub("\n", text))
+    return _CONTROL.sub("", "\n".join(text.splitlines()))
 
 
 def to_cell(text: str) -> str:
@@ -71,8 +70,26 @@ def column_names(head: Sequence[str]) -> list[str]:
     return [column.strip().casefold() for column in head]
 
 
+def csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line in which each row of a CSV file begins, and its cells, with ``,`` ``;`` or tab between them.
+
+    Raises:
+        ValueError: it is not UTF-8, with or without a mark, or has quotes that do not close.
+    """
+    text, line = data.decode("utf-8-sig"), 1
+    csv.field_size_limit(LARGEST_TEXT)  # tables of other tools hold images in base64
+    separator = max(",;\t", key=lambda each: len(next(csv.reader(io.StringIO(text), delimiter=each), [])))
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        for cells in rows:
+            yield line, cells
+            line = rows.line_num + 1
+    except csv.Error as error:
+        raise ValueError(f"from line {line} on: {error}; put texts that hold quotes into double quotes") from None
+
+
 def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> SheetTable:
-    """Read a sheet as spreadsheets save it: UTF-8 with or without a mark, ``,`` ``;`` or tab between cells.
+    """Read a sheet as spreadsheets save it.
 
     Args:
         required: columns that must be named once each; others are kept.
@@ -83,41 +100,24 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
         MissingSourceError: it is missing.
         ConfigError: it is not a CSV file with these columns, or a row is longer than the first line.
     """
-    where, number = f"{about}: {path}", 1
+    where, table = f"{about}: {path}", SheetTable([], [], [])
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (FileNotFoundError, NotADirectoryError):
-        raise MissingSourceError(f"{where} is missing; write it with: {writes}") from None
-    except OSError as error:
-        raise ConfigError(f"{where} cannot be read ({error.strerror or error}); correct path or its rights") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{where} is not UTF-8; save it as 'CSV UTF-8'") from None
-    first = text.partition("\n")[0]
-    separator = max(
-        ",;\t", key=lambda each: len({*required} & {c.strip(' "') for c in column_names(first.split(each))})
-    )
-    table: SheetTable | None = None
-    csv.field_size_limit(LARGEST_TEXT)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    try:
-        for raw in reader:
-            cells, line, number = [cleaned(from_cell(cell)) for cell in raw], number, reader.line_num + 1
-            if table is None:
-                table = SheetTable(cells, [], [], separator)
-            elif any(cell.strip() for cell in cells[len(table.head) :]):
+        for line, raw in csv_rows(path.read_bytes()):
+            cells, width = [cleaned(from_cell(cell)) for cell in raw], len(table.head)
+            if line == 1:
+                table.head.extend(cells)
+            elif any(cell.strip() for cell in cells[width:]):
                 raise ConfigError(
-                    f"{where}, line {line} has {len(cells)} cells and the first line {len(table.head)}; "
-                    f"put a text that holds {separator!r} into double quotes"
+                    f"{where}, line {line} has {len(cells)} cells and the first line {width}; "
+                    "put a text that holds what separates cells into double quotes"
                 )
             elif any(cell.strip() for cell in cells):
-                table.rows.append(cells[: len(table.head)] + [""] * (len(table.head) - len(cells)))
+                table.rows.append(cells[:width] + [""] * (width - len(cells)))  # Excel leaves out empty last cells
                 table.lines.append(line)
-    except csv.Error as error:
-        raise ConfigError(
-            f"{where} cannot be read as CSV from line {number} on ({error}); put texts that hold quotes into "
-            "double quotes, or save it from a spreadsheet"
-        ) from None
-    table = table or SheetTable([], [], [], separator)
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingSourceError(f"{where} is missing; write it with: {writes}") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{where} cannot be read as CSV in UTF-8 ({error}); correct it or the path") from None
     columns = column_names(table.head)
     for column in required:
         if columns.count(column) != 1:
@@ -126,9 +126,6 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
     return table
 
 
-def table_text(head: Sequence[str], rows: Sequence[Sequence[str]], separator: str = ",") -> str:
+def table_text(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """The CSV file's text. Its byte order mark makes spreadsheets read UTF-8."""
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter=separator, lineterminator="\n")
-    writer.writerows([to_cell(cell) for cell in row] for row in [head, *rows])
-    return "\ufeff" + out.getvalue()
+    return "\ufeff" + csv_text([*map(to_cell, head)], [map(to_cell, row) for row in rows])

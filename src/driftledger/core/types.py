@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,16 +38,6 @@ class Outcome(StrEnum):
     def goes_on(self) -> bool:
         """Whether the call left something that a next step can work with."""
         return self in (Outcome.OK, Outcome.TRUNCATED)
-
-
-@dataclass(frozen=True, slots=True)
-class DecodedMedium(Medium):
-    """An image or sound that was decoded before it is asked for."""
-
-    content: Any
-
-    def open(self) -> Any:
-        return self.content.copy() if isinstance(self.content, Image.Image) else self.content
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """Tables of any kind as rows: JSON, JSONL, CSV, TSV and Excel, each row with its place in the file."""
 
-import csv
 import io
 from codecs import BOM_UTF8
 from collections import Counter
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import LARGEST_TEXT, MANY_VALUES, load_json
 from driftledger.core.registry import import_extra
-from driftledger.core.sheets import LONGEST_CELL, is_cut
+from driftledger.core.sheets import LONGEST_CELL, csv_rows, is_cut
 from driftledger.core.text import shortened
 from driftledger.data.datasets.base import printable, unreadable
 
@@ -60,7 +59,7 @@ def read_table(file: Path) -> Table:
         rows = [(f"{place} of {name}", cells) for place, cells in readers[kind](file.read_bytes())]
     except OSError as error:
         raise unreadable(name, error) from None
-    except (ValueError, csv.Error) as error:
+    except ValueError as error:
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else shortened(str(error))
         raise DataError(f"{name} cannot be read as {kind[1:]} ({reason}); correct it") from None
     if wrong := next((place for place, cells in rows if not isinstance(cells, dict)), None):
@@ -89,17 +88,12 @@ def _jsonl(data: bytes) -> Iterator[tuple[str, Any]]:
 
 
 def _csv(data: bytes) -> Iterator[tuple[str, Any]]:
-    text = data.decode("utf-8-sig")
-    csv.field_size_limit(LARGEST_TEXT)  # tables of other tools hold images in base64
-    heads = {each: next(csv.reader(io.StringIO(text), delimiter=each), []) for each in (",", ";", "\t")}
-    separator = max(heads, key=lambda each: len(heads[each]))
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    head, end = [column.strip() for column in next(lines, [])], lines.line_num
+    rows = csv_rows(data)
+    head = [column.strip() for column in next(rows, (1, list[str]()))[1]]
     for column, count in Counter(head).items():
         if column and count > 1:
             raise ValueError(f"it has the column {column!r:.80} twice")
-    for cells in lines:
-        line, end = end + 1, lines.line_num
+    for line, cells in rows:
         if len(cells) not in (0, len(head)):
             raise ValueError(f"line {line} has {len(cells)} cells, and the first line {len(head)}")
         if cells:

@@ -83,8 +83,8 @@ def shipped(name: str) -> Any:
 @cache
 def catalogue(section: str) -> Mapping[str, CatalogueEntry | Description]:
     """The entries of a section that come with the package, by name."""
-    kinds: dict[str, type[CatalogueEntry | Description]] = {DESCRIPTIONS: Description}
-    kind = kinds.get(section, CalledEntry if section in ("models", "generators") else CatalogueEntry)
+    called = CalledEntry if section in ("models", "generators") else CatalogueEntry
+    kind: type[CatalogueEntry | Description] = Description if section == DESCRIPTIONS else called
     return {name: kind.model_validate(entry) for name, entry in shipped(section).items()}
 
 
@@ -198,13 +198,12 @@ def class_of_record(section: str, provider: str, settings: "Settings | None") ->
     A record names no code to import: only the registry, and what ``params.yaml`` of a trusted project names, is looked
     through.
     """
+    places, entries = providers(section), getattr(settings, section, {}).values()
     try:
-        places = providers(section)
         if provider in places or provider in places.values():
             return provider_class(section, provider)
-        for entry in getattr(settings, section, {}).values():
-            if isinstance(entry, CatalogueEntry) and entry.provider == provider and settings is not None:
-                return checked_class(section, provider, settings.own_code)
+        if settings is not None and any(entry.provider == provider for entry in entries):
+            return checked_class(section, provider, settings.own_code)
     except ConfigError as error:
         return for_line(str(error))
     return f"the provider {for_line(provider)!r:.80} is unknown here"

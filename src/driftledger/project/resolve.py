@@ -4,9 +4,7 @@ DVC compares the parts of that file that a stage names as its parameters. So a c
 a new version of a component runs what depends on it, and nothing else.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
@@ -46,19 +44,32 @@ def resolved(project: Project) -> dict[str, Any]:
     What is not on this machine, such as a colleague's weights, is kept as it was noted before, if its entry is written
     as it was then: whatever needs no new call still runs. Standard error lists it.
     """
-    settings, versions = project.settings, _Versions(project.noted().get("entries", {}))
-    named: dict[str, dict[str, Any]] = {
-        section: {name: settings.build(section, name) for name in settings.named(section)}
-        for section in PROVIDED_SECTIONS
-    }
-    data = {section: named.pop(section) for section in ("datasets", "question_sets")}
-    noted: dict[str, Any] = {
-        section: {
-            name: versions.digest(f"{section}.{name}", each, partial(getattr, each, "fingerprint"))
-            for name, each in some.items()
-        }
-        for section, some in named.items()
-    }
+    settings, before = project.settings, project.noted().get("entries", {})
+    noted: dict[str, Any] = {section: {} for section in PROVIDED_SECTIONS}
+    entries = dict[str, dict[str, str]]()  # how each was written, and its digest; no stage depends on it
+    for section, name in [(each, name) for each in PROVIDED_SECTIONS for name in settings.named(each)]:
+        entry, key = settings.build(section, name), f"{section}.{name}"
+        given = [entry.provider, entry.model_dump(mode="json", exclude_defaults=True)]
+        if isinstance(entry, Component):
+            given += [entry.version, entry.code_is_identity and entry.code_digest]
+        written = sha256_of(given)
+        try:
+            digest = entry.fingerprint if isinstance(entry, Component) else entry.source_digest()
+        except (MissingSourceError, MissingExtraError) as error:
+            if before.get(key, {}).get("written") != written:
+                raise
+            digest = before[key]["digest"]
+            kept = "its noted version is kept, and only new calls to it fail"
+            say(f"driftledger: {key} is not on this machine ({error}); {kept}")
+        entries[key] = {"written": written, "digest": digest}
+        noted[section][name] = digest
+        if isinstance(entry, Provider):
+            noted[section][name] = {"provider": entry.provider, **given[1], "source": digest}
+            place = provider_place(section, entry.provider)
+            # What Python gave is never made again.
+            if (section, name) not in settings.given and not is_ours(place):
+                noted[section][name]["code"] = code_digest(place)
+    noted["data"] = {"version": DATA_VERSION} | {each: noted.pop(each) for each in ("datasets", "question_sets")}
     noted["descriptions"] = {name: _description(settings, name, noted) for name in settings.named("descriptions")}
     noted["judge"] = noted["models"][settings.judge] if settings.judge else NOTHING
     noted["beside"] = {
@@ -66,10 +77,6 @@ def resolved(project: Project) -> dict[str, Any]:
         | {setting: sha256_file(file) for setting, file in project.files_beside(spec).items()}
         for spec in settings.benchmarks
         if spec.scores.beside
-    }
-    noted["data"] = {"version": DATA_VERSION} | {
-        section: {name: _source(settings, section, name, each, versions) for name, each in some.items()}
-        for section, some in data.items()
     }
     for kind in ("collect", "score"):  # model → folder below its stage's output → what shapes it beside earlier folders
         noted[kind] = {model: {} for model in settings.run.models}
@@ -89,11 +96,7 @@ def resolved(project: Project) -> dict[str, Any]:
         "correlation": settings.correlation.model_dump(mode="json"),
         "leaderboards": {path.name: sha256_file(path) for path in leaderboard_files(project.root)},
     }
-    noted["entries"] = versions.entries
-    for key, why in versions.missing.items():
-        sentence = f"{key} is not on this machine ({why}); its noted version is kept, and only new calls to it fail"
-        say(f"driftledger: {sentence}")
-    return noted
+    return noted | {"entries": entries}
 
 
 def folder_in(stage: Stage, keys: Mapping[str, str]) -> str:
@@ -151,38 +154,3 @@ def _description(settings: Settings, name: str, noted: Mapping[str, Any]) -> dic
         encoder = noted["encoders"][shown.encoder] if shown.encoder else None
         examples = sha256_of([encoder, noted["models"][shown.by] if shown.by else None])
     return {**description.model_dump(mode="json", exclude_defaults=True), "examples_by": examples}
-
-
-def _source(settings: Settings, section: str, name: str, provider: Provider, versions: "_Versions") -> dict[str, Any]:
-    """Return an entry of the data with the digest of its source, and of its code if that is not in the package."""
-    entry = {"provider": provider.provider, **provider.model_dump(mode="json", exclude_defaults=True)}
-    entry["source"] = versions.digest(f"{section}.{name}", provider, provider.source_digest)
-    if (section, name) in settings.given:  # by Python, where nothing is made again
-        return entry
-    place = provider_place(section, provider.provider)
-    return entry if is_ours(place.partition(":")[0]) else {**entry, "code": code_digest(place)}
-
-
-@dataclass
-class _Versions:
-    """Digests of entries; of one that is not on this machine, what ``data/resolved.json`` held before."""
-
-    before: Mapping[str, Any]
-    entries: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Key → how each entry was written, and its digest; no stage depends on it."""
-    missing: dict[str, str] = field(default_factory=dict)
-    """Key → why it is not on this machine."""
-
-    def digest(self, key: str, entry: Component | Provider, digest: Callable[[], str]) -> str:
-        """Return the digest of a source; of one that is not here, what was noted for an entry written the same."""
-        code = [entry.version, entry.code_is_identity and entry.code_digest] if isinstance(entry, Component) else []
-        written = sha256_of([entry.provider, entry.model_dump(mode="json", exclude_defaults=True), *code])
-        try:
-            current = digest()
-        except (MissingSourceError, MissingExtraError) as error:
-            before = self.before.get(key, {})
-            if before.get("written") != written:
-                raise
-            self.missing[key], current = str(error), str(before["digest"])
-        self.entries[key] = {"written": written, "digest": current}
-        return current

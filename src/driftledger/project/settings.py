@@ -3,6 +3,7 @@
 Each registered benchmark has a list in ``run``, and a section of its own.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
@@ -202,11 +203,8 @@ class Settings(Strict):
         if component.reads_files:
             return None
         section = f"{component.kind}s"
-        for name, entry in self.entries(section).items():
-            workers: WorkerSettings | None = entry.workers
-            if workers is not None and self.build(section, name) == component:
-                return workers
-        return WorkerSettings()
+        given = {name: entry.workers for name, entry in self.entries(section).items() if entry.workers}
+        return next((given[name] for name in given if self.build(section, name) == component), WorkerSettings())
 
     def build(self, section: str, name: str) -> Any:
         """Make what an entry of a section says: a dataset's provider, a model, …
@@ -238,9 +236,6 @@ def marked(name: str, section: Section) -> Iterator[tuple[str, Any, tuple[str, .
 @cache
 def _settings_class(names: tuple[str, ...]) -> type[Settings]:
     """Return :class:`Settings` with what these benchmarks add: a list of each in ``run``, and its section."""
-    for name in names:
-        if any(hasattr(each, name) or name in each.model_fields for each in (Settings, Run)):
-            raise ConfigError(f"a benchmark cannot be called {name!r}, which has a meaning in {PARAMS}; rename it")
     lists: dict[str, Any] = dict.fromkeys(names, (AnySelection, ()))
     run = create_model("Run", __base__=Run, **lists)
     sections: dict[str, Any] = {name: (benchmark(name).settings | None, None) for name in names}
@@ -266,7 +261,11 @@ def read_yaml(path: Path) -> Any:
         ConfigError: it is missing, or is not YAML.
     """
     try:
-        return load_yaml(path.read_bytes().decode(), for_dvc=True)
+        content = load_yaml(path.read_bytes().decode())
+        json.dumps(content)
+        return content
+    except TypeError as error:
+        raise ConfigError(f"{path} holds what DVC cannot hold ({error}); put a date into quotes") from None
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
     except ValueError as error:
@@ -352,23 +351,22 @@ def _components(settings: Settings) -> Iterator[str]:
         encoder: Encoder | None = built("encoders", name)
         if encoder is not None and not (encoder.media if kind == "image" else encoder.reads):
             yield f"{where}: {name!r} has no {kind} tower; {remedy}"
-    for spec in settings.benchmarks:
-        keys = {"model", "generator", "encoder"} & {key for stage in spec.stages[1:] for key in stage.keys}
-        for on, key in product(getattr(run, spec.name) if spec.data is DATASET else (), sorted(keys)):
-            medium = getattr(built("datasets", on), "medium", "image")
-            for name in run.names(spec.name, key):
-                component = built(f"{key}s", name)
-                if component and medium not in component.media and component.provider not in CONTROLS:
-                    does = f"{'makes' if key == 'generator' else 'takes'} {'images' if medium == 'sound' else 'sounds'}"
-                    yield (
-                        f"run.{key}s: {name!r} {does}, and run.{spec.name} goes over {on!r}, a dataset of {medium}s; "
-                        f"select {key}s for {medium}s, or take {on!r} out"
-                    )
     used = dict[tuple[str, str, str], None]()
     for spec in settings.benchmarks:
-        for stage in spec.stages[1:]:
-            for key in {"generator", "encoder"} & {*stage.keys}:
-                used |= dict.fromkeys((f"{key}s", f"run.{key}s", name) for name in getattr(run, f"{key}s"))
+        for key in dict.fromkeys(key for stage in spec.stages[1:] for key in stage.keys if f"{key}s" in _ANY_MODEL):
+            for name in run.names(spec.name, key):
+                if key != "model":
+                    used[f"{key}s", f"run.{key}s", name] = None
+                component = built(f"{key}s", name)
+                for on in getattr(run, spec.name) if spec.data is DATASET and component else ():
+                    medium = getattr(built("datasets", on), "medium", "image")
+                    if medium not in component.media and component.provider not in CONTROLS:
+                        does = "makes" if key == "generator" else "takes"
+                        yield (
+                            f"run.{key}s: {name!r} {does} {'images' if medium == 'sound' else 'sounds'}, and "
+                            f"run.{spec.name} goes over {on!r}, a dataset of {medium}s; select {key}s for {medium}s, "
+                            f"or take {on!r} out"
+                        )
     if judge := settings.judge:
         used["models", "run.judge", judge] = None
     for (section, place, name), model in product(used, run.models):

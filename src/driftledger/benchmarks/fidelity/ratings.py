@@ -163,7 +163,7 @@ def write_sheet(path: Path, rows: Sequence[ToRate], rater: str | None) -> tuple[
         cells = dict(zip(COLUMNS, (*map(_name, row[:3]), _shown(row.description), by or "", ""), strict=True))
         table.rows.append([cells.get(column, "") for column in column_names(table.head)])
     if missing or not exists:
-        write_bytes(path, table_text(table.head, table.rows, table.separator).encode("utf-8", "replace"))
+        write_bytes(path, table_text(table.head, table.rows).encode("utf-8", "replace"))
     done = sum(rated.get(text, False) for text in wanted)
     return len(wanted) - done, done
 
