@@ -56,7 +56,9 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
     return None
 
 
-def report_files(project: Project, site: Path, *, images: bool = True, again: bool = False) -> tuple[Files, str | None]:
+def report_files(
+    project: Project, site: Path, *, images: bool = True, again: bool = False, only: str | None = None
+) -> tuple[Files, str | None]:
     """Make the files of ``reports``, and a sentence about what they lack.
 
     Errors as in :func:`~driftledger.reports.scores.selected_scores`,
@@ -67,6 +69,7 @@ def report_files(project: Project, site: Path, *, images: bool = True, again: bo
         images: whether the site may show images of datasets.
         again: to be compared with what was written: figures are left out, since they depend on the installed libraries,
             and the cross-check, which depends on an encoder, is taken from ``reports``.
+        only: of the site's pages, that of this model.
     """
     scores = selected_scores(project)
     parts = by_benchmark(scores, rows_beside(project))
@@ -89,7 +92,7 @@ def report_files(project: Project, site: Path, *, images: bool = True, again: bo
         checks = load_json(read_bytes(project.root / "reports" / "cross_check.json"))
     else:
         checks = [] if missing.get("genception") else cross_checks(project, scores)
-    pages = site_files(site, project, parts, correlated, figures, images=images)
+    pages = site_files(site, project, parts, correlated, figures, images=images, only=only)
     picture = "![Pearson's r between headlines](figures/correlation-pearson.svg)"
     tables = [line for table in correlated.tables for line in markdown(table)]
     page = ["# Correlation", "", for_cell(correlated.lead), "", picture, "", *tables]
@@ -113,8 +116,12 @@ def report_files(project: Project, site: Path, *, images: bool = True, again: bo
     )
 
 
-def check_report(project: Project, contents: Contents) -> VerifyResult:
-    """Compare what people look at, the leaderboard, metrics and pages, with what the scores give."""
+def check_report(project: Project, contents: Contents, model: str | None = None) -> VerifyResult:
+    """Compare what people look at, the leaderboard, metrics and pages, with what the scores give.
+
+    Args:
+        model: of the site, compare its page alone.
+    """
     result, entry = VerifyResult(), locked_now(project.root).get("report")
     if entry is None:
         if contents.here.read("reports/leaderboard.md") is not None:
@@ -133,7 +140,7 @@ def check_report(project: Project, contents: Contents) -> VerifyResult:
         result.skip("reports", f"version {version!s:.20} of the report wrote it, and {REPORT_VERSION} is installed")
         return result
     try:
-        again, missing = report_files(project, project.root / SITE, again=True)
+        again, missing = report_files(project, project.root / SITE, again=True, only=model)
     except (DriftledgerError, ValueError, LookupError, TypeError, OSError) as error:
         result.skip("reports", f"it cannot be made again: {shortened(str(error))}")
         return result
@@ -143,7 +150,8 @@ def check_report(project: Project, contents: Contents) -> VerifyResult:
         here = f"reports/{top}"
         if any(each.where == here for each in result.skipped):
             continue
-        stored = {f"{top}/{name}" for name in contents.listing_here(here)}
+        is_part = here == SITE and model is not None
+        stored = set() if is_part else {f"{top}/{name}" for name in contents.listing_here(here)}
         result.checked["files"] += len(some)
         for name in sorted({*some} | stored):
             data = contents.here.read(f"reports/{name}")

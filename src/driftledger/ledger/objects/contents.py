@@ -65,7 +65,7 @@ class Contents:
             near: the path, relative to the top folder, at which it was written.
         """
         if (md5, near) not in self._paths:
-            path = next((file for file in self._candidates(md5, near) if md5_bytes(file.read_bytes()) == md5), None)
+            path = next((file for file in self._candidates(md5, near) if self.here.md5(file) == md5), None)
             if path is None:
                 return None
             self._paths[md5, near] = path

@@ -108,17 +108,19 @@ def site_files(
     figures: Figures,
     *,
     images: bool = True,
+    only: str | None = None,
 ) -> Files:
     """Make the files of the site, without those pictures that ``folder`` has.
 
     Args:
         images: whether pages may show images of datasets.
+        only: a model: its page, and nothing else.
 
     Errors as in :func:`~driftledger.reports.site.thumbnails.thumbnail`.
     """
     pages: dict[str, bytes | None] = {name: (HERE / name).read_bytes() for name in (STYLE, SCRIPT)}
     scores = [score for part in parts for score in part.scores]
-    chains, missing = _read_chains(project.root, parts)
+    chains, missing = _read_chains(project.root, parts, only)
     files = [file for each in chains for trace in each.traces.values() for file in files_of(trace)]
     pictures, thumbnails = thumbnails_of(files, folder) if images else ({}, {})
     shelves = {each.shelf for each in chains if each.traces}
@@ -153,6 +155,13 @@ def site_files(
         text = templates.get_template(template).render(root=root, path=path, title=title, **context)
         pages[path] = text.encode()
 
+    locks = locked_now(project.root)
+    for model, own in grouped(scores, lambda score: score.model).items():
+        if only in (None, model):
+            views = [_score_view(score, locks, project.combinations, own, chains) for score in own]
+            write(path_of(own[0]), "run.html.j2", model, parts=views)
+    if only is not None:
+        return pages
     table = overview(parts)
     write(
         "index.html",
@@ -177,20 +186,16 @@ def site_files(
         ),
     ):
         write(path, "benchmark.html.j2", title, lead=lead, sections=some, figures=figures, shelves=shelves)
-    locks = locked_now(project.root)
-    for model, own in grouped(scores, lambda score: score.model).items():
-        views = [_score_view(score, locks, project.combinations, own, chains) for score in own]
-        write(path_of(own[0]), "run.html.j2", model, parts=views)
     write("gallery.html", "gallery.html.j2", "Gallery", shelves=list(_shelves(chains)), missing=missing)
     drawings = {f"figures/{name}": data for some in figures.values() for name, _, data in some}
     return {**pages, **drawings, **thumbnails}
 
 
-def _read_chains(root: Path, parts: Sequence[Part]) -> tuple[list[Chains], list[str]]:
-    """What models made of units, once for all scores over the same records, and data without records."""
+def _read_chains(root: Path, parts: Sequence[Part], only: str | None) -> tuple[list[Chains], list[str]]:
+    """What models, or one, made of units, once for all scores over the same records, and data without records."""
     chains, missing, done = [], dict[str, None](), set[tuple[Path, ...]]()
     every = [(block, score) for part in parts for block in part.blocks for score in block.scores]
-    for block, score in every:
+    for block, score in (each for each in every if only in (None, each[1].model)):
         folders = {stage.name: root / stage.at(score.keys) for stage in block.spec.stages}
         *sources, _ = folders.values()
         if not all(folder.is_dir() for folder in sources):
