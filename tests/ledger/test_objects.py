@@ -35,7 +35,13 @@ def test_bytes_come_from_the_cache_or_from_their_place(ledger: Ledger, lost: tup
     assert {name: md5_bytes((place / name).read_bytes()) for name in before} == before
     assert contents.recorded(folder) == place
     del contents
-    assert not place.exists()
+    assert place.exists() is (lost != (CHAINS,)), "what is in the workspace is read there"
+
+
+def test_a_folder_with_anything_else_in_it_is_not_read_in_place(ledger: Ledger) -> None:
+    (ledger.root / CHAINS / "secret.png").symlink_to("/etc/passwd")
+    contents = Contents(ledger.root)
+    assert not (contents.recorded(chains(ledger)) / "secret.png").exists()
 
 
 def test_scores_of_a_former_commit_come_from_git(ledger: Ledger) -> None:

@@ -122,9 +122,10 @@ class Verified(NamedTuple):
 
 
 def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int | None = None) -> Verified:
-    """Check every byte, link and number behind a run, or behind all that are selected.
+    """Check every byte, link and number behind a run, or behind all that are selected, and the report.
 
     Args:
+        run: None checks all pages of the report; of one run, these are the tables and the page of its model.
         regenerated: how many calls of each run are made again.
         seed: draws the calls of an earlier verification again; None draws others each time.
     """
@@ -159,7 +160,7 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
     if not any(each.findings for each in checks.values()):
         from driftledger.reports.report import check_report
 
-        checks["report"] = check_report(project, contents)
+        checks["report"] = check_report(project, contents, run and evidence[0].combination.model)
     checks[PUBLISHED] = check_published(project.root, evidence)
     return Verified([each.name for each in evidence], checks, again)
 
