@@ -22,7 +22,7 @@ from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import load_json, load_yaml
-from driftledger.core.registry import LONGEST, PROVIDED_SECTIONS, Provided, provider_class, provider_place, providers
+from driftledger.core.registry import LONGEST, PROVIDED_SECTIONS, Provided, provider_class, providers
 from driftledger.core.strict import Name, Strict
 from driftledger.core.text import for_line
 from driftledger.data.datasets.base import DatasetProvider
@@ -188,7 +188,7 @@ def checked_class(section: str, provider: str, own: Path | None = None) -> type[
         if not re.fullmatch(r"frechet_[a-z0-9_]+", name):
             lacks = f"has the frechet_name {name!r:.80}; give it one of frechet_ and a-z 0-9 _"
     if lacks:
-        raise ConfigError(f"{provider_place(section, provider)} {lacks}")
+        raise ConfigError(f"{provider} {lacks}")
     return cls
 
 
