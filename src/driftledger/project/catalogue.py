@@ -9,7 +9,6 @@ import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from driftledger.benchmarks.descriptions import Description
 from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
-from driftledger.core.errors import ConfigError
+from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_json, load_yaml
 from driftledger.core.registry import LONGEST, PROVIDED_SECTIONS, Provided, provider_class, providers
 from driftledger.core.strict import Name, Strict
@@ -128,11 +127,9 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
         entry |= {"dtype": "bfloat16"} if "dtype" in fields and section != "encoders" else {}
         entry |= service if "base_url" in fields else {}
     else:
-        nearest = get_close_matches(given, catalogue(section), n=1)
-        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        unknown = unknown_name(section[:-1], given[:200], catalogue(section))
         raise ConfigError(
-            f"{section[:-1]} {given!r:.200} is unknown; {hint}name one that 'driftledger models' lists, a folder, or "
-            f"PROVIDER/MODEL with one of the providers {', '.join(sorted(valid))}"
+            f"{unknown}; or a folder, or PROVIDER/MODEL with one of the providers {', '.join(sorted(valid))}"
         )
     return name_of(Path(rest or given.rpartition(":")[2]).name), entry
 
