@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from driftledger import __version__
+from driftledger import __version__, commands
 from driftledger.commands import people
 from driftledger.core.errors import ConfigError, DriftledgerError, MissingSourceError, unknown_name
 from driftledger.core.text import for_line, for_terminal
@@ -107,11 +107,9 @@ def init(
     base_url: BaseUrlOption = None,
     key_env: KeyOption = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="What 'driftledger preset' lists.")] = None,
-    minimal: Annotated[bool, typer.Option("--minimal", help="The same as --preset minimal.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Make a folder a project, in your Git repository or a new one."""
-    from driftledger.commands import start
     from driftledger.project.catalogue import selectable
 
     given = {"models": model, "generators": generator, "encoders": encoder}
@@ -120,8 +118,7 @@ def init(
         for section, some in given.items()
         if some
     }
-    name = preset or ("minimal" if minimal else None)
-    typer.echo(for_terminal("\n".join(start.init(folder, images=images, preset=name, chosen=chosen, force=force))))
+    _say(*commands.start.init(folder, images=images, preset=preset, chosen=chosen, force=force))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -134,12 +131,9 @@ def add(
     key_env: KeyOption = None,
 ) -> None:
     """Select one more model, generator or encoder in params.yaml."""
-    from driftledger.commands import start
-
     if kind not in (kinds := ("model", "generator", "encoder")):
         raise ConfigError(unknown_name("kind", kind, kinds))
-    lines = start.add(context.obj, f"{kind}s", given, only=only, base_url=base_url, key=key_env)
-    typer.echo(for_terminal("\n".join(lines)))
+    _say(*commands.start.add(context.obj, f"{kind}s", given, only=only, base_url=base_url, key=key_env))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -156,9 +150,7 @@ def run(
 
     Only what is new is run, and no call is paid for twice.
     """
-    from driftledger.commands import run as running
-
-    raise typer.Exit(running.run(replace(context.obj, waits=not no_wait), targets or (), force=force, plain=plain))
+    raise typer.Exit(commands.run.run(replace(context.obj, waits=not no_wait), targets or (), force=force, plain=plain))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -170,14 +162,13 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Count the calls that are still needed, and what they may cost."""
-    from driftledger.commands import collect as collecting
     from driftledger.core.terminal import show
 
     project = reading(context, not local)
-    calls = collecting.plan(project)
+    calls = commands.collect.plan(project)
     planned = {name: each.to_dict() for name, each in calls.items()}
-    show(json.dumps(planned, indent=2) if as_json else collecting.plan_table(planned))
-    missing, notes = ([], []) if local else collecting.readiness(project, calls)
+    show(json.dumps(planned, indent=2) if as_json else commands.collect.plan_table(planned))
+    missing, notes = ([], []) if local else commands.collect.readiness(project, calls)
     for sentence in (*notes, *(f"missing: {each}" for each in missing)):
         typer.echo(for_line(sentence), err=True)
 
@@ -197,10 +188,9 @@ def models(
 
     The entries of params.yaml are among them; 'selected' marks those that take part.
     """
-    from driftledger.commands import start
     from driftledger.core.terminal import show
 
-    show(start.models_table(reading(context, False), words))
+    show(commands.start.models_table(reading(context, False), words))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -216,7 +206,7 @@ def preset(
         show(facts(presets_in_words(context.obj.root).items()))
     else:
         changed = apply_preset(context.obj.root, name) or [f"params.yaml selects {name} already"]
-        typer.echo(for_terminal("\n".join(changed)))
+        _say(*changed)
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -231,10 +221,9 @@ def upgrade(
     Run it after an update of the package. params.yaml stays as it is. 'git diff' shows what changed; uncommitted
     changes in these files are refused.
     """
-    from driftledger.commands import start
-
-    lines = start.upgrade(context.obj, check=check)
-    typer.echo("".join(f"{for_terminal(each)}\n" for each in lines), nl=False)
+    lines = commands.start.upgrade(context.obj, check=check)
+    if lines:
+        _say(*lines)
     raise typer.Exit(1 if check and lines else 0)
 
 
@@ -248,9 +237,7 @@ def new(
 
     The output says what to put into params.yaml.
     """
-    from driftledger.commands import start
-
-    typer.echo("\n".join(start.new(context.obj.root, kind, name)))
+    _say(*commands.start.new(context.obj.root, kind, name))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -269,15 +256,13 @@ def collect(
 
     Without --shard, the records of the models are written too.
     """
-    from driftledger.commands import collect as collecting
-
     project = replace(context.obj, waits=not no_wait)
     if shard is None and into is None:
-        collecting.collect(project, model or ())
+        commands.collect.collect(project, model or ())
     elif shard is None or into is None:
         raise ConfigError("--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there")
     else:
-        typer.echo(for_terminal(collecting.collect_shard(project, shard, into, model or ())))
+        _say(commands.collect.collect_shard(project, shard, into, model or ()))
 
 
 @app.command(hidden=True)  # what a shard says at its end names it
@@ -290,9 +275,7 @@ def merge(
 
     Merging a store again changes nothing.
     """
-    from driftledger.commands import collect as collecting
-
-    typer.echo(for_terminal(collecting.merge(replace(context.obj, waits=not no_wait), stores)))
+    _say(commands.collect.merge(replace(context.obj, waits=not no_wait), stores))
 
 
 @calls.command("export")
@@ -304,28 +287,20 @@ def export_calls(
 
     'driftledger merge FOLDER' brings them back, here or in another project.
     """
-    from driftledger.commands import collect as collecting
-
-    typer.echo(for_terminal(collecting.export_calls(context.obj, folder)))
+    _say(commands.collect.export_calls(context.obj, folder))
 
 
 @app.command("gc", rich_help_panel=EVALUATE)
 def remove_unused(
     context: typer.Context,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove it; without this, it is only counted.")] = False,
-    published: Annotated[
-        bool, typer.Option("--published", help="Also what published runs use that are not selected.")
-    ] = False,
     no_wait: NoWaitOption = False,
 ) -> None:
     """Remove stored calls and images that no run uses any more.
 
     Runs that params.yaml selects, in any worktree, and published runs keep theirs. 'dvc gc' cleans DVC's own cache.
     """
-    from driftledger.commands import collect as collecting
-
-    project = replace(context.obj, waits=not no_wait)
-    typer.echo(for_terminal(collecting.remove_unused(project, published=published, yes=yes)))
+    _say(commands.collect.remove_unused(replace(context.obj, waits=not no_wait), yes=yes))
 
 
 @app.command(rich_help_panel=ASK)
@@ -348,11 +323,10 @@ def audit(
 
     The answer goes back to images, versions, dataset and commit.
     """
-    from driftledger.commands import ask
     from driftledger.core.terminal import show
 
     versions = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-    show(ask.audit(reading(context, trust), target, versions, full=full, as_json=as_json))
+    show(commands.ask.audit(reading(context, trust), target, versions, full=full, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -391,10 +365,9 @@ def verify(
 
     The exit code is 1 if something does not.
     """
-    from driftledger.commands import ask
     from driftledger.core.terminal import show
 
-    verified = ask.verify(reading(context, trust), run, regenerated=regenerate, seed=seed)
+    verified = commands.ask.verify(reading(context, trust), run, regenerated=regenerate, seed=seed)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_text())
     raise typer.Exit(0 if verified.result.holds else 1)
 
@@ -408,7 +381,6 @@ def report(
     trust: TrustOption = False,
 ) -> None:
     """Write the leaderboard and the pages of the report."""
-    from driftledger.commands import stages
     from driftledger.reports.report import SITE, write_report
 
     project, site = reading(context, trust), context.obj.root / SITE
@@ -417,7 +389,7 @@ def report(
     elif not images:
         raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
     elif not (show and site.is_dir()):
-        stages.report(project)
+        commands.stages.report(project)
     if show:
         import webbrowser
 
@@ -439,9 +411,7 @@ def ui(
 @app.command(rich_help_panel=SHOW)
 def track(context: typer.Context) -> None:
     """Show the selected runs in MLflow; nothing is written twice."""
-    from driftledger.commands import stages
-
-    stages.track(context.obj)
+    commands.stages.track(context.obj)
 
 
 @app.command(rich_help_panel=SHOW)
@@ -460,8 +430,7 @@ def bundle(
     from driftledger.ledger.bundle import write_bundle
 
     project = reading(context, trust)
-    texts = write_bundle(project, find_run(Sources(project), run), out, images=images)
-    typer.echo(for_terminal("\n".join(texts)))
+    _say(*write_bundle(project, find_run(Sources(project), run), out, images=images))
 
 
 @app.command(rich_help_panel=SHOW)
@@ -499,9 +468,19 @@ def stage(
     model: Annotated[str | None, typer.Argument(help="One of run.models.")] = None,
 ) -> None:
     """Run one stage, as dvc.yaml does: 'driftledger run' runs all that is needed."""
-    from driftledger.commands import stages
+    match name, model:
+        case "resolve", None:
+            from driftledger.project.resolve import resolve
 
-    stages.run_stage(context.obj, name, model)
+            resolve(context.obj)
+        case "data" | "report" | "track", None:
+            getattr(commands.stages, name)(context.obj)
+        case "collect", str():
+            commands.collect.collect(context.obj, [model])
+        case "score", str():
+            commands.stages.score(context.obj, model)
+        case _:
+            raise ConfigError(f"dvc.yaml has no stage {' '.join(filter(None, (name, model)))!r:.100}")
 
 
 def main() -> None:
@@ -525,6 +504,10 @@ def main() -> None:
         is_home = home and place.startswith(f"{home}/") and not Path(home).is_dir()
         what = f"HOME is {home}, which is not a folder: set it to one" if is_home else "correct that"
         _fail(f"{place}: {error.strerror}; {what} and run again")
+
+
+def _say(*sentences: str) -> None:
+    typer.echo(for_terminal("\n".join(sentences)))
 
 
 def _fail(sentence: str) -> None:

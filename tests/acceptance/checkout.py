@@ -140,4 +140,4 @@ def with_images(folder: Path, count: int, categories: tuple[str, ...] = ("square
     """A new project with a dataset ``photos`` of drawn images, which selects GenCeption alone."""
     for number in range(count):
         draw(folder / "project" / "photos" / categories[number % len(categories)] / f"{number}.png", number)
-    return init(folder, "--minimal", "--images", "project/photos")
+    return init(folder, "--preset", "minimal", "--images", "project/photos")

@@ -12,7 +12,7 @@ from driftledger.benchmarks.registry import question_rules
 from driftledger.benchmarks.score import SCORE, Score
 from driftledger.core.files import read_json
 from driftledger.data.build import build_questions
-from driftledger.data.question_sets.files import QuestionEntry, read_questions
+from driftledger.data.records import QuestionEntry, read_questions
 from driftledger.project.project import Project
 from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.reports.scores import by_benchmark

@@ -100,9 +100,8 @@ def test_an_encoder_says_which_tower_it_lacks(method: Callable[..., Any]) -> Non
 
 
 def test_a_component_that_comes_with_driftledger_has_a_version_and_no_digest(tmp_path: Path) -> None:
-    sheet = tmp_path / "sheet.csv"
-    sheet.write_text("sample,t,text,annotator\na,1,A cat.,\n", encoding="utf-8")
-    for component in (OpenAIChat.model_validate({"model": "gpt-4o-2024-08-06"}), Human(path=sheet)):
+    (tmp_path / "sheet.csv").write_text("sample,t,image,text,annotator\n", encoding="utf-8")
+    for component in (OpenAIChat.model_validate({"model": "gpt-4o-2024-08-06"}), Human(path=tmp_path)):
         card = ComponentCard.of("one", component)
         assert component.code_digest is None
         assert "code" not in component.spec["identity"]

@@ -76,12 +76,6 @@ class Sorting(Seer):
         return sorted(super().respond(conversations), key=lambda reply: reply.text)
 
 
-class Stacking(Eye):
-    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
-        images[0]  # an IndexError where there is none
-        return super().encode_images(images)
-
-
 @pytest.mark.parametrize("component", [Seer(), Brush(), Eye()], ids=lambda each: type(each).__name__)
 def test_components_that_keep_their_contract(component: Component) -> None:
     assert check_component(component) == []
@@ -91,15 +85,14 @@ def test_components_that_keep_their_contract(component: Component) -> None:
     ("component", "problem"),
     [
         (OneShort(), "replies: expected 3 for 3 calls, got 2"),
-        (Grey(), "images: expected a PIL image of mode RGB, got L"),
+        (Grey(), "images: expected a Generated with an RGB image, or with a finite sound, got Generated(image=<PIL"),
         (Double(), "image vectors: expected a float32 array, 3 × d, got float64 (3, 3)"),
-        (Blinded(), "image vectors hold NaN or infinity"),
+        (Blinded(), "image vectors hold NaN or infinity, or zeros alone"),
         (Counting(), "3 of 3 replies differ when they are made again"),
         (InCompany(), "3 of 3 replies differ when they are each made alone"),
         (Sorting(), "2 of 3 replies differ when they are asked for in reversed order"),
-        (Stacking(), "image vectors: expected a ValueError, got IndexError: list index out of range (of no call)"),
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Component) else "",
 )
 def test_what_is_wrong_is_said(component: Component, problem: str) -> None:
-    assert problem in check_component(component)
+    assert problem in "\n".join(check_component(component))

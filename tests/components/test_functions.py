@@ -36,7 +36,7 @@ def lengths(texts: list[str]) -> Any:
     return np.array([[len(text), 1] for text in texts])
 
 
-Both = driftledger.encoder(lambda images: [[image.width] for image in images], texts=lengths, version="3")
+Reader = driftledger.encoder(texts=lengths, version="3")
 
 
 def image(folder: Path, number: int, width: int) -> ImageFile:
@@ -74,16 +74,16 @@ def test_a_generator_gives_rgb(tmp_path: Path) -> None:
     assert (drawn.image.mode, drawn.image.size) == ("RGB", (7, 4))
 
 
-def test_an_encoder_has_the_towers_that_it_is_given() -> None:
+def test_an_encoder_has_the_tower_that_it_is_given() -> None:
     assert (sides().media, sides().reads, sides.frechet_name) == ({"image"}, False, "frechet_sides")
-    both = import_place(f"{__name__}:Both")()
-    assert (both.media, both.reads, both.version, both.frechet_name) == ({"image"}, True, "3", "frechet_both")
-    assert both.encode_images([Image.new("RGB", (3, 4))]).tolist() == [[3.0]]
-    features = both.encode_texts(["a", "abc"])
-    assert features.dtype == np.float32
-    assert both.read_texts(["a cat sits"]) == [PromptUsage(3, 3)]
-    assert features.tolist() == [[1.0, 1.0], [3.0, 1.0]]
-    assert not hasattr(driftledger.encoder(texts=lengths), "frechet_name")
+    assert sides().encode_images([Image.new("RGB", (3, 4))]).tolist() == [[3.0, 4.0]]
+    reader = import_place(f"{__name__}:Reader")()
+    assert (reader.media, reader.reads, reader.version) == (set(), True, "3")
+    features = reader.encode_texts(["a", "abc"])
+    assert (features.dtype, features.tolist()) == (np.float32, [[1.0, 1.0], [3.0, 1.0]])
+    assert reader.read_texts(["a cat sits"]) == [PromptUsage(3, 3)]
+    assert not hasattr(Reader, "frechet_name")
+    assert driftledger.encoder(sounds=lambda sounds: [[1.0]])().media == {"sound"}
 
 
 def test_what_is_given_wrongly_is_said() -> None:
@@ -92,13 +92,10 @@ def test_what_is_given_wrongly_is_said() -> None:
         driftledger.model(lambda prompt, images: 3)().respond([asked])
     with pytest.raises(TypeError, match="gave str; return an image"):
         driftledger.generator(lambda prompt, seed: "image")().generate(["a"], [1])
-    with pytest.raises(TypeError, match=r"gave features of shape \(2,\) for 2 texts"):
+    with pytest.raises(TypeError, match=r"gave features of shape \(2,\) for 2 samples"):
         driftledger.encoder(texts=lambda texts: [1.0, 2.0])().encode_texts(["a", "b"])
-
-
-def test_what_is_made_wrongly_is_one_sentence() -> None:
-    with pytest.raises(ConfigError, match="is made of functions; give one"):
-        driftledger.encoder()
+    with pytest.raises(ConfigError, match="is made of one function, not of 2"):
+        driftledger.encoder(len, texts=len)
     with pytest.raises(ConfigError, match="a setting cannot be called 'batch_size'; rename the argument"):
         driftledger.model(lambda prompt, images, *, batch_size: prompt)
 

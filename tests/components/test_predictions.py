@@ -3,6 +3,7 @@
 import csv
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import openpyxl
 import pytest
 from PIL import Image
 
-from driftledger.components.human import Human, Pending, read_sheet, write_sheet
+from driftledger.components.human import Human, Pending, picture_of, read_sheet, write_sheet
 from driftledger.components.predictions import Predictions, carried_over
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
@@ -114,7 +115,7 @@ def test_the_fingerprint_of_predictions_is_the_file_as_it_was_read(tmp_path: Pat
 
 # People
 
-HEAD = "sample,t,text,annotator\n"
+HEAD = "sample,t,image,text,annotator\n"
 TWO = "x,1,By Ann.,ann\nx,1,By Bob.,bob\ny,1,Ann again.,ann\n"
 PROMPT = 'Please write a <b>clear</b> & precise description.\n  {braces}, 100 % "quoted"; = + - @\nür alle 写真.'
 
@@ -124,9 +125,13 @@ def image(folder: Path, number: int) -> ImageFile:
     return ImageFile(path, sha256_file(path))
 
 
-def human(folder: Path, rows: str, annotator: str | None = None, name: str = "sheet.csv") -> Human:
-    (folder / name).write_text(HEAD + rows, encoding="utf-8")
-    return Human(path=folder / name, annotator=annotator)
+def human(folder: Path, rows: str, annotator: str | None = None) -> Human:
+    """People who wrote these rows, ``sample,t,text,annotator``, about one and the same image."""
+    shown, lines = picture_of(image(folder, 1)), []
+    for sample, t, rest in (row.split(",", 2) for row in rows.splitlines()):
+        lines.append(f"{sample},{t},images/{sample}-{int(t)}-{shown}.png,{rest}\n")
+    (folder / "sheet.csv").write_text(HEAD + "".join(lines), encoding="utf-8")
+    return Human(path=folder, annotator=annotator)
 
 
 def texts(model: Human, *asked: Conversation) -> list[str]:
@@ -143,13 +148,15 @@ def fill_in(sheet: Path, number: int, text: str) -> None:
 
 def test_people_answer_from_a_sheet(tmp_path: Path) -> None:
     model = human(tmp_path, "cat,1,A cat.,\ncat,2,A grey blob.,\ndog,1, A dog. ,\nmouse,1,,\n")
-    assert texts(model, ask("dog"), ask("cat", t=2), ask("cat")) == ["A dog.", "A grey blob.", "A cat."]
+    about = partial(ask, shown=image(tmp_path, 1))
+    assert texts(model, about("dog"), about("cat", t=2), about("cat")) == ["A dog.", "A grey blob.", "A cat."]
     for name in ("mouse", "Cat"):
-        assert failure(model, ask(name)) == (
-            f"nothing is written for sample '{name}', t=1 in sheet.csv; fill it in (driftledger people descriptions)"
+        assert failure(model, about(name)) == (
+            f"nothing is written about this image of sample '{name}', t=1 in sheet.csv; fill it in (driftledger people "
+            "descriptions)"
         )
-    assert texts(human(tmp_path, TWO, " ann "), ask("x"), ask("y")) == ["By Ann.", "Ann again."]
-    assert "t=1 by 'bob' in sheet.csv" in failure(human(tmp_path, TWO, "bob"), ask("y"))
+    assert texts(human(tmp_path, TWO, " ann "), about("x"), about("y")) == ["By Ann.", "Ann again."]
+    assert "t=1 by 'bob' in sheet.csv" in failure(human(tmp_path, TWO, "bob"), about("y"))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +185,7 @@ def test_a_text_answers_for_its_picture_alone(tmp_path: Path) -> None:
     folder = tmp_path / "people"
     for number, shown in enumerate((one, two), 1):
         write_sheet(folder, [Pending(Subject("x", 2), shown)], None, PROMPT)
-        assert "is about another image" in failure(Human(path=folder), ask("x", t=2, shown=shown)) or number == 1
+        assert "nothing is written about this image" in failure(Human(path=folder), ask("x", t=2, shown=shown))
         fill_in(folder / "sheet.csv", number, f"Text {number}.")
     model = Human(path=folder)
     assert texts(model, ask("x", t=2, shown=two), ask("x", t=2, shown=one)) == ["Text 2.", "Text 1."]
@@ -227,16 +234,19 @@ def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
 
 
 def test_what_people_wrote_stays_when_rows_are_added(tmp_path: Path) -> None:
+    shown = [image(tmp_path, number) for number in (1, 2)]
+    names = [picture_of(each) for each in shown]
     (tmp_path / "sheet.csv").write_text(
-        'text;sample;my notes;t;annotator\r\n"=SUM(A1); ""x""\r\nsecond";007;"not sure, ask";1;ann\r\n'
-        "'=x;dog;;01;\r\n;mouse;cannot see it;1;bob\r\n",
+        "text;sample;my notes;t;annotator;image\r\n"
+        f'"=SUM(A1); ""x""\r\nsecond";007;"not sure, ask";1;ann;images/007-1-{names[0]}.png\r\n'
+        f"'=x;dog;;01;;images/dog-1-{names[1]}.png\r\n;mouse;cannot see it;1;bob;images/mouse-1-{names[0]}.png\r\n",
         encoding="utf-8",
         newline="",
     )
     table, entries = read_sheet(tmp_path / "sheet.csv")
-    pending = [Pending(Subject("cat", 1), image(tmp_path, 1)), Pending(Subject("dog", 1), image(tmp_path, 2), "eve")]
+    pending = [Pending(Subject("cat", 1), shown[0]), Pending(Subject("dog", 1), shown[1], "eve")]
     assert write_sheet(tmp_path, pending, None, PROMPT) == (1, 2)
     after, more = read_sheet(tmp_path / "sheet.csv")
     assert after.head == ["text", "sample", "my notes", "t", "annotator", "image"]
-    assert (more[:3], [row[:5] for row in after.rows[:3]]) == (entries, table.rows)
+    assert (more[:3], after.rows[:3]) == (entries, table.rows)
     assert more[3].subject == Subject("cat", 1)

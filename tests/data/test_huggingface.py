@@ -12,10 +12,9 @@ from pydantic import ValidationError
 
 from driftledger.core.errors import ConfigError, DataError, MissingExtraError
 from driftledger.data.build import build
-from driftledger.data.datasets.huggingface import HuggingFace
-from driftledger.data.question_sets.files import read_questions
+from driftledger.data.hub import HuggingFace
 from driftledger.data.question_sets.table import HuggingFaceQuestions
-from driftledger.data.records import Sample, read_samples
+from driftledger.data.records import Sample, read_questions, read_samples
 from tests.conftest import draw
 from tests.data.question_sets.sources import BEYOND, MME, SAP, build_set, png
 from tests.data.test_datasets import entries_of, tree
@@ -84,17 +83,18 @@ def test_a_table_with_ids_and_categories(tmp_path: Path) -> None:
     ]
 
 
-def test_the_limit_and_the_first_of_a_value_rename_no_row(tmp_path: Path) -> None:
+def test_a_part_of_a_split_and_the_first_of_a_value(tmp_path: Path) -> None:
     folder = parquet(tmp_path / "mme", [{"pair": number // 2} for number in range(12)])
-    assert [each.id for each in built(tmp_path, folder, limit=3)] == ["00", "01", "02"]
-    assert [each.id for each in built(tmp_path, folder, unique_column="pair", limit=2)] == ["00", "02"]
+    some = built(tmp_path, folder, split="test[2:5]")
+    assert [(each.id, each.medium.open().getpixel((0, 0))[0]) for each in some] == [("0", 3), ("1", 4), ("2", 5)]
+    assert [each.id for each in built(tmp_path, folder, unique_column="pair")] == ["00", "02", "04", "06", "08", "10"]
 
 
 def test_a_support_and_a_test_split(tmp_path: Path) -> None:
     folder = parquet(tmp_path / "pets", [{"kind": f"{number % 2}"} for number in range(10)])
     parquet(folder, [{"kind": f"{number % 2}", "image": 50 + number} for number in range(20)], "train")
     splits: dict[str, Any] = {"support_split": "train", "label_column": "kind"}
-    few = built(tmp_path, folder, **splits, support_per_label=3, test_per_label=2)
+    few = built(tmp_path, folder, **splits, per_category={"support": 3, "test": 2})
     assert sorted((each.split, each.label) for each in few) == [
         *[("support", "0")] * 3,
         *[("support", "1")] * 3,
@@ -103,10 +103,12 @@ def test_a_support_and_a_test_split(tmp_path: Path) -> None:
     ]
     assert few[0].id.startswith("support-")
     assert entries_of(tmp_path / "data")[0].source["split"] == "train"
-    more = built(tmp_path, folder, **splits, support_per_label=4, test_per_label=2)
+    more = built(tmp_path, folder, **splits, per_category={"support": 4, "test": 2})
     assert {each.id for each in few} < {each.id for each in more}
     assert len(built(tmp_path, folder, **splits)) == 30
-    for wrong in ({"test_per_label": 1}, {"support_split": "train"}, splits | {"support_split": "test"}):
+    assert len(built(tmp_path, folder, **splits, per_category=1)) == 4
+    assert len(built(tmp_path, folder, **splits, per_category={"test": 1})) == 22
+    for wrong in ({"support_split": "train"}, splits | {"support_split": "test"}):
         with pytest.raises(ValidationError):
             HuggingFace.model_validate({"path": str(folder)} | wrong)
 

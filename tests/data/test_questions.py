@@ -22,8 +22,8 @@ from driftledger.core.files import read_json
 from driftledger.core.images import png_bytes
 from driftledger.core.strict import explain
 from driftledger.data.question_sets.base import SourceQuestion
-from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
 from driftledger.data.question_sets.table import QuestionTable
+from driftledger.data.records import QuestionEntry, QuestionSetCard, read_questions
 from tests.conftest import REPOSITORY
 from tests.data.question_sets.sources import (
     BEYOND,
@@ -237,8 +237,9 @@ def test_a_file_that_is_not_what_its_name_says(case: dict[str, Any], tmp_path: P
 def test_columns_of_other_names(tmp_path: Path) -> None:
     row = {"img": "a.png", "Q": "x?", "A": "red", "B": "blue", "C": REFUSAL, "D": "green", "E": "white", "gold": "b"}
     file = jsonl(tmp_path, row | {"no": REFUSAL, "part": "know", "uid": 7, "unused": {"a": [1]}})
-    names = {"question": "Q", "image": "img", "options": list("ABCDE"), "answer": "gold", "answer_is": "letter"}
-    [entry] = read(file, tmp_path, columns=names | {"refusal": "no", "subset": "part", "id": "uid"})
+    names = {"question": "Q", "image": "img", "options": list("ABCDE"), "answer": "gold"}
+    names |= {"refusal": "no", "subset": "part", "id": "uid"}
+    [entry] = read(file, tmp_path, columns=names, answer_is="letter")
     assert (entry.id, entry.answer, entry.refusal, entry.subset, entry.subtask) == ("7", 1, 2, "know", None)
     assert entry.options == ["red", "blue", REFUSAL, "green", "white"]
 
@@ -258,9 +259,9 @@ ANSWERS: dict[str, list[tuple[Any, int | None]]] = {
 def test_an_answer_is_a_text_or_a_letter(form: str, answer: Any, index: int | None, tmp_path: Path) -> None:
     file = jsonl(tmp_path, SAP | {"answer": answer})
     if index is not None:
-        assert read(file, tmp_path, columns={"answer_is": form})[0].answer == index
+        assert read(file, tmp_path, answer_is=form)[0].answer == index
     else:
-        said = refused_table(file, columns={"answer_is": form})
+        said = refused_table(file, answer_is=form)
         assert "line 1 of questions.jsonl has the answer " in said
         assert len(said) < 400
 
@@ -287,10 +288,8 @@ CELLS: dict[str, tuple[str, Row, Row, str]] = {
         for value in ("../private.png", "./../private.png", "/etc/passwd", "link.png", "out/private.png")
     },
     "image_id": ("mme", {"image_id": " "}, {}, "line 2 of questions.jsonl has no image_id; "),
-    "max_pixels": ("mm_vet", {}, {"max_pixels": 47}, "is 8×6 pixels, and max_pixels allows 47"),
     "expect": ("mm_vet", {}, {"expect": {"questions": 3}}, "should have 3 questions (has 2), as its expect says"),
     "groups": ("mme", {}, {"groups": {"x": ["existenc"]}}, "category 'existenc' is unknown; did you mean 'existence'?"),
-    "limit": ("mme", {}, {"limit": 1}, "only one question"),
 }
 
 
@@ -334,8 +333,7 @@ def test_benchmarks_as_their_authors_publish_them(tmp_path: Path) -> None:
     columns = {"image": "imagename", "capabilities": "capability"}
     [entry] = read(tmp_path / "mm-vet.json", tmp_path, "mm_vet", images=tmp_path / "images", columns=columns)
     assert (entry.id, entry.answer, entry.capabilities) == ("v1_0", "-1<AND>-5", ["ocr"])
-    columns = {"capability_separator": " | "}
-    [entry] = read(jsonl(tmp_path, VET | {"capabilities": "ocr | math"}), tmp_path, "mm_vet", columns=columns)
+    [entry] = read(jsonl(tmp_path, VET | {"capabilities": "ocr, math"}), tmp_path, "mm_vet")
     assert entry.capabilities == ["ocr", "math"]
     rows = [row | {"image": f"{kind}/1.png", "category": kind} for kind in ("count", "color") for row in MME]
     entries = read(jsonl(tmp_path, *rows), tmp_path, "mme", images=tmp_path / "images")
@@ -385,12 +383,11 @@ def test_the_digest_follows_the_table_and_the_images_that_it_names(
     assert len(set(digests)) == 4
 
 
-def test_the_limit_takes_the_first_rows_and_renames_none(tmp_path: Path) -> None:
+def test_numbers_of_rows_have_as_many_digits_and_cells_may_be_numbers(tmp_path: Path) -> None:
     numbers = [1, 2.5, REFUSAL, True, 10**30]
     rows = [SAP | {"options": numbers, "answer": 2.5, "subtask": float("nan")}] * 12
     (images(tmp_path) / "q.json").write_text(json.dumps(rows))
-    every, few = (read(tmp_path / "q.json", tmp_path, limit=limit) for limit in (1000, 3))
-    assert ([entry.id for entry in few], len(every)) == (["00", "01", "02"], 12)
-    assert few == every[:3]
+    every = read(tmp_path / "q.json", tmp_path)
+    assert [entry.id for entry in every] == [f"{number:02}" for number in range(12)]
     assert every[0].options == ["1", "2.5", REFUSAL, "True", "1" + "0" * 30]
     assert (every[0].answer, every[0].subtask) == (1, None)

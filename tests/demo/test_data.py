@@ -11,7 +11,7 @@ from driftledger.benchmarks.registry import question_rules
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.data.build import build, build_questions
 from driftledger.data.datasets.base import DatasetProvider
-from driftledger.data.question_sets.files import read_questions
+from driftledger.data.records import read_questions
 from driftledger_demo.datasets import photos
 from driftledger_demo.datasets.digits import Digits, scans
 from driftledger_demo.datasets.photos import Photos

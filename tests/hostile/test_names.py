@@ -13,8 +13,7 @@ from pydantic import BaseModel, ValidationError
 from driftledger.benchmarks.records import CollectedCard
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, parse_json
-from driftledger.data.question_sets.files import QuestionEntry
-from driftledger.data.records import DatasetCard, SampleEntry
+from driftledger.data.records import DatasetCard, QuestionEntry, SampleEntry
 from driftledger.ledger.lock import LockedFile, parse_lock
 from driftledger.ledger.objects.files import parse_listing
 from tests.support.cases import cases

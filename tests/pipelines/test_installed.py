@@ -104,7 +104,7 @@ def test_own_photographs_are_evaluated_audited_and_after_an_upgrade_asked_nothin
     where = theirs.run("python", "-c", "import driftledger; print(driftledger.__file__)").strip()
     assert Path(where).is_relative_to(theirs.programs.parent)
 
-    theirs.run("driftledger", "init", "--images", "photos", "--minimal")
+    theirs.run("driftledger", "init", "--images", "photos", "--preset", "minimal")
     run = few(theirs.root / "params.yaml")["run"]
     (dataset,) = run["datasets"]
     theirs.commit("photographs to evaluate")

@@ -49,7 +49,7 @@ def test_nothing_of_theirs_is_touched_and_both_run(tmp_path: Path) -> None:
 
     for number in range(2):
         draw(root / OURS / "photos" / f"{number}.png", number)
-    said = top.run("driftledger", "init", OURS, "--images", f"{OURS}/photos", "--minimal").stdout
+    said = top.run("driftledger", "init", OURS, "--images", f"{OURS}/photos", "--preset", "minimal").stdout
     assert f"{OURS} is a project now" in said
     assert f"  cd {OURS}" in said
     top.commit("evaluation")

@@ -18,8 +18,7 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_jsonl
 from driftledger.core.paths import Combination
 from driftledger.core.types import Outcome
-from driftledger.data.question_sets.files import QuestionEntry
-from driftledger.data.records import SampleEntry
+from driftledger.data.records import QuestionEntry, SampleEntry
 from driftledger.project.project import Project
 from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.correlation import correlation

@@ -20,9 +20,14 @@ from driftledger.components.base import Component, ComponentCard, Encoder, Gener
 from driftledger.core.errors import StoreError
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.types import Sample
-from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
-from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-from driftledger.data.records import DatasetCard, read_samples
+from driftledger.data.records import (
+    QUESTION_SET_CARD,
+    DatasetCard,
+    QuestionEntry,
+    QuestionSetCard,
+    read_questions,
+    read_samples,
+)
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark

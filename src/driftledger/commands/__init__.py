@@ -1,1 +1,16 @@
-"""What each command does, without its arguments."""
+"""What each command does, without its arguments. A module is imported when it is first used."""
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from driftledger.commands import ask, collect, evaluate, people, run, stages, start
+
+    __all__ = ["ask", "collect", "evaluate", "people", "run", "stages", "start"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    return import_module(f"{__name__}.{name}")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.table import Table
 
@@ -26,7 +26,7 @@ from driftledger.collect.call import Call, Context, NotStoredError, Planned, Res
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.ray import RayWorkers
 from driftledger.collect.run import Collector, Shard, part_of
-from driftledger.collect.store import DATABASE, CallStore, stores_in
+from driftledger.collect.store import CallStore, stores_in
 from driftledger.commands.stages import data
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few, unknown_name
@@ -40,8 +40,6 @@ from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolve
 from driftledger.project.settings import PARAMS, Settings
 
-R = TypeVar("R")
-
 _COLUMNS = {
     "stored": "stored",
     "to make": "to_make",
@@ -52,10 +50,6 @@ _COLUMNS = {
     "spent": "spent",
 }
 """Heads of the columns of a plan, and what each shows."""
-
-
-_MB = 1.5
-"""Of an image with 1024 pixels a side, as it is kept."""
 
 
 @dataclass(frozen=True)
@@ -138,18 +132,28 @@ def refuse_failures(failures: FailedCalls, benchmark_name: str, min_coverage: fl
         )
 
 
-def tasks_of(project: Project, model: str) -> list[Task]:
-    """List the folders of a model's records, in the order in which components are loaded the fewest times."""
-    settings = project.settings
-    tasks = [
-        Task(project, spec, keys)
-        for spec in settings.benchmarks
-        for keys in settings.keys_of(spec, spec.collects, model)
-    ]
+def tasks_of(project: Project, models: Sequence[str] = ()) -> list[Task]:
+    """List the folders of these models' records, or of all that are selected.
+
+    Those of a model are in the order in which components are loaded the fewest times.
+
+    Raises:
+        ConfigError: a model is not selected.
+    """
+    settings, tasks = project.settings, list[Task]()
     order = {name: place for place, name in enumerate(settings.run.generators)}
-    return sorted(
-        tasks, key=lambda task: (order.get(task.keys.get("generator", ""), len(order)), task.spec.collects.judged)
-    )
+    for model in models or settings.run.models:
+        if model not in settings.run.models:
+            raise ConfigError(unknown_name("selected model", model, settings.run.models))
+        own = [
+            Task(project, spec, keys)
+            for spec in settings.benchmarks
+            for keys in settings.keys_of(spec, spec.collects, model)
+        ]
+        tasks += sorted(
+            own, key=lambda task: (order.get(task.keys.get("generator", ""), len(order)), task.spec.collects.judged)
+        )
+    return tasks
 
 
 def collect(project: Project, models: Sequence[str] = ()) -> None:
@@ -160,9 +164,8 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         StoreError: the data are not built yet, or a component has changed since it was resolved.
         CoverageError: too many calls failed.
     """
-    models = _chosen(project, models)
-    tasks = {model: tasks_of(project, model) for model in models}
-    left, lock = [task for some in tasks.values() for task in some], Lock()
+    tasks, lock = tasks_of(project, models), Lock()
+    models, left = models or project.settings.run.models, [*tasks]
 
     def work(task: Task) -> None:
         _make(task, collector, lock)
@@ -176,7 +179,7 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
 
     def in_turn(some: Sequence[str]) -> None:
         for model in some:  # all that is asked of it at once, so that it is loaded once and always has work
-            collector.side_by_side([partial(work, task) for task in tasks[model]])
+            collector.side_by_side([partial(work, task) for task in tasks if task.keys["model"] == model])
 
     with project.store() as store, collector_of(project.settings, store) as collector:
         remote = [model for model in models if isinstance(project.settings.build("models", model), RemoteComponent)]
@@ -185,7 +188,7 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         for model in models:
             top = project.root / RECORDS_OF.format(model=model)
             top.mkdir(parents=True, exist_ok=True)
-            keep_only(top, [task.folder for task in tasks[model]])
+            keep_only(top, [task.folder for task in tasks if task.keys["model"] == model])
 
 
 def _make(task: Task, collector: Collector, lock: Lock) -> None:
@@ -230,15 +233,6 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
     collector.store.link_images(folder)
 
 
-def _chosen(project: Project, models: Sequence[str]) -> Sequence[str]:
-    """Return the models, all that are selected where none is named; ConfigError if one is not selected."""
-    selected = project.settings.run.models
-    for name in models:
-        if name not in selected:
-            raise ConfigError(unknown_name("selected model", name, selected))
-    return models or selected
-
-
 def plan(project: Project) -> dict[str, PlannedCalls]:
     """Count the calls that are still needed of each selected component, without making any.
 
@@ -264,7 +258,7 @@ def _planned(project: Project) -> dict[str, PlannedCalls]:
     settings, run = project.settings, project.settings.run
     with project.store(writes=False) as store:
         plan = Plan(store)
-        for task in (task for model in run.models for task in tasks_of(project, model)):
+        for task in tasks_of(project):
             collecting = task.collecting()
             if task.is_made():
                 for each in (each for record in read_records(task.folder) for each in record.results):
@@ -290,8 +284,7 @@ def readiness(project: Project, planned: Mapping[str, PlannedCalls] | None = Non
     """
     project, missing, notes = replace(project, asks=False), list[str](), list[str]()
     settings, counted = project.settings, planned
-    tasks = [task for model in settings.run.models for task in tasks_of(project, model)]
-    needed = {(f"{role}s", name) for task in tasks if not task.is_made() for role, name in task.asks}
+    needed = {(f"{role}s", name) for task in tasks_of(project) if not task.is_made() for role, name in task.asks}
     needed |= {("encoders", name) for name in settings.named("encoders") if needed}
     for section, name in sorted(needed):
         lacks, knows = project.component(section, name).readiness()
@@ -303,7 +296,8 @@ def readiness(project: Project, planned: Mapping[str, PlannedCalls] | None = Non
         notes += [f"{section}.{name}: {each}" for each in knows]
     generators = [calls for name, calls in (planned or {}).items() if name.startswith("generators.")]
     if drawn := sum(calls.to_make for calls in generators if calls.component.understands is None):
-        notes.append(f"{drawn} images to draw, about {drawn * _MB / 1000:,.2f} GB at 1024 pixels a side")
+        size = drawn * 1.5 / 1000  # an image with 1024 pixels a side takes 1.5 MB
+        notes.append(f"{drawn} images to draw, about {size:,.2f} GB at 1024 pixels a side")
     return missing, notes
 
 
@@ -346,7 +340,7 @@ def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str
             written.
     """
     part = Shard.parse(shard)
-    tasks = [task for model in _chosen(project, models) for task in tasks_of(project, model)]
+    tasks = tasks_of(project, models)
     block = math.lcm(*(component.batch_size for task in tasks for component in task.collecting().asked))
     folder, left_out = part.store(into), 0
     with (
@@ -407,11 +401,10 @@ def export_calls(project: Project, folder: Path) -> str:
     return f"{for_line(str(folder))} holds {total:,} calls, {new:,} of them new; 'driftledger merge' brings them back"
 
 
-def remove_unused(project: Project, *, published: bool = False, yes: bool = False) -> str:
+def remove_unused(project: Project, *, yes: bool = False) -> str:
     """Remove what no selected run of any checkout and no published run uses from the call store, and say what that is.
 
     Args:
-        published: also what only published runs use.
         yes: whether it is removed, and not only counted.
 
     Raises:
@@ -424,17 +417,16 @@ def remove_unused(project: Project, *, published: bool = False, yes: bool = Fals
             used.add(call.key.digest)
             return store.answer(call) or Result(Outcome.FAILED, error="it is not stored")
 
-        def walk_all(planned: Sequence[Planned[R]]) -> list[Any]:
+        def walk_all(planned: Sequence[Planned[Any]]) -> list[Any]:
             return [walk(each.steps(), answer).returned for each in planned]
 
         for root in (each for each in checkouts(project.root) if (each / PARAMS).is_file()):
             checkout = Project(root, asks=False, own_code=True)
             names = checkout.settings.named("encoders")
             encoders.update(checkout.component("encoders", name).fingerprint[:16] for name in names)
-            if not published:
-                scores = [score for run in read_published(root) for score in run.scores]
-                kept.update(each["fingerprint"] for score in scores for each in score.components)
-            for task in (task for model in checkout.settings.run.models for task in tasks_of(checkout, model)):
+            scores = [score for run in read_published(root) for score in run.scores]
+            kept.update(each["fingerprint"] for score in scores for each in score.components)
+            for task in tasks_of(checkout):
                 with suppress(StoreError):  # not made yet
                     used.update(each.key for record in read_records(task.folder) for each in record.results)
                 try:
@@ -444,15 +436,11 @@ def remove_unused(project: Project, *, published: bool = False, yes: bool = Fals
         keys, files = store.unused(used, kept)
         encoders |= {each[:16] for each in kept}
         files += [each for each in store.folder.glob("features/*/*.npy") if each.parent.name not in encoders]
-        size = sum(each.stat().st_size for each in files if each.stat().st_nlink == 1)
-        before = (store.folder / DATABASE).stat().st_size if keys else 0
-        arrays = sum(each.suffix == ".npy" for each in files)
-        what = f"{len(keys):,} calls, {len(files) - arrays:,} images and {arrays:,} files of features"
         if not (keys or files):
             return f"every call, image and file of features in {store.folder} is used"
+        size = sum(each.stat().st_size for each in files if each.stat().st_nlink == 1)
+        what = f"{len(keys):,} calls and {len(files):,} images and files of features, {size / 1e6:,.1f} MB,"
         if not yes:
-            size += before * len(keys) // store.count() if keys else 0
-            return f"{what}, {size / 1e6:,.1f} MB, are not used; 'driftledger gc --yes' removes them"
+            return f"{what} are not used; 'driftledger gc --yes' removes them"
         store.remove(keys, files)
-        size += before - (store.folder / DATABASE).stat().st_size if keys else 0
-        return f"{what} are removed from {store.folder}, {size / 1e6:,.1f} MB"
+        return f"{what} are removed from {store.folder}"

@@ -110,7 +110,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         count = f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran" if work else "nothing had to be done"
         where = log.relative_to(project.root)
         say(f"{count}, in {timedelta(seconds=round(time.monotonic() - began))}; DVC's text is in {where}")
-        marks = [made_from(task.folder) for model in models for task in tasks_of(project, model)]
+        marks = [made_from(task.folder) for task in tasks_of(project)]
         if failed := sum(mark.failed for mark in marks if mark is not None):
             say(f"{failed} records end with a failed call and are in no score; 'driftledger run' tries them again")
         if is_unreadable(project.root):
@@ -153,7 +153,7 @@ def _make_calls(project: Project, start: Start, remote: bool) -> int:
         command = ["dvc", "pull", "--quiet", "--allow-missing", *stages]
         _wait(start(command, stderr=subprocess.DEVNULL))
     data(project)
-    if all(task.is_made() for model in models for task in tasks_of(project, model)):
+    if all(task.is_made() for task in tasks_of(project)):
         return 0
     require_readiness(project)
     command = [sys.executable, "-P", "-m", "driftledger", "collect", *([] if project.waits else ["--no-wait"])]

@@ -6,33 +6,10 @@ from pathlib import Path
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
 from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, CoverageError, StoreError
+from driftledger.core.errors import CoverageError, StoreError
 from driftledger.core.files import keep_only, make, write_json
 from driftledger.core.text import say
 from driftledger.project.project import Project
-
-
-def run_stage(project: Project, name: str, model: str | None) -> None:
-    """Run a stage of ``dvc.yaml``; ConfigError if it does not exist or lacks its model."""
-    match name, model:
-        case "resolve", None:
-            from driftledger.project.resolve import resolve
-
-            resolve(project)
-        case "data", None:
-            data(project)
-        case "collect", str(model):
-            from driftledger.commands.collect import collect
-
-            collect(project, [model])
-        case "score", str(model):
-            score(project, model)
-        case "report", None:
-            report(project)
-        case "track", None:
-            track(project)
-        case _:
-            raise ConfigError(f"dvc.yaml has no stage {' '.join(filter(None, (name, model)))!r:.100}")
 
 
 def data(project: Project) -> None:

@@ -104,7 +104,7 @@ def init(
         _run(sys.executable, "-m", "dvc", "add", "--", path, cwd=root)
     for name, text in texts.items():
         _write(root / name, text)
-    unread = {} if images is None else ImageFolder(path=images.resolve()).left_out()
+    unread = {} if images is None else ImageFolder(path=images.resolve()).files()[1]
     notes = [f"left out, not an image that is read: {first_few([*unread])}"] if unread else []
     keeper = f"DVC keeps {path} now; commit {path}.dvc" if is_kept else f"{path}, where it is"
     sentences = [f"{place} is a project now", *([] if top else ["with a Git repository of its own"])]

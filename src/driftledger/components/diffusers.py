@@ -4,9 +4,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import SequenceMatcher
 from functools import cached_property
 from inspect import isclass, signature
-from itertools import chain, takewhile
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -146,16 +147,8 @@ def _begun(tokens: list[int], row: list[int]) -> int:
     >>> _begun([1, 2, 3], [9, 1, 2, 8]), _begun([1, 2, 3, 4], [7, 3, 4]), _begun([1], [2])
     (2, 4, 0)
     """
-    best = (False, 0, 0)
-    """Whether that is all of them; how many are together, and behind how many that merged."""
-    for merged in range(min(8, len(tokens))):
-        for place in (place for place, token in enumerate(row) if token == tokens[merged]):
-            pairs = zip(tokens[merged:], row[place:], strict=False)
-            length = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-            best = max(best, (merged + length == len(tokens), length, -merged))
-        if best[0]:
-            break
-    return best[1] - best[2]
+    blocks = SequenceMatcher(None, tokens, row, autojunk=False).get_matching_blocks()
+    return max((block.a + block.size for block in blocks if block.size and block.a < 8), default=0)
 
 
 class _Ready(NamedTuple):

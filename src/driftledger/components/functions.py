@@ -2,8 +2,8 @@
 
 Each is a class as if it had been written: in a module it can be named in ``params.yaml`` by its place, as in
 ``provider: my_module:shout``, and its code is that module with what it imports. Keyword-only arguments of the function
-are its settings there. What is made in a notebook or inside of another function has no place, and its code no file: it
-differs from everything else that this process made, and cannot be in a ledger.
+are its settings there. What is made in a notebook or inside of another function has no place, and its code no
+file: it differs from everything else that this process made, and cannot be in a ledger.
 """
 
 import itertools
@@ -26,12 +26,14 @@ from driftledger.core.types import Conversation, Float32, Generated, ImageFile, 
 _NUMBERS = itertools.count(1)
 
 
-class _OfFunctions(Component, ABC):
-    """A component that leaves its work to functions."""
+class _OfFunction(Component, ABC):
+    """A component that leaves its work to a function."""
 
     media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
 
-    functions: ClassVar[dict[str, Callable[..., Any]]]
+    function: ClassVar[Callable[..., Any]]
+    settings: ClassVar[frozenset[str]]
+    """The keyword-only arguments of the function."""
     number: ClassVar[int]
     """Differs from that of all others that this process made."""
 
@@ -39,11 +41,12 @@ class _OfFunctions(Component, ABC):
     def is_named(cls, name: str) -> None:
         cls.__name__ = cls.__qualname__ = name
         cls.provider = place_of(cls)
+        if issubclass(cls, Encoder) and cls.media:
+            cls.frechet_name = frechet_name_of(cls.provider)
 
-    def call(self, name: str, *given: Any) -> Any:
-        """What one of the functions makes of something, with the settings that it takes."""
-        fn = self.functions[name]
-        return fn(*given, **{setting: getattr(self, setting) for setting in _settings_of(fn)})
+    def call(self, *given: Any) -> Any:
+        """What the function makes of something, with its settings."""
+        return self.function(*given, **{setting: getattr(self, setting) for setting in self.settings})
 
     @cached_property
     def code_digest(self) -> str | None:
@@ -55,10 +58,10 @@ class _OfFunctions(Component, ABC):
             return sha256_of(["in no file", self.number])
 
 
-OfFunctions = TypeVar("OfFunctions", bound=_OfFunctions)
+OfFunction = TypeVar("OfFunction", bound=_OfFunction)
 
 
-class FunctionModel(_OfFunctions, Model):
+class FunctionModel(_OfFunction, Model):
     """A model that a function is; it is given images, or sounds as :class:`~driftledger.core.media.Sound`."""
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
@@ -66,20 +69,20 @@ class FunctionModel(_OfFunctions, Model):
         for conversation in conversations:
             parts = [part for turn in conversation.turns for part in turn.parts]
             prompt = "\n\n".join(part for part in parts if isinstance(part, str))
-            answer = self.call("model", prompt, [part.open() for part in parts if isinstance(part, ImageFile)])
+            answer = self.call(prompt, [part.open() for part in parts if isinstance(part, ImageFile)])
             if not isinstance(answer, str | Reply):
                 raise TypeError(f"{self.provider} gave {type(answer).__name__} where it is to give text")
             replies.append(Reply(answer) if isinstance(answer, str) else answer)
         return replies
 
 
-class FunctionGenerator(_OfFunctions, Generator):
+class FunctionGenerator(_OfFunction, Generator):
     """A generator that a function is."""
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         drawn = []
         for prompt, seed in zip(prompts, seeds, strict=True):
-            result = self.call("generator", prompt, seed)
+            result = self.call(prompt, seed)
             if isinstance(result, Sound):
                 result = Generated(sound=result)
             if not isinstance(result, Image.Image | Generated):
@@ -88,19 +91,13 @@ class FunctionGenerator(_OfFunctions, Generator):
         return drawn
 
 
-class FunctionEncoder(_OfFunctions, Encoder):
-    """An encoder with functions for towers."""
+class FunctionEncoder(_OfFunction, Encoder):
+    """An encoder with a function for its only tower."""
 
-    @classmethod
-    def is_named(cls, name: str) -> None:
-        super().is_named(name)
-        if "images" in cls.functions:
-            cls.frechet_name = frechet_name_of(cls.provider)
-
-    def features(self, tower: str, given: Sequence[Any]) -> Float32:
-        features = np.asarray(self.call(tower, [*given]), dtype=np.float32)
-        if features.ndim != 2 or len(features) != len(given):
-            raise TypeError(f"{self.provider} gave features of shape {features.shape} for {len(given)} {tower}")
+    def features(self, samples: Sequence[Any]) -> Float32:
+        features = np.asarray(self.call([*samples]), dtype=np.float32)
+        if features.ndim != 2 or len(features) != len(samples):
+            raise TypeError(f"{self.provider} gave features of shape {features.shape} for {len(samples)} samples")
         return features
 
 
@@ -121,7 +118,7 @@ def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[Functio
     Args:
         version: to be raised where what is behind the function changes and its code does not.
     """
-    return _class_of(FunctionModel, {"model": fn}, {"version": version})
+    return _class_of(FunctionModel, fn, version=version)
 
 
 def generator(fn: Callable[..., Image.Image | Generated], *, version: str = "1") -> type[FunctionGenerator]:
@@ -134,15 +131,19 @@ def generator(fn: Callable[..., Image.Image | Generated], *, version: str = "1")
     Args:
         version: as in :func:`model`.
     """
-    return _class_of(FunctionGenerator, {"generator": fn}, {"version": version})
+    return _class_of(FunctionGenerator, fn, version=version)
 
 
 def encoder(
-    images: Callable[..., Any] | None = None, texts: Callable[..., Any] | None = None, *, version: str = "1"
+    images: Callable[..., Any] | None = None,
+    *,
+    sounds: Callable[..., Any] | None = None,
+    texts: Callable[..., Any] | None = None,
+    version: str = "1",
 ) -> type[FunctionEncoder]:
-    """An encoder of a function that takes a list of images, one that takes a list of texts, or both.
+    """An encoder of a function that takes a list of images, of sounds or of texts.
 
-    Each gives an array with a row of features for each of them; with both, their rows are compared with each other.
+    It gives an array with a row of features for each of them.
 
     >>> lengths = encoder(texts=lambda texts: [[len(text), 1.0] for text in texts])
     >>> lengths().encode_texts(["A cat", "A dog sits"])
@@ -153,46 +154,30 @@ def encoder(
         version: as in :func:`model`.
 
     Raises:
-        ConfigError: neither function is given.
+        ConfigError: not exactly one function is given.
     """
-    functions, members = {}, dict[str, Any](version=version)
-    if images is not None:
-        functions["images"] = images
-        members["encode_images"] = lambda self, images: self.features("images", images)
-    if texts is not None:
-        functions["texts"] = texts
-        members["encode_texts"] = lambda self, texts: self.features("texts", texts)
-    return _class_of(FunctionEncoder, functions, members)
+    given = [(tower, fn) for tower, fn in (("images", images), ("sounds", sounds), ("texts", texts)) if fn is not None]
+    if len(given) != 1:
+        raise ConfigError(f"an encoder is made of one function, not of {len(given)}; derive a class from Encoder")
+    [(tower, fn)] = given
+    return _class_of(FunctionEncoder, fn, version=version, **{f"encode_{tower}": FunctionEncoder.features})
 
 
-def _class_of(
-    base: type[OfFunctions], functions: dict[str, Callable[..., Any]], members: dict[str, Any]
-) -> type[OfFunctions]:
-    """A class that works by the functions, with a field for each of their keyword-only arguments."""
-    if not all(callable(fn) for fn in functions.values()) or not functions:
-        raise ConfigError(f"{base.__name__} is made of functions; give one")
-    first = next(iter(functions.values()))
-    hints: dict[str, Any] = {}
-    settings: dict[str, Any] = {}
-    for fn in functions.values():
-        hints |= get_type_hints(fn, include_extras=True)
-        settings |= _settings_of(fn)
+def _class_of(base: type[OfFunction], fn: Callable[..., Any], **members: Any) -> type[OfFunction]:
+    """A class that works by the function, with a field for each of its keyword-only arguments."""
+    arguments = signature(fn).parameters.values()
+    settings = {each.name: each.default for each in arguments if each.kind is Parameter.KEYWORD_ONLY}
     if taken := sorted(setting for setting in settings if hasattr(base, setting) or setting in base.model_fields):
-        raise ConfigError(f"{first.__qualname__}: a setting cannot be called {taken[0]!r}; rename the argument")
+        raise ConfigError(f"{fn.__qualname__}: a setting cannot be called {taken[0]!r}; rename the argument")
+    hints = get_type_hints(fn, include_extras=True)
     space = {
-        "__module__": first.__module__,
-        "__qualname__": first.__qualname__[:LONGEST],
-        "__doc__": first.__doc__,
+        "__module__": fn.__module__,
+        "__qualname__": fn.__qualname__[:LONGEST],
+        "__doc__": fn.__doc__,
         "__annotations__": {setting: hints.get(setting, Any) for setting in settings},
         **{setting: default for setting, default in settings.items() if default is not Parameter.empty},
         **members,
     }
-    cls: type[OfFunctions] = type(base)(first.__name__, (base,), space)  # type: ignore[misc]
-    cls.functions, cls.number = functions, next(_NUMBERS)
+    cls: type[OfFunction] = type(base)(fn.__name__, (base,), space)  # type: ignore[misc]
+    cls.function, cls.settings, cls.number = staticmethod(fn), frozenset(settings), next(_NUMBERS)
     return cls
-
-
-def _settings_of(fn: Callable[..., Any]) -> dict[str, Any]:
-    """The keyword-only arguments of a function with their defaults."""
-    given = signature(fn).parameters.values()
-    return {each.name: each.default for each in given if each.kind is Parameter.KEYWORD_ONLY}

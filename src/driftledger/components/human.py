@@ -8,7 +8,6 @@ sheet is only ever added to, and in one step.
 import hashlib
 import html
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +26,6 @@ from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subj
 
 SHEET = "sheet.csv"
 COLUMNS = ("sample", "t", "image", "text", "annotator")
-REQUIRED = ("sample", "t", "text", "annotator")
 
 
 class SheetEntry(NamedTuple):
@@ -35,7 +33,7 @@ class SheetEntry(NamedTuple):
 
     subject: Subject
     picture: str
-    """:func:`picture_of` the image it describes; empty in a sheet that names none."""
+    """:func:`picture_of` the image it describes."""
     annotator: str
     text: str
 
@@ -50,9 +48,9 @@ def read_sheet(path: Path) -> tuple[SheetTable, list[SheetEntry]]:
     """Read a sheet as spreadsheets save it, and the entry of each row; see :mod:`driftledger.core.sheets`.
 
     Raises:
-        ConfigError: it is missing, is not a CSV file with the :data:`REQUIRED` columns, or a row cannot be understood.
+        ConfigError: it is missing, is not a CSV file with the :data:`COLUMNS`, or a row cannot be understood.
     """
-    table = read_table(path, REQUIRED, "human", "driftledger people descriptions DATASET MODEL")
+    table = read_table(path, COLUMNS, "human", "driftledger people descriptions DATASET MODEL")
     entries = []
     for number, cells in table.entries():
         sample, t = cells["sample"], cells["t"]
@@ -62,9 +60,10 @@ def read_sheet(path: Path) -> tuple[SheetTable, list[SheetEntry]]:
             raise ConfigError(f"human: {path}, line {number}: t is {t!r:.100}; it must be a whole number from 1 on")
         if is_cut(cells["text"]):
             raise ConfigError(f"human: {path}, line {number}: a spreadsheet has cut the text; write its end, or less")
-        named = re.fullmatch(rf"images/{re.escape(sample)}-{int(t)}-([0-9a-f]{{12}})\.png", cells.get("image", ""))
-        picture = named[1] if named else ""
-        entries.append(SheetEntry(Subject(sample, int(t)), picture, cells["annotator"], cells["text"]))
+        image = re.fullmatch(rf"images/{re.escape(sample)}-{int(t)}-([0-9a-f]{{12}})\.png", cells["image"])
+        if image is None:
+            raise ConfigError(f"human: {path}, line {number}: image is {cells['image']!r:.100}; leave it as it was")
+        entries.append(SheetEntry(Subject(sample, int(t)), image[1], cells["annotator"], cells["text"]))
     return table, entries
 
 
@@ -72,11 +71,10 @@ Annotator = Annotated[str, AfterValidator(lambda text: cleaned(text).strip()), F
 
 
 class Human(Model):
-    """Answers with what people wrote into a sheet about a sample at iteration ``t``.
+    """Answers with what people wrote into a sheet about a sample's image at iteration ``t``.
 
-    A row with an image that is named after its picture answers for that picture only: at t ≥ 2 it differs from
-    generator to generator, and when an earlier description was edited. What a person wrote is never cut: it ignores a
-    conversation's ``max_tokens``.
+    At t ≥ 2 the image differs from generator to generator, and when an earlier description was edited: a row answers
+    for the image that it names. What a person wrote is never cut: it ignores a conversation's ``max_tokens``.
     """
 
     provider: ClassVar[str] = "human"
@@ -85,9 +83,9 @@ class Human(Model):
     reads_files: ClassVar[bool] = True
 
     path: Operational[Path]
-    """A CSV file, or the folder that ``driftledger people descriptions`` writes; its content is in the identity."""
+    """The folder that ``driftledger people descriptions`` writes; what its sheet says is in the identity."""
     annotator: Annotator | None = None
-    """The person who wrote the rows to use. Without one there must be one row per sample and ``t``, by anyone."""
+    """The person who wrote the rows to use. Without one there must be one row per image, by anyone."""
     annotators: Operational[tuple[Annotator, ...]] = ()
     """Whom a new sheet asks: in turn within each category, so that no one gets two images of one before all have one.
     Who wrote a text is in its row, and so in the identity."""
@@ -105,14 +103,13 @@ class Human(Model):
         """The CSV file, whether it is there or not.
 
         Raises:
-            ConfigError: the path cannot be reached, or is a folder with a sheet that is a link out of it.
+            ConfigError: the folder cannot be reached, or the sheet is a link out of it.
         """
         try:
-            path = self.path.expanduser()
-            sheet = path if path.suffix.lower() == ".csv" else path / SHEET
-            if sheet != path and leads_out(sheet, path):  # the folder comes back from other people
-                raise ConfigError(f"human: {sheet} is a link out of its folder; put the sheet itself there")
-            return sheet
+            folder = self.path.expanduser()
+            if leads_out(folder / SHEET, folder):  # the folder comes back from other people
+                raise ConfigError(f"human: {folder / SHEET} is a link out of its folder; put the sheet itself there")
+            return folder / SHEET
         except (OSError, RuntimeError) as error:
             raise ConfigError(f"human: {str(self.path)!r:.200} cannot be reached ({error}); correct path") from None
 
@@ -122,8 +119,7 @@ class Human(Model):
         Raises:
             ConfigError: the sheet is missing or damaged, or does not say which text is meant.
         """
-        entries = {entry for entries in self._written.values() for entry in entries}
-        rows = sorted((*entry.subject, entry.text, entry.annotator, entry.picture) for entry in entries)
+        rows = sorted((*each.subject, each.text, each.annotator, each.picture) for each in self._written.values())
         return {"texts": len(rows), "sha256": sha256_of(rows)}
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
@@ -132,38 +128,27 @@ class Human(Model):
             subject, image = conversation.subject, conversation.last_image
             if subject is None:
                 raise ValueError("a conversation without a subject cannot be looked up in a sheet")
-            entries = self._written.get(subject, [])
-            picture = picture_of(image) if image is not None and any(entry.picture for entry in entries) else ""
+            entry = None if image is None else self._written.get((subject, picture_of(image)))
             by = f" by {self.annotator!r}" if self.annotator else ""
-            sought = f"for sample {subject.sample!r:.200}, t={subject.t}{by} in {self.sheet.name}"
-            error = f"nothing is written {sought}; fill it in (driftledger people descriptions)"
-            if entries:
-                error = (
-                    f"what is written {sought} is about another image; run driftledger people descriptions for a row"
-                )
-            texts = (entry.text for entry in entries if entry.picture in ("", picture))
-            text = next(texts, None)
-            replies.append(Reply("", Outcome.FAILED, error=error) if text is None else Reply(text))
+            error = f"nothing is written about this image of sample {subject.sample!r:.200}, t={subject.t}{by} in "
+            error += f"{self.sheet.name}; fill it in (driftledger people descriptions)"
+            replies.append(Reply("", Outcome.FAILED, error=error) if entry is None else Reply(entry.text))
         return replies
 
     @cached_property
-    def _written(self) -> dict[Subject, list[SheetEntry]]:
+    def _written(self) -> dict[tuple[Subject, str], SheetEntry]:
         """The chosen rows that have a text. Read once, so that the answers are those of the fingerprint."""
-        chosen: dict[Subject, list[SheetEntry]] = defaultdict(list)
-        _, entries = read_sheet(self.sheet)
-        for entry in entries:
+        chosen: dict[tuple[Subject, str], SheetEntry] = {}
+        for entry in read_sheet(self.sheet)[1]:
             if not entry.text or self.annotator not in (None, entry.annotator):
                 continue
-            for other in chosen[entry.subject]:
-                overlap = entry.picture == other.picture or not entry.picture or not other.picture
-                if not overlap or (entry.annotator, entry.text) == (other.annotator, other.text):
-                    continue
+            other = chosen.setdefault((entry.subject, entry.picture), entry)
+            if entry != other:
                 names = [repr(each.annotator[:100]) if each.annotator else "no name" for each in (other, entry)]
                 raise ConfigError(
                     f"human: {self.sheet} has several texts for sample {entry.subject.sample!r:.200}, "
                     f"t={entry.subject.t}, by {' and '.join(names)}; set annotator to choose one, or keep one row"
                 )
-            chosen[entry.subject].append(entry)
         return chosen
 
 
@@ -203,29 +188,24 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
     mine = [entry for entry in entries if annotator in (None, entry.annotator)]
     described = {(entry.subject, entry.picture) for entry in mine if entry.text}
     listed = {(entry.subject, entry.picture) for entry in mine}
-    shown = {(each.subject, picture_of(each.image)): each for each in pending}
     waiting, missing = {}, []
-    for (subject, picture), each in shown.items():
-        either = {(subject, picture), (subject, "")}
-        if described & either:
+    for key, each in {(each.subject, picture_of(each.image)): each for each in pending}.items():
+        if key in described:
             continue
-        name = f"images/{subject.sample}-{subject.t}-{picture}.png"
-        waiting[name] = subject
+        (sample, t), picture = key
+        name = f"images/{sample}-{t}-{picture}.png"
+        waiting[name] = each.subject
         if not (folder / name).is_file():
             is_png = each.image.path.suffix == ".png"
             write_bytes(folder / name, each.image.path.read_bytes() if is_png else png_bytes(each.image.open()))
-        if not listed & either:
-            missing.append(
-                {"sample": subject.sample, "t": str(subject.t), "image": name, "annotator": each.annotator or annotator}
-            )
+        if key not in listed:
+            by = each.annotator or annotator or ""
+            missing.append({"sample": sample, "t": str(t), "image": name, "annotator": by})
     who = "your name" if any(each.annotator for each in pending) else annotator and f'"{annotator}"'
     _write(folder / "index.html", _page(waiting, prompt, who))
     if missing or not path.exists():
-        columns = column_names(sheet.head)
-        new = [column for column in COLUMNS if column not in columns]
-        rows = [row + [""] * len(new) for row in sheet.rows]
-        rows += [[cells.get(column) or "" for column in [*columns, *new]] for cells in missing]
-        _write(path, table_text(sheet.head + new, rows))
+        rows = [[cells.get(column, "") for column in column_names(sheet.head)] for cells in missing]
+        _write(path, table_text(sheet.head, sheet.rows + rows))
     return len(waiting), sum(1 for entry in mine if entry.text)
 
 

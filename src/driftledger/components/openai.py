@@ -12,12 +12,12 @@ import os
 import re
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import lru_cache, partial
 from io import BytesIO
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -49,10 +49,15 @@ _ADDRESS = re.compile(
 
 _LARGEST_ERROR = 2**20
 """Bytes of an answer with an error, which the client parses without bounds of its own."""
+_PLAIN = {"Accept-Encoding": "identity"}
+"""A megabyte of gzip may hold a gigabyte."""
 _PATIENCE = 10.0
 """Seconds that a service may take to list its models."""
 _LONGEST_MESSAGE = 300
 _ASSUMED_TOKENS = 16_384
+"""In an answer, for estimates, where ``max_tokens`` is null."""
+_SHOWN, _DRAWN = 2000, 4160
+"""Tokens of an image, for estimates: as models that see count it, and as gpt-image-1 does in high quality."""
 _SHORTEST_SECRET = 16
 """A shorter key is a placeholder such as EMPTY or lm-studio, and such a word may stand in an answer."""
 _MASKED_KEY = re.compile(r"[\w-]*\*{2,}[\w*-]*")
@@ -109,27 +114,19 @@ _MAY_PASS = re.compile("network|resource|load|time|rate|error|fail|abort|cancel|
 
 
 async def _bound(largest: int, response: "httpx2.Response") -> None:
-    """Let an answer end with an error where it grows too large, or is compressed without being asked to."""
+    """Read an answer; end it with an error where it grows too large, or is compressed without being asked to."""
     import httpx2
 
-    largest = largest if response.is_success else _LARGEST_ERROR
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the answer is compressed, which was not asked for")
-    whole = response.stream
-
-    class Bounded(httpx2.AsyncByteStream):
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            size = 0
-            async for chunk in cast(httpx2.AsyncByteStream, whole):
-                size += len(chunk)
-                if size > largest:
-                    raise httpx2.ReadError(f"the answer has more than {largest:,} bytes")
-                yield chunk
-
-        async def aclose(self) -> None:
-            await cast(httpx2.AsyncByteStream, whole).aclose()
-
-    response.stream = Bounded()
+    largest, data = largest if response.is_success else _LARGEST_ERROR, bytearray()
+    stream = cast(httpx2.AsyncByteStream, response.stream)
+    async for chunk in stream:
+        data += chunk
+        if len(data) > largest:
+            raise httpx2.ReadError(f"the answer has more than {largest:,} bytes")
+    await stream.aclose()
+    response.stream = httpx2.ByteStream(bytes(data))
 
 
 class OpenAIComponent(RemoteComponent):
@@ -188,9 +185,13 @@ class OpenAIComponent(RemoteComponent):
         return f"{self.library} {self.model}"
 
     @property
+    def _address(self) -> str:
+        return (self.base_url or OFFICIAL).rstrip("/")
+
+    @property
     def host(self) -> str:
         """Host and port of the server."""
-        return urlsplit(self.base_url or OFFICIAL).netloc
+        return urlsplit(self._address).netloc
 
     def identity(self) -> dict[str, Any]:
         return {"service": self.service_name or self.base_url or self.host}
@@ -212,35 +213,33 @@ class OpenAIComponent(RemoteComponent):
 
         A class with a connection of its own is not asked for its list.
         """
-
-        async def listed() -> Any:
-            async with self._client() as client:
-                response: Any = await client.with_options(timeout=_PATIENCE).get("/models", cast_to=httpx2.Response)
-                return load_json(response.content, finite=False)
-
         missing, notes = super().readiness()
-        names, server = list[str](), f"{self.title} at {self.host}"
         try:
             import_extra(self.library)
-            if self._key != "" and type(self).connect is not OpenAIComponent.connect:  # no key raises
-                return missing, notes
-            openai = import_extra("openai")
-            import httpx2
-
-            with ThreadPoolExecutor(1) as thread:  # where a notebook's event loop does not run
-                answer = thread.submit(asyncio.run, listed()).result()
-            names = [str(_field(each, str, "id")) for each in _field(answer, list, "data") or []]
+            headers = _PLAIN | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
         except ConfigError as error:
-            missing.append(str(error))
-        except (openai.OpenAIError, ValueError) as error:
-            cause, reason = error.__cause__, self.say(str(error.__cause__ or error))
-            if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
-                missing.append(f"{server} cannot be reached ({reason}); start the server or correct base_url")
-            elif isinstance(error, openai.AuthenticationError):
-                missing.append(f"{server} refuses the key ({reason}); check it in {self.api_key_env or 'api_key_env'}")
-            else:
-                notes.append(f"{server} lists no models; whether it has this one shows at the first call")
-        if names and not {self.model, f"{self.model}:latest", f"models/{self.model}"} & {*names}:
+            return [*missing, str(error)], notes
+        if type(self).connect is not OpenAIComponent.connect:
+            return missing, notes
+        import httpx2
+
+        server, names = f"{self.title} at {self.host}", list[str]()
+        try:
+            with httpx2.stream("GET", f"{self._address}/models", headers=headers, timeout=_PATIENCE) as answer:
+                data = b"".join(islice(answer.iter_raw(2**16), 2**8))
+            if answer.status_code == 401:
+                reason, env = self.say(data.decode(errors="replace")), self.api_key_env or "api_key_env"
+                return [*missing, f"{server} refuses the key (HTTP 401: {reason}); check it in {env}"], notes
+            listed = _field(load_json(data, finite=False), list, "data") or []
+            names = [str(_field(each, str, "id")) for each in listed]
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            reason = self.say(str(error))
+            return [*missing, f"{server} cannot be reached ({reason}); start the server or correct base_url"], notes
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
+            pass
+        if not names:
+            notes.append(f"{server} lists no models; whether it has this one shows at the first call")
+        elif not {self.model, f"{self.model}:latest", f"models/{self.model}"} & {*names}:
             nearest = ", ".join(get_close_matches(self.model, names, n=3, cutoff=0))
             what = for_line(f"{server}: the service lists {len(names)} models, and not this one; nearest: {nearest}")
             (notes if self.base_url else missing).append(what)  # others also answer to names that they don't list
@@ -258,12 +257,12 @@ class OpenAIComponent(RemoteComponent):
         try:
             client = openai.AsyncOpenAI(
                 api_key=self._key or "none",  # given nothing, it would take OPENAI_API_KEY and send that
-                base_url=(self.base_url or OFFICIAL).rstrip("/"),
+                base_url=self._address,
                 max_retries=0,
                 timeout=self.limits.timeout,
                 http_client=openai.DefaultAsyncHttpxClient(
                     follow_redirects=False,
-                    headers={"Accept-Encoding": "identity"},  # a megabyte of gzip may hold a gigabyte
+                    headers=_PLAIN,
                     event_hooks={"response": [partial(_bound, self.largest)]},
                 ),
             )
@@ -356,11 +355,8 @@ class OpenAIComponent(RemoteComponent):
         Args:
             body: what the answer says about the error; ``whole`` is its text.
         """
-        if isinstance(body, list) and body and isinstance(body[0], dict):  # Gemini
-            body = body[0].get("error")
-        detail = {"message": body} if isinstance(body, str) else body if isinstance(body, dict) else {}
-        texts = (text for text in map(detail.get, ("message", "detail")) if isinstance(text, str) and text)
-        message = next(texts, whole)
+        detail = _field(body, dict) or _field(body, dict, 0, "error") or {"message": body}  # Gemini's is in a list
+        message = _field(detail, str, "message") or _field(detail, str, "detail") or whole
         reason = f"HTTP {status}: {self.say(message)}"
         codes = {str(detail.get("code")), str(detail.get("type"))}
         wrong_key = status == 401 or "invalid_api_key" in codes or "API_KEY_INVALID" in whole  # Gemini's, inside a 400
@@ -520,13 +516,11 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     image_detail: Literal["auto", "low", "high"] | None = None
     image: Payload | None = Field(default=None, exclude_if=lambda image: image is None)
     """How images are sent: ``{format: jpeg, quality: 92, longest_side: 1024}``. ``null``: as they are, without loss."""
-    image_tokens: Operational[int] = Field(default=2000, ge=0)
-    """What an image is assumed to take in estimates. 1024×1024 takes 765 with gpt-4o, 25,501 with gpt-4o-mini."""
 
     def expected(self, conversation: Conversation) -> Usage:
         """As for every model; with beams, all of them have tokens, since a service may bill each that it returns."""
         parts = [part for turn in conversation.turns for part in turn.parts]
-        tokens = sum(self.image_tokens if isinstance(part, ImageFile) else tokens_of(part) for part in parts)
+        tokens = sum(_SHOWN if isinstance(part, ImageFile) else tokens_of(part) for part in parts)
         return Usage(tokens, (conversation.most_tokens(self.max_tokens) or _ASSUMED_TOKENS) * (self.beams or 1))
 
     @property
@@ -553,10 +547,10 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             messages.append({"role": turn.role, "content": whole})
         limit = self.max_tokens_parameter or ("max_completion_tokens" if self.base_url is None else "max_tokens")
         most = conversation.most_tokens(self.max_tokens)
-        settings = {"temperature": self.temperature, "seed": self.seed, limit: most}
-        sent: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+        settings: dict[str, Any] = {"temperature": self.temperature, "seed": self.seed, limit: most, "n": self.beams}
+        sent = {name: value for name, value in settings.items() if value is not None}
         if self.beams is not None:
-            sent |= {"use_beam_search": True, "n": self.beams}
+            sent["use_beam_search"] = True
         if conversation.prefix:
             sent |= {"add_generation_prompt": False, "continue_final_message": True}
         return {"model": self.model, "messages": messages, **sent, **self.extra}
@@ -618,9 +612,6 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     ``response_format: b64_json`` for a service that else answers with an address; no address is followed."""
     seed_parameter: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9_]*$")
     """What a compatible server calls the seed."""
-    image_tokens: Operational[int] = Field(default=4160, ge=0)
-    """Output tokens that an image is assumed to take in estimates: those of gpt-image-1 for 1024×1024 in high quality.
-    Without weight where ``prices`` are per image."""
 
     @model_validator(mode="after")
     def _seed_has_a_name_of_its_own(self) -> Self:
@@ -629,7 +620,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         return self
 
     def expected(self, prompt: str) -> Usage:
-        return Usage(tokens_of(prompt), self.image_tokens, images=1)
+        return Usage(tokens_of(prompt), _DRAWN, images=1)
 
     def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
         size = {"size": self.image_size} if self.image_size else {}

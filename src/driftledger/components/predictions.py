@@ -189,22 +189,19 @@ def id_of(cells: Any, rule: str) -> str | None:
     ['v1_3', 'v1_3', '0003', None]
     """
 
-    def part(column: str, width: str | None = None) -> str:
-        value = _cell(cells, column)
+    def part(match: re.Match[str]) -> str:
+        value = _cell(cells, match[1])
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # what a spreadsheet makes of whole numbers
         text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
         if not text:
-            raise LookupError(column)
-        return text.zfill(int(width or 0))
+            raise LookupError(match[1])
+        return text.zfill(int(match[2] or 0))
 
     try:
-        return _PART.sub(lambda match: part(match[1], match[2]), rule) if _PART.search(rule) else part(rule)
+        return re.sub(r"\{([^{}]+?)(?::0([1-9][0-9]?))?\}", part, rule if "{" in rule else f"{{{rule}}}")
     except LookupError:
         return None
-
-
-_PART = re.compile(r"\{([^{}:]+)(?::0([1-9][0-9]?))?\}")
 
 
 def _text(value: Any, place: str) -> tuple[str, str]:

@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
 from pydantic import Field
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
+from tenacity import AsyncRetrying, Future, RetryCallState, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_random_exponential
 
 from driftledger.components.base import Component, Generator, Model, Operational
@@ -40,8 +40,6 @@ class Limits(Strict):
     """Calls on their way at once, at most: fewer while the service says that it is busy."""
     requests_per_minute: int | None = Field(default=None, ge=1)
     """Evenly spaced, retries included."""
-    tokens_per_minute: int | None = Field(default=None, ge=1)
-    """Input and output together, by estimate before a call and by the service's count after it."""
     timeout: float = Field(default=120.0, gt=0)
     """Seconds that one attempt may take."""
     deadline: float = Field(default=900.0, gt=0)
@@ -204,7 +202,7 @@ class ServiceClient:
         """A call keeps one for all its attempts."""
         self._turn = asyncio.Lock()
         self._next = 0.0
-        """When the next request may start, by the limits per minute."""
+        """When the next request may start, by the limit per minute."""
         self._held_until = 0.0
         """When one may start again after a break that the service has asked for."""
         self._refused: BaseException | None = None
@@ -230,32 +228,29 @@ class ServiceClient:
         """
         answered: Answered[R] = Answered()
 
-        async def once() -> R:  # tenacity awaits what it can see to be a coroutine function
-            return await self._attempt(attempt, expected, answered)
-
-        most = stop_after_attempt(self._limits.attempts) | stop_before_delay(self._limits.deadline)
-
-        def is_over(state: RetryCallState) -> bool:
-            error, before = state.outcome and state.outcome.exception(), answered.error
-            answered.error = str(error)
-            is_again = isinstance(error, TransientError) and error.once_more and answered.error == before
-            return is_again or most(state)
+        def is_worth_another(state: RetryCallState) -> bool:
+            """Whether to try again, as far as it is about how this attempt ended and the one before."""
+            result, before = cast(Future, state.outcome), answered.error
+            if (error := result.exception()) is not None:
+                answered.error = str(error)
+                return isinstance(error, TransientError) and not (error.once_more and answered.error == before)
+            reply = result.result()
+            is_whole = not isinstance(reply, Reply) or reply.outcome is not Outcome.OK
+            answered.error = None if is_whole or reply.text.strip() or reply.reasoning else "an empty answer"
+            return answered.error not in (None, before) and answered.attempts < self._limits.attempts
 
         retrying = AsyncRetrying(
-            retry=retry_if_exception_type(TransientError),
-            stop=is_over,
+            retry=is_worth_another,
+            stop=stop_after_attempt(self._limits.attempts) | stop_before_delay(self._limits.deadline),
             wait=self._pause,
             sleep=self._sleep,
-            reraise=True,
+            retry_error_callback=lambda state: cast(Future, state.outcome).result(),  # which may be an empty answer
         )
         try:
-            answered.answer = await retrying(once)
+            answered.answer = await retrying(self._attempt, attempt, expected, answered)
             answered.error = None
-            reply = answered.answer
-            if isinstance(reply, Reply) and reply.outcome is Outcome.OK and not (reply.text.strip() or reply.reasoning):
-                answered.answer = await retrying(once) if answered.attempts < self._limits.attempts else reply
-        except RefusedError as error:
-            answered.error = str(error)
+        except RefusedError:
+            pass
         except TransientError as error:
             answered.error = f"{error} ({answered.attempts} attempts)"
             if error.advice and not error.billed:  # no server is there, or none any more
@@ -290,11 +285,6 @@ class ServiceClient:
         self._held_until = max(self._held_until, time.monotonic() + wait)
         return wait * random.uniform(1.0, 1.1)  # calls that wait for the same moment come back a little apart
 
-    def _spacing(self, tokens: int) -> float:
-        """Seconds that the limits per minute put between the start of a request and the next."""
-        limits = self._limits
-        return 60 * max(1 / (limits.requests_per_minute or math.inf), tokens / (limits.tokens_per_minute or math.inf))
-
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -307,16 +297,15 @@ class ServiceClient:
         await self._budget.admit(most)
         cost: float | None = None  # until the attempt has begun
         try:
-            tokens = (expected.input_tokens or 0) + (expected.output_tokens or 0)
             async with self._turn:
                 while (seconds := max(self._next, self._held_until) - time.monotonic()) > 0 and self._refused is None:
                     await self._sleep(seconds)
-                self._next = max(self._next, time.monotonic()) + self._spacing(tokens)
+                self._next = max(self._next, time.monotonic()) + 60 / (self._limits.requests_per_minute or math.inf)
             if self._refused is not None:
                 raise self._refused
             cost = 0.0
             answered.attempts += 1
-            before, began, this = time.perf_counter(), time.monotonic(), object()
+            began, this = time.monotonic(), object()
             self._under_way.add(this)
             try:
                 async with asyncio.timeout(self._limits.timeout):
@@ -334,14 +323,13 @@ class ServiceClient:
                 raise
             finally:
                 self._under_way.discard(this)
-                answered.seconds = time.perf_counter() - before
+                answered.seconds = time.monotonic() - began
             self._has_answered = True
             self.slots.answered()
             used = answer.usage or expected
             tokens_in = expected.input_tokens if used.input_tokens is None else used.input_tokens
             tokens_out = expected.output_tokens if used.output_tokens is None else used.output_tokens
             cost = self._prices.cost(Usage(tokens_in, tokens_out, used.images))
-            self._next -= self._spacing(tokens) - self._spacing((tokens_in or 0) + (tokens_out or 0))
             return answer
         except TransientError as error:
             cost = most if error.billed else 0.0

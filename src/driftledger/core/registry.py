@@ -21,7 +21,7 @@ from driftledger.core.text import for_line
 OURS: dict[str, dict[str, str]] = {
     "datasets": {
         "image_folder": "driftledger.data.datasets.image_folder:ImageFolder",
-        "huggingface": "driftledger.data.datasets.huggingface:HuggingFace",
+        "huggingface": "driftledger.data.hub:HuggingFace",
         "sound_folder": "driftledger.data.datasets.sounds:SoundFolder",
         "huggingface_sounds": "driftledger.data.datasets.sounds:HuggingFaceSounds",
     },

@@ -22,8 +22,18 @@ from driftledger.core.types import Split
 from driftledger.data.datasets.base import MAX_PIXELS, DatasetProvider
 from driftledger.data.datasets.decode import decode
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
-from driftledger.data.question_sets.files import CARD, QUESTIONS, QuestionEntry, QuestionSetCard, questions_digest
-from driftledger.data.records import DATASET_CARD, SAMPLES, DatasetCard, SampleEntry, dataset_digest
+from driftledger.data.records import (
+    DATASET_CARD,
+    QUESTION_SET_CARD,
+    QUESTIONS,
+    SAMPLES,
+    DatasetCard,
+    QuestionEntry,
+    QuestionSetCard,
+    SampleEntry,
+    dataset_digest,
+    questions_digest,
+)
 
 
 def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
@@ -129,7 +139,7 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
     """
     with new_folder(target) as folder:
         (folder / "images").mkdir()
-        images = _Images(folder, getattr(provider, "max_pixels", MAX_PIXELS))
+        images = _Images(folder)
         entries, problems, ids = list[QuestionEntry](), list[str](), dict[str, str]()
         by_image: dict[str, list[SourceQuestion]] = {}
         for question in provider.questions(rules):
@@ -152,7 +162,7 @@ def build_questions(name: str, provider: QuestionProvider, rules: QuestionRules,
         if problems := problems or list(rules.problems_of_images(by_image.values())):
             raise DataError(f"question set {name!r}: {first_few(problems)}")
         write_jsonl(folder / QUESTIONS, entries)
-        write_json(folder / CARD, _question_set_card(name, provider, entries))
+        write_json(folder / QUESTION_SET_CARD, _question_set_card(name, provider, entries))
 
 
 _COPIED = ("id", "image_id", "question", "options", "subset", "subtask", "capabilities", "category", "source")
@@ -164,7 +174,6 @@ class _Images:
     """The images of a question set: decoded once per file, and stored once per picture."""
 
     folder: Path
-    max_pixels: int
     stored: dict[str, dict[str, Any]] = field(default_factory=dict)
     """SHA-256 of a file → the fields that entries have from it."""
     files: dict[str, str] = field(default_factory=dict)
@@ -177,7 +186,7 @@ class _Images:
         data = question.read()
         source = sha256_bytes(data)
         if source not in self.stored:
-            image, notes = decode(data, question.name, self.max_pixels)
+            image, notes = decode(data, question.name, MAX_PIXELS)
             png = png_bytes(image)
             sha256 = sha256_bytes(png)
             if sha256 not in self.files:

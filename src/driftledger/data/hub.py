@@ -1,6 +1,6 @@
-"""Folders here and repositories of the Hugging Face hub by name; and rows of datasets in the hub's formats.
+"""Folders here and repositories of the Hugging Face hub by name; and datasets in the hub's formats.
 
-The library ``datasets`` loads them. Images stay undecoded, so that :mod:`driftledger.data.datasets.decode` reads them
+The library ``datasets`` loads these. Images stay undecoded, so that :mod:`driftledger.data.datasets.decode` reads them
 like all others.
 """
 
@@ -10,18 +10,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import canonical_json, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError, unknown_name
 from driftledger.core.media import Kind
 from driftledger.core.paths import leads_out
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line, shortened
-from driftledger.data.datasets.base import Provider, digest_files, printable, read_file
-from driftledger.data.tables import TableRow
+from driftledger.core.types import Split
+from driftledger.data.datasets.base import DatasetProvider, Provider, SourceItem, digest_files, printable, read_file
+from driftledger.data.tables import TableRow, as_text
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -156,40 +157,43 @@ class HubTable(Provider, ABC):
             raise DataError(f"{what}; correct its settings or the network") from None
         return loaded
 
-    def select(self, rows: Any, images: str, columns: Iterable[str], setting: str) -> Any:
-        """Select the column of undecoded ``images``, which ``setting`` names, and these columns."""
-        needed = list(dict.fromkeys([images, *columns]))
-        for column in needed:
-            if column not in rows.features:
-                raise ConfigError(unknown_name(f"{self.path}: column", column, rows.features))
-        datasets, feature = import_extra("datasets"), rows.features[images]
+    def rows(self, table: Any, split: str, files: str, columns: Iterable[str], setting: str) -> Iterator[TableRow]:
+        """Read the rows of a split with these columns, class labels by name.
+
+        Args:
+            files: the column of images or sounds, which ``setting`` names. A file is read when its row asks for it.
+        """
+        names = [column for column in dict.fromkeys(columns) if column != files]
+        for column in (files, *names):
+            if column not in table.features:
+                raise ConfigError(unknown_name(f"{self.path}: column", column, table.features))
+        datasets, feature = import_extra("datasets"), table.features[files]
         kind = datasets.Audio if self.medium == "sound" else datasets.Image
         if not isinstance(feature, kind) and "binary" not in str(getattr(feature, "dtype", "")):
-            raise ConfigError(f"{self.path}: column {images!r} holds no {self.medium}s; set {setting}")
-        return rows.select_columns(needed).cast_column(images, kind(decode=False))
-
-    def rows(self, table: Any, split: str, images: str, numbers: Sequence[int]) -> Iterator[TableRow]:
-        """Read the rows of these numbers, with class labels by name and the image in the column ``images``."""
-        named = {column: getattr(feature, "names", None) for column, feature in table.features.items()}
-        classes = {column: names for column, names in named.items() if names is not None}
+            raise ConfigError(f"{self.path}: column {files!r} holds no {self.medium}s; set {setting}")
+        media = table.select_columns([files]).cast_column(files, kind(decode=False))
+        paths = [path for chunk in media.data.column(files).chunks for path in chunk.field("path").to_pylist()]
+        texts = table.select_columns(names)
+        labels = {column: texts.features[column].names for column in names if hasattr(texts.features[column], "names")}
         folder = self._source.folder and self._source.folder.resolve()
-        for number, cells in zip(numbers, table.select(numbers), strict=True):
-            cell: dict[str, Any] = cells[images] or {}
-            path, file = cell.get("path"), None
+        for number, path in enumerate(paths):
+            cells, file = texts[number] if names else {}, None
             if path:
                 is_below = folder and Path(path).is_relative_to(folder)
                 file = printable(Path(path).relative_to(folder).as_posix() if folder and is_below else Path(path).name)
             place = f"row {number} of {split}" + (f" ({file})" if file else "")
-            for column, names in classes.items():
+            for column, of_class in labels.items():
                 value = cells[column]
-                if value is not None and value >= len(names):
-                    what = f"has class {value} in {column!r}, which has only {len(names)}; correct the dataset"
+                if value is not None and value >= len(of_class):
+                    what = f"has class {value} in {column!r}, which has only {len(of_class)}; correct the dataset"
                     raise DataError(f"{place} {what}")
-                cells[column] = names[value] if value is not None and value >= 0 else value
-            yield TableRow(number, place, cells, file, partial(self._image_bytes, cell.get("bytes"), path, place))
+                cells[column] = of_class[value] if value is not None and value >= 0 else value
+            yield TableRow(number, place, cells, file, partial(self._bytes, media, number, files, place))
 
-    def _image_bytes(self, data: bytes | None, path: str | None, place: str) -> bytes:
-        """Return an image's bytes, or read its file; refuse a file elsewhere on this disk."""
+    def _bytes(self, media: Any, number: int, files: str, place: str) -> bytes:
+        """Return the bytes in a row, or those of the file that it names; refuse a file elsewhere on this disk."""
+        cell = media[number][files] or {}
+        data, path = cell.get("bytes"), cell.get("path")
         if data is not None or not path:
             return data or b""
         if not self._may_read(Path(path)):
@@ -202,3 +206,57 @@ class HubTable(Provider, ABC):
         hub = import_extra("huggingface_hub.constants").HF_HUB_CACHE
         folders = [Path(downloads), Path(hub), *([self._source.folder] if self._source.folder else [])]
         return any(not leads_out(file, folder) for folder in folders)
+
+
+class HuggingFace(HubTable, DatasetProvider):
+    """One split of a dataset, or one as the test set and one as its support set."""
+
+    provider: ClassVar[str] = "huggingface"
+    files_in: ClassVar[str] = "image_column"
+    """The setting that names the column of files."""
+
+    support_split: str | None = Field(default=None, min_length=1)
+    """The split that is the support set, where ``split`` is the test set; it needs a ``label_column``."""
+    image_column: str = "image"
+    id_column: str | None = None
+    """Without it a sample's id is the number of its row."""
+    category_column: str | None = None
+    label_column: str | None = None
+    unique_column: str | None = None
+    """Only the first of the rows with one value here is taken, e.g. of two questions about each image."""
+
+    @model_validator(mode="after")
+    def _support_fits(self) -> Self:
+        if self.support_split is not None and self.label_column is None:
+            raise ValueError("support_split needs label_column; set it")
+        if self.support_split == self.split:
+            raise ValueError(f"support_split is the test set, {self.split!r}, itself; name another split")
+        return self
+
+    def items(self) -> Iterator[SourceItem]:
+        sets: dict[str, Split | None] = {self.split: None}
+        if self.support_split is not None:
+            sets = {self.support_split: "support", self.split: "test"}
+        texts = [column for column in (self.id_column, self.category_column, self.label_column) if column is not None]
+        columns, files = [*texts, *([self.unique_column] if self.unique_column else [])], getattr(self, self.files_in)
+        for loaded, (name, split) in zip(self.load(*sets), sets.items(), strict=True):
+            digits, seen = len(str(max(len(loaded) - 1, 0))), set[str]()
+            for row in self.rows(loaded, name, files, columns, self.files_in):
+                value = canonical_json(row.cells[self.unique_column] if self.unique_column else row.number)
+                if value in seen:
+                    continue
+                seen.add(value)
+                text: dict[str | None, str | None] = {None: None}
+                text |= {column: as_text(row.cells[column], f"{row.place} in {column}") for column in texts}
+                own_id = f"{row.number:0{digits}}" if self.id_column is None else text[self.id_column] or ""
+                yield SourceItem(
+                    id=f"{split}-{own_id}" if split else own_id,
+                    name=row.place,
+                    read=row.read,
+                    category=text[self.category_column] or None,
+                    label=text[self.label_column],
+                    split=split,
+                    source={"row": str(row.number)}
+                    | ({"split": name} if split else {})
+                    | ({"file": row.file} if row.file else {}),
+                )

@@ -23,8 +23,7 @@ from driftledger.core.files import Record, parse_json, read_json
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.data.datasets.decode import decode
-from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard
-from driftledger.data.records import DatasetCard, SampleEntry
+from driftledger.data.records import DatasetCard, QuestionEntry, QuestionSetCard, SampleEntry
 from driftledger.ledger.lineage import Evidence, Folder, Lineage, read_all_evidence
 from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.contents import Contents

@@ -19,7 +19,7 @@ from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json, write_json, write_jsonl
 from driftledger.core.types import Conversation, Outcome, Reply
-from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.data.records import QuestionEntry
 from tests.conftest import draw
 
 OPTIONS = ["red", "blue", "green", "yellow", "It cannot be determined."]

@@ -10,7 +10,7 @@ from driftledger.benchmarks.score import Score
 from driftledger.collect.store import CallStore
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
-from driftledger.data.question_sets.files import read_questions
+from driftledger.data.records import read_questions
 from tests.benchmarks._questions.asking import OPTIONS, SAP, Exam, Says, exam, sap
 from tests.conftest import REPOSITORY
 from tests.support.tables import tables_of

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from driftledger.benchmarks._questions.spec import ReadAnswer
-from driftledger.benchmarks.mm_vet.judging import CALIBRATION, graded, graded_prompt, judge_flags
-from driftledger.benchmarks.mm_vet.spec import MMVet
+from driftledger.benchmarks.mm_vet.spec import CALIBRATION, MMVet, graded, graded_prompt, judge_flags
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
@@ -17,7 +16,7 @@ from driftledger.collect.store import CallStore
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
-from driftledger.data.question_sets.files import read_questions
+from driftledger.data.records import read_questions
 from driftledger.metrics.intervals import share_interval
 from tests.benchmarks._questions.asking import SECTIONS, VET, Exam, Grades, Says, exam
 from tests.support.ledgers import result

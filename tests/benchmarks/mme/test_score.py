@@ -15,7 +15,7 @@ from driftledger.components.base import Model
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, write_json
 from driftledger.core.types import Conversation, Outcome, Reply
-from driftledger.data.question_sets.files import QuestionSetCard
+from driftledger.data.records import QuestionSetCard
 from tests.benchmarks._questions.asking import MME, Exam, Says, exam
 from tests.conftest import REPOSITORY
 

@@ -6,7 +6,7 @@ from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.collect.call import Ask, Call, Draw, Result, walk
 from driftledger.collect.store import CallStore
-from driftledger.components.human import SHEET, Human, Pending, write_sheet
+from driftledger.components.human import Human, Pending, write_sheet
 from driftledger.core.errors import ConfigError
 from driftledger.core.grouping import grouped
 
@@ -15,15 +15,11 @@ def write_human_sheet(given: StageInputs, store: CallStore) -> str:
     """Write the sheet for the images that people have to describe next, and say how many there are.
 
     Raises:
-        ConfigError: the model is not of provider ``human``, or its path is a CSV file.
+        ConfigError: the model is not of provider ``human``.
     """
     model, person = given.keys["model"], given.model(given.keys["model"])
     if not isinstance(person, Human):
         raise ConfigError(f"models.{model} in params.yaml is not of provider human; name one that is")
-    if person.sheet.name != SHEET:
-        raise ConfigError(
-            f"models.{model}.path in params.yaml is the file {person.path}; let it be a folder for a sheet"
-        )
     collecting = GenCeption().collecting(given)
     samples, request = collecting.samples, ChainRequest.model_validate(collecting.protocol)
     has_sheet, annotator_of = person.sheet.is_file(), dict[str, str]()

@@ -5,7 +5,7 @@ Perception".
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Annotated, ClassVar, cast
 
@@ -33,7 +33,7 @@ from driftledger.benchmarks.settings import holding
 from driftledger.core.errors import CoverageError, unknown_name
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
-from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.data.records import QuestionEntry
 from driftledger.metrics.intervals import share_interval
 from driftledger.metrics.self_awareness import MEASURES, SUBSETS, by_group, over_permutations, ratios
 
@@ -66,7 +66,6 @@ class MMSAPQuestions(QuestionRules):
     needed: ClassVar[tuple[str, ...]] = ("question", "image", "options", "refusal", "subset")
     # without an answer, since a table of beyond alone has none
     optional: ClassVar[tuple[str, ...]] = ("answer", "subtask", "id", "image_id")
-    forms: ClassVar[tuple[str, ...]] = ("answer_is", "refusal_is")
 
     def problem(self, question: SourceQuestion) -> str | None:
         subset, refusal, answer = question.subset or "", question.refusal, question.answer
@@ -314,8 +313,8 @@ class MMSAP(QuestionBenchmark):
 
     def figures(self, scores: Sequence[Score]) -> Iterator[Scatter]:
         """The paper's Figure 5."""
-        sizes: Mapping[str, int] = scores[0].details.get(SIZES, {})
-        basic, know, beyond = (sizes.get(subset, 0) for subset in SUBSETS)
+        first, *_ = scores
+        basic, know, beyond = (first.details.get(SIZES, {}).get(subset, 0) for subset in SUBSETS)
         knowable, unknowable = basic + know, know + beyond
         alike: dict[str, list[tuple[float, float]]] = {}
         for score in range(10, 101, 10) if knowable and unknowable else ():

@@ -27,7 +27,7 @@ from driftledger.benchmarks.scoring import PERCENT, Ends, Scored, ToScore, inter
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
-from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.data.records import QuestionEntry
 from driftledger.metrics import yes_no
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals import Estimate, mean_interval, proportion_interval, share_interval

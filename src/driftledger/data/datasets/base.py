@@ -7,13 +7,13 @@ and ids hold for every provider, and a new provider is two short methods.
 import os
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal
 
 from PIL import Image
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError
@@ -23,12 +23,12 @@ from driftledger.core.registry import Provided
 from driftledger.core.types import Split
 from driftledger.data.datasets.decode import decode
 
-Key = TypeVar("Key", int, str)
-
 MAX_PIXELS = 50_000_000
 """The most pixels of an image where the settings name no other number."""
 PILLOW_LIMIT = 2 * 89_478_485
 """Pillow refuses an image of more pixels, whatever the settings allow."""
+MOST_BYTES = 2**29
+"""The largest file that is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,9 @@ class DatasetProvider(Provider, ABC):
     """What all classes are, e.g. bird: ``{category}`` in a prompt."""
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
     """An image of more pixels is refused by its header, as a decompression bomb."""
-    per_category: int | None = Field(default=None, ge=1)
-    """How many samples of each category are kept; all of a category with fewer, and all where nothing is set."""
+    per_category: PositiveInt | dict[Split, PositiveInt] | None = None
+    """How many samples of each category are kept, and all of one with fewer. A support and a test set are thinned by
+    label, and may have a number each: ``{support: 10, test: 5}``."""
     sample_seed: int = Field(default=0, ge=0)
     """Another seed keeps other samples."""
 
@@ -86,10 +87,22 @@ class DatasetProvider(Provider, ABC):
         return decode(data, name, self.max_pixels)
 
     def kept_items(self) -> Iterator[SourceItem]:
-        """:meth:`items`, thinned to :attr:`per_category`; read twice, so that no image is held in memory."""
-        if self.per_category is None:
+        """:meth:`items`, thinned to :attr:`per_category`: those with the smallest SHA-256 of seed and id.
+
+        So the choice is the same on every machine, and a larger number only adds samples. Items are listed twice, so
+        that no image is held in memory.
+        """
+        most = self.per_category
+        if most is None:
             return self.items()
-        kept = choose(self.sample_seed, None, ((item.id, item.category) for item in self.items()), self.per_category)
+        alike: dict[tuple[Split | None, str | None], list[tuple[str, str]]] = {}
+        for item in self.items():
+            kind = item.split, item.category if item.split is None else item.label
+            alike.setdefault(kind, []).append((sha256_of([self.sample_seed, None, item.id]), item.id))
+        kept = set[str]()
+        for (split, _), ids in alike.items():
+            number = most if isinstance(most, int) else most.get(split) if split else None
+            kept.update(id_ for _, id_ in sorted(ids)[:number])
         return (item for item in self.items() if item.id in kept)
 
     @abstractmethod
@@ -102,26 +115,11 @@ class DatasetProvider(Provider, ABC):
         """
 
 
-def choose(seed: int, split: Split | None, rows: Iterable[tuple[Key, Hashable]], most: int) -> set[Key]:
-    """Choose the ``most`` keys of each label, or category, with the smallest SHA-256 of seed, split and key.
-
-    The choice is the same on every machine; it depends neither on the order of the rows nor on other labels, and a
-    larger ``most`` only adds keys. A row is a key (its number, or the name of its file) and a label.
-
-    >>> sorted(choose(0, "test", [(0, "cat"), (1, "cat"), (2, "cat"), (3, "dog")], most=1))
-    [2, 3]
-    """
-    by_label: dict[Hashable, list[tuple[str, Key]]] = {}
-    for key, label in rows:
-        by_label.setdefault(label, []).append((sha256_of([seed, split, key]), key))
-    return {key for rows_of_label in by_label.values() for _, key in sorted(rows_of_label)[:most]}
-
-
-def read_file(path: Path, name: str, most: int | None = None) -> bytes:
-    """Read a file that errors call ``name``; DataError if it cannot be read, or has more bytes than ``most``."""
+def read_file(path: Path, name: str) -> bytes:
+    """Read a file that errors call ``name``; DataError if it cannot be read, or is larger than :data:`MOST_BYTES`."""
     try:
-        if most is not None and path.stat().st_size > most:
-            raise DataError(f"{name} is larger than {most >> 20} MiB; cut it into parts, or remove it")
+        if path.stat().st_size > MOST_BYTES:
+            raise DataError(f"{name} is larger than {MOST_BYTES >> 20} MiB; cut it into parts, or remove it")
         return path.read_bytes()
     except OSError as error:
         raise unreadable(name, error) from None

@@ -43,7 +43,6 @@ class ImageFolder(DatasetProvider):
 
     provider: ClassVar[str] = "image_folder"
     formats: ClassVar[tuple[str, ...]] = FORMATS
-    most_bytes: ClassVar[int | None] = None
 
     path: Path
     """Relative to the working directory, or absolute, or in the home directory (``~``)."""
@@ -51,10 +50,10 @@ class ImageFolder(DatasetProvider):
     """Whether it holds ``train/<label>/`` (or ``support/<label>/``) and ``test/<label>/``, and nothing else."""
 
     def items(self) -> Iterator[SourceItem]:
-        files = self._files()
+        files, _ = self.files()
         has_categories = any("/" in file for file in files)
         for file, path in files.items():
-            (top, *below), read = file.split("/"), partial(read_file, path, file, self.most_bytes)
+            (top, *below), read = file.split("/"), partial(read_file, path, file)
             if not self.labelled:
                 category = (top if below else UNCATEGORISED) if has_categories else None
                 yield SourceItem(safe_id(file), file, read, category=category, source={"file": file})
@@ -65,18 +64,13 @@ class ImageFolder(DatasetProvider):
                 raise DataError(f"{file} is not in the folder of a class; move it into {place}, or remove it")
 
     def source_digest(self) -> str:
-        return digest_files({**self._files(), **self.left_out()}.items())
+        files, left_out = self.files()
+        return digest_files({**files, **left_out}.items())
 
     def source(self) -> dict[str, str]:
-        source = {"kind": self.provider, "folder": printable(self._folder.name)}
-        return source | ({"left_out": first_few([*unread])} if (unread := self.left_out()) else {})
-
-    def left_out(self) -> dict[str, Path]:
-        """The files that are neither hidden nor read, by their names below the folder."""
-        folder = self._folder
-        names = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
-        seen = {name: path for name, path in names.items() if not any(part.startswith(".") for part in name.parts)}
-        return {printable(name.as_posix()): path for name, path in seen.items() if not self.is_read(path.name)}
+        _, left_out = self.files()
+        named = {"left_out": first_few([*left_out])} if left_out else {}
+        return {"kind": self.provider, "folder": printable(self._folder.name)} | named
 
     def is_read(self, name: str) -> bool:
         """Whether a file has the suffix of a format that is read."""
@@ -86,36 +80,38 @@ class ImageFolder(DatasetProvider):
     def _folder(self) -> Path:
         return reached(self.path, "folder", f"path to the folder of the {self.medium}s", f"the {self.medium} folder ")
 
-    def _files(self) -> dict[str, Path]:
-        """The images by their names below the folder, which are the same on every machine.
+    def files(self) -> tuple[dict[str, Path], dict[str, Path]]:
+        """The files that are read, and those that are left out, by their names below the folder.
 
-        Links inside the folder and into a cache of DVC are followed. The folder may come from somebody else, so no
-        other link may lead out of it.
+        These are the same on every machine. Links inside the folder and into a cache of DVC are followed. The folder
+        may come from somebody else, so no other link may lead out of it.
         """
 
         def fail(error: OSError) -> None:
             raise unreadable(str(error.filename), error)
 
-        folder, seen, paths = self._folder, set[Path](), dict[str, Path]()
+        folder, seen, read, left_out = self._folder, set[Path](), dict[str, Path](), dict[str, Path]()
         for top, folders, files in os.walk(folder, onerror=fail, followlinks=True):
             real = Path(top).resolve()
             if real in seen:
                 raise DataError(f"{top} is a link to a folder that is read already; remove it")
             seen.add(real)
             folders[:] = [each for each in folders if not each.startswith(".")]
-            images = [each for each in files if not each.startswith(".") and self.is_read(each)]
-            for path in (Path(top, each) for each in (*folders, *images)):
-                if path.is_symlink() and path.exists() and leads_out(path, folder):
+            for path in (Path(top, each) for each in (*folders, *files) if not each.startswith(".")):
+                is_folder, is_read = path.name in folders, self.is_read(path.name)
+                leaves = path.is_symlink() and path.exists() and leads_out(path, folder)
+                if leaves and (is_folder or is_read):
                     what = "put its target into the folder, or remove the link"
                     raise DataError(f"{path} is a link out of {folder}; {what}")
-            for path in (Path(top, each) for each in images):
-                if not path.is_file():
+                if is_read and not path.is_file() and not is_folder:
                     raise DataError(f"{path} is a broken link or not a file; correct or remove it")
-                paths[printable(path.relative_to(folder).as_posix())] = path
-        if not paths:
+                if path.is_file() and not leaves:
+                    kept = read if is_read else left_out
+                    kept[printable(path.relative_to(folder).as_posix())] = path
+        if not read:
             kinds = f"{self.medium}s ({', '.join(self.formats)})"
             raise DataError(f"the folder {str(self.path)!r} holds no {kinds}; put some there")
-        return dict(sorted(paths.items()))
+        return dict(sorted(read.items())), dict(sorted(left_out.items()))
 
 
 def safe_id(name: str) -> str:

@@ -17,11 +17,11 @@ from driftledger.core.media import Kind, Sound, read_wav
 from driftledger.core.registry import import_extra
 from driftledger.core.text import shortened
 from driftledger.data.datasets.base import DatasetProvider
-from driftledger.data.datasets.huggingface import HuggingFace
 from driftledger.data.datasets.image_folder import ImageFolder
+from driftledger.data.hub import HuggingFace
 
 FORMATS = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aif", ".aiff")
-MOST_RATE, MOST_CHANNELS, MOST_SAMPLES, MOST_BYTES = 192_000, 8, 2**26, 2**28
+MOST_RATE, MOST_CHANNELS, MOST_SAMPLES = 192_000, 8, 2**26
 SHORTEST, LONGEST, MOST_SECONDS = 0.1, 60.0, 600.0
 """The longest where settings name no other, and the most that they allow."""
 
@@ -110,7 +110,6 @@ class SoundFolder(SoundDataset, ImageFolder):
 
     provider: ClassVar[str] = "sound_folder"
     formats: ClassVar[tuple[str, ...]] = FORMATS
-    most_bytes: ClassVar[int | None] = MOST_BYTES
 
     def is_read(self, name: str) -> bool:
         return Path(name).suffix.lower() in FORMATS

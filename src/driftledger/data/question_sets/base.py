@@ -42,8 +42,6 @@ class QuestionRules(ABC):
     """Fields that a table of questions must have a column for."""
     optional: ClassVar[tuple[str, ...]]
     """Fields that are read where a table has a column for them."""
-    forms: ClassVar[tuple[str, ...]] = ()
-    """Settings of a column map that say how something is written in its column."""
 
     @abstractmethod
     def problem(self, question: SourceQuestion) -> str | None:

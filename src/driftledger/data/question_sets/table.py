@@ -11,74 +11,52 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.files import load_json
-from driftledger.core.strict import Strict
-from driftledger.data.datasets.base import MAX_PIXELS, PILLOW_LIMIT, digest_files, inside, printable, reached, read_file
+from driftledger.data.datasets.base import digest_files, inside, printable, reached, read_file
 from driftledger.data.hub import HubTable
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
 from driftledger.data.tables import TableRow, as_text, read_table
 
 Column = Annotated[str, Field(min_length=1)]
-AnswerForm = Literal["text", "letter"]
-"""How an option is named: by its text, or by its letter (A is the first)."""
-
-
-class ColumnMap(Strict):
-    """The name of the column that holds each thing.
-
-    A column that is not named here, and that its benchmark does not need, is read where the table has it. ``id``,
-    ``image_id`` and ``subtask`` may be null: then the table's column of that name is ignored.
-    """
-
-    question: Column = "question"
-    image: Column = "image"
-    """A path below the folder of images, or an image of the hub's."""
-    options: Column | Annotated[tuple[Column, ...], Field(min_length=2)] = "options"
-    """One column that holds a list, or a list as JSON; or a list of columns with one option each."""
-    answer: Column = "answer"
-    refusal: Column = "refusal"
-    subset: Column = "subset"
-    subtask: Column | None = "subtask"
-    capabilities: Column = "capabilities"
-    category: Column = "category"
-    id: Column | None = "id"
-    """Without it questions are numbered."""
-    image_id: Column | None = "image_id"
-    """What tells images apart. Without it, their path or their bytes do."""
-    answer_is: AnswerForm = "text"
-    refusal_is: AnswerForm = "text"
-    capability_separator: str = Field(default=",", min_length=1)
-    """Between capabilities, where a column holds them as one text and not as a list."""
 
 
 class ColumnQuestions(QuestionProvider, ABC):
-    """A provider that reads a table by a column map."""
+    """A provider that reads a table by the names of its columns."""
 
-    columns: ColumnMap = ColumnMap()
+    columns: dict[str, Column | Annotated[tuple[Column, ...], Field(min_length=2)] | None] = Field(default_factory=dict)
+    """A field of questions → its column, where that has another name: ``options`` may have several, with one option
+    each, and null leaves a column out. What a benchmark does not need is read where the table has it."""
+    answer_is: Literal["text", "letter"] = "text"
+    """Whether the right option is named by its text, or by its letter (A is the first)."""
     refusal: str | None = Field(default=None, pattern=r"\S")
     """The option that refuses, where it is the same in all rows and has no column."""
     groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
     """Group name → categories that are averaged in it."""
     expect: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     """How many ``questions``, ``images``, questions of a subset or of a category there must be, by their names."""
-    limit: int | None = Field(default=None, ge=1)
-    """How many rows are taken, from the first on."""
-    max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
-    """An image of more pixels is refused by its header, as a decompression bomb."""
+
+    @property
+    def image_column(self) -> str:
+        return str(self.columns.get("image", "image"))
 
     def check(self, rules: QuestionRules) -> None:
-        fields = {*rules.needed, *rules.optional}
-        unknown = [f"columns.{field}" for field in sorted(self.columns.model_fields_set - fields - {*rules.forms})]
-        if self.refusal is not None and "refusal" not in fields:
-            unknown.append("refusal")
-        if unknown:
-            raise ConfigError(f"{unknown[0]} has no meaning for {self.protocol}; remove it")
+        fields = [*rules.needed, *rules.optional]
+        for field, column in self.columns.items():
+            if field not in fields:
+                raise ConfigError(f"columns: {unknown_name(f'field of {self.protocol}', field, fields)}")
+            if column is None and field in rules.needed:
+                raise ConfigError(f"columns.{field} is null, and {self.protocol} needs it; name a column")
+            if not isinstance(column, str | None) and field != "options":
+                raise ConfigError(f"columns.{field} names {len(column)} columns; only options may have several")
+        for setting, field in (("refusal", "refusal"), ("answer_is", "options")):
+            if setting in self.model_fields_set and field not in fields:
+                raise ConfigError(f"{setting} has no meaning for {self.protocol}; remove it")
 
     def columns_of(
         self, rules: QuestionRules, table: str, available: Collection[str], subset: str | None = None
@@ -95,10 +73,10 @@ class ColumnQuestions(QuestionProvider, ABC):
         columns: dict[str, tuple[str, ...]] = {}
         constant = {"subset" if subset else None, "refusal" if self.refusal is not None else None}
         for field in (each for each in (*rules.needed, *rules.optional) if each not in constant):
-            named = getattr(self.columns, field)
-            names = (named,) if isinstance(named, str) else tuple(named or ())
+            named = self.columns.get(field, field)
+            names = (named,) if isinstance(named, str) else named or ()
             missing = [name for name in names if name not in available]
-            if missing and (field in rules.needed or field in self.columns.model_fields_set):
+            if missing and (field in rules.needed or self.columns.get(field)):
                 raise ConfigError(f"{unknown_name(f'{table}: columns.{field}: column', missing[0], available):.1000}")
             if names and not missing:
                 columns[field] = names
@@ -111,7 +89,7 @@ class ColumnQuestions(QuestionProvider, ABC):
 
         Args:
             image: what identifies its image, if no column does.
-            total: how many rows the table has, so that another limit does not rename numbered questions.
+            total: how many rows the table has; numbers have as many digits.
 
         Raises:
             DataError: a cell holds something of another kind than it should.
@@ -123,19 +101,17 @@ class ColumnQuestions(QuestionProvider, ABC):
             text = as_text(cells[field][0] if field in cells else None, f"{place} in {field}") or ""
             return (text.strip() if strip else text) if text.strip() else None
 
-        options, named = _options(cells.get("options", []), f"{place} in options"), dict[str, str | None]()
-        letters = string.ascii_uppercase[: len(options)]
-        for field in ("answer", "refusal"):
-            option = text(field, strip=False)
-            if option is not None and getattr(self.columns, f"{field}_is") == "letter":
-                if len(name := option.strip().upper()) != 1 or name not in letters:
-                    what = f"letter of its {len(options)} options; correct it, or set columns.{field}_is"
-                    raise DataError(f"{place} has the {field} {option!r:.80}, which is not a {what}")
-                option = options[letters.index(name)]
-            named[field] = option
+        options = _options(cells.get("options", []), f"{place} in options")
+        answer = text("answer", strip=False)
+        if answer is not None and self.answer_is == "letter":
+            letters = string.ascii_uppercase[: len(options)]
+            if len(letter := answer.strip().upper()) != 1 or letter not in letters:
+                what = f"letter of its {len(options)} options; correct it, or set answer_is"
+                raise DataError(f"{place} has the answer {answer!r:.80}, which is not a {what}")
+            answer = options[letters.index(letter)]
         capabilities = cells.get("capabilities", [None])[0]
         if not isinstance(capabilities, list | tuple):
-            capabilities = written.split(self.columns.capability_separator) if (written := text("capabilities")) else ()
+            capabilities = written.split(",") if (written := text("capabilities")) else ()
         image_id = text("image_id") if "image_id" in cells else image
         if image_id is None:
             raise DataError(f"{place} has no image_id; write one, or set columns.image_id to null")
@@ -147,8 +123,8 @@ class ColumnQuestions(QuestionProvider, ABC):
             read=row.read,
             question=text("question", strip=False) or "",
             options=options,
-            answer=named["answer"],
-            refusal=self.refusal or named["refusal"],
+            answer=answer,
+            refusal=self.refusal or text("refusal", strip=False),
             subset=subset or text("subset"),
             subtask=text("subtask"),
             capabilities=tuple((as_text(each, f"{place} in capabilities") or "").strip() for each in capabilities),
@@ -181,25 +157,20 @@ class QuestionTable(ColumnQuestions):
     """The folder of the images, or one for each subset's file; without it, the file's. No image is read from outside of
     it."""
 
-    @model_validator(mode="after")
-    def _one_folder_each(self) -> Self:
-        if isinstance(self.images, dict):
-            names = self.path.keys() if isinstance(self.path, dict) else ()
-            for name in sorted(self.images.keys() ^ names):
-                raise ValueError(f"images and path do not both name {name!r:.80}; give one of each for every subset")
-        return self
-
     def check(self, rules: QuestionRules) -> None:
         super().check(rules)
-        if isinstance(self.path, dict) and "subset" not in (*rules.needed, *rules.optional):
+        subsets = self.path if isinstance(self.path, dict) else {}
+        if subsets and "subset" not in (*rules.needed, *rules.optional):
             raise ConfigError(f"path names files by subset, which has no meaning for {self.protocol}; name one file")
+        if isinstance(self.images, dict) and self.images.keys() != subsets.keys():
+            raise ConfigError("images and path name different subsets; give one of each for every subset")
 
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         for subset, file, folder in self._parts:
             table = read_table(file)
             columns = self.columns_of(rules, table.name, table.columns, subset) if table.rows else {}
-            for number, (place, cells) in enumerate(table.rows[: self.limit]):
-                path = as_text(cells.get(self.columns.image), f"{place} in image") or ""
+            for number, (place, cells) in enumerate(table.rows):
+                path = as_text(cells.get(self.image_column), f"{place} in image") or ""
                 name = printable(PurePosixPath(path).as_posix()) if path.strip() else ""
                 row = TableRow(number, place, cells, name, partial(_image_bytes, folder, path, place))
                 yield self.question(row, columns, name, len(table.rows), subset)
@@ -208,12 +179,11 @@ class QuestionTable(ColumnQuestions):
         files: list[tuple[str, Path]] = []
         for subset, file, folder in self._parts:
             files.append((subset or "", file))
-            rows = read_table(file).rows[: self.limit]
-            named = {path for _, cells in rows if isinstance(path := cells.get(self.columns.image), str)}
+            rows = read_table(file).rows
+            named = {path for _, cells in rows if isinstance(path := cells.get(self.image_column), str)}
             for path in sorted(path for path in named if path.strip()):
                 with suppress(DataError):  # the build reports all missing images
-                    image = inside(folder, path, file.name)
-                    files.append((printable(path), image))
+                    files.append((printable(path), inside(folder, path, file.name)))
         return digest_files(files)
 
     def source(self) -> dict[str, str]:
@@ -240,10 +210,8 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
 
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         [loaded] = self.load(self.split)
-        total, image = len(loaded), self.columns.image
         columns = self.columns_of(rules, self.path, loaded.features)
-        table = self.select(loaded, image, chain(*columns.values()), "columns.image")
-        for row in self.rows(table, self.split, image, range(min(total, self.limit or total))):
+        for row in self.rows(loaded, self.split, self.image_column, chain(*columns.values()), "columns.image"):
             # Images are told apart by their bytes, because a path of the hub's is one on this machine.
             data = row.read()
-            yield self.question(row._replace(read=partial(bytes, data)), columns, sha256_bytes(data), total)
+            yield self.question(row._replace(read=partial(bytes, data)), columns, sha256_bytes(data), len(loaded))

@@ -15,8 +15,7 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import md5_bytes, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json, read_jsonl
-from driftledger.data.question_sets import files as questions
-from driftledger.data.records import DATASET_CARD, SAMPLES, DatasetCard, SampleEntry, dataset_digest
+from driftledger.data import records
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder, Lineage
 from driftledger.ledger.lock import LOCK, RESOLVED, locked_now
@@ -172,19 +171,19 @@ class _Check:
     def _check_data(self, folder: Folder, is_dataset: bool) -> str | None:
         """The digest of a dataset or question set, once its images, list and card are checked; None where they cannot
         be read."""
-        card: DatasetCard | questions.QuestionSetCard | None
+        card: records.DatasetCard | records.QuestionSetCard | None
         if is_dataset:
-            listing, name = SAMPLES, DATASET_CARD
-            samples = self._read(folder, listing, partial(read_jsonl, kind=SampleEntry)) or []
-            card = self._read(folder, name, partial(read_json, kind=DatasetCard))
+            listing, name = records.SAMPLES, records.DATASET_CARD
+            samples = self._read(folder, listing, partial(read_jsonl, kind=records.SampleEntry)) or []
+            card = self._read(folder, name, partial(read_json, kind=records.DatasetCard))
             images = [(f"sample {each.id}", each.file, each.sha256) for each in samples]
-            digest, count = dataset_digest(samples), card.samples if card else None
+            digest, count = records.dataset_digest(samples), card.samples if card else None
         else:
-            listing, name = questions.QUESTIONS, questions.CARD
-            entries = self._read(folder, listing, partial(read_jsonl, kind=questions.QuestionEntry)) or []
-            card = self._read(folder, name, partial(read_json, kind=questions.QuestionSetCard))
+            listing, name = records.QUESTIONS, records.QUESTION_SET_CARD
+            entries = self._read(folder, listing, partial(read_jsonl, kind=records.QuestionEntry)) or []
+            card = self._read(folder, name, partial(read_json, kind=records.QuestionSetCard))
             images = [(f"question {each.id}", each.image, each.image_sha256) for each in entries]
-            digest, count = questions.questions_digest(entries), card.questions if card else None
+            digest, count = records.questions_digest(entries), card.questions if card else None
         if not images or card is None:
             return None
         self._check_images(folder, images, {listing, name})
