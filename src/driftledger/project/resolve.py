@@ -19,7 +19,7 @@ from driftledger.core.text import say
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_files
 from driftledger.project.project import RESOLVED, Project
-from driftledger.project.settings import Settings, marked
+from driftledger.project.settings import Settings
 
 NOTHING = "none"
 """Noted in place of a missing file or component, since DVC wants every parameter to exist."""
@@ -140,9 +140,8 @@ def _shaped_by(
             inputs[key] = noted[_SECTION_OF[key]][name]
         elif key == "description":
             inputs[key] = noted["descriptions"][name]
-    for where, mark, names in marked(spec.name, section):
-        setting = where.removeprefix(f"{spec.name}.")
-        if isinstance(mark, EntryOf) and setting in stage.settings:
+    for setting, mark, names in section.marks(EntryOf):
+        if setting in stage.settings:
             inputs[setting] = {name: noted[mark.section][name] for name in names}
     if stage.judged:
         inputs["judge"] = noted["judge"]
