@@ -155,7 +155,7 @@ def name_of(text: str) -> str:
     ['my_photos_2024', 'images_2024', 'fotos_fur_anna', 'my_images', 'qwen3_vl_8b']
     """
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    name = "_".join("".join(c if c.isalnum() else " " for c in plain).split())
+    name = "_".join(re.findall("[a-z0-9]+", plain))
     if not name:
         return "my_images"
     is_text = load_yaml(name) == name  # and no number, date, truth or nothing
