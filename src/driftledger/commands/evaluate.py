@@ -92,12 +92,11 @@ def evaluate(
     text_encoder: GivenComponent = "words",
     description: str = "features",
     seed: int = 1,
-    name: str | None = None,
     **settings: Any,
 ) -> FirstLook:
     """Evaluate models by a benchmark, in this process and without a project: a first look.
 
-    The same images, name, seed and components give the same numbers as in a project. Nothing is kept but what is
+    The same images, folder name, seed and components give the same numbers as in a project. Nothing is kept but what is
     returned; a project keeps calls, versions and where each number comes from.
 
     >>> from PIL import Image
@@ -115,8 +114,7 @@ def evaluate(
         judge: the model that grades answers, which MM-Vet needs.
         text_encoder: what compares descriptions, which TRAC needs.
         description: the catalogue's name of how TRAC asks for one.
-        seed: what the generator's seeds are derived from, with the name, the sample and t.
-        name: what the images are called; without it as their folder, or ``images``.
+        seed: what the generator's seeds are derived from, with the folder's name (or ``images``), the sample and t.
         settings: of the benchmark's section in ``params.yaml``, such as ``iterations``.
 
     Raises:
@@ -153,11 +151,8 @@ def evaluate(
             source: Any = images
             if not (is_named or isinstance(images, Mapping)):
                 source = _source([] if images is None else images, project.root / "given")
-            if name is None and isinstance(images, str | Path):
-                name = name_of(Path(images).absolute().name)
-            elif name is not None and name_of(name) != name:
-                raise ConfigError(f"name is {name!r:.100}; use a-z 0-9 _ and begin with a letter")
-            raw["run"]["datasets"] = raw["run"][benchmark] = [select("datasets", source, name or "images")]
+            name = name_of(Path(images).absolute().name) if isinstance(images, str | Path) else "images"
+            raw["run"]["datasets"] = raw["run"][benchmark] = [select("datasets", source, name)]
         project = replace(project, given=parse_settings(raw, "evaluate", Path.cwd(), own))
         with redirect_stdout(StringIO()):
             resolve(project)

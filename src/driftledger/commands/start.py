@@ -226,8 +226,8 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
     ]
 
 
-def models_table(project: Project, words: str = "") -> Table:
-    """List what can be selected: the catalogue, and the project's own entries where there is one.
+def catalogue_table(words: str = "") -> Table:
+    """List the catalogue: what each entry needs, what it costs, and when that was checked.
 
     Args:
         words: a section of ``params.yaml``, or a part of a name, a provider or a model; without it, every component.
@@ -235,14 +235,11 @@ def models_table(project: Project, words: str = "") -> Table:
     Raises:
         ConfigError: nothing matches.
     """
-    has_project = (project.root / PARAMS).is_file()
-    shown, everything = table("", "needs", "", "checked", ""), list[str]()
+    shown, everything = table("", "needs", "", "checked"), list[str]()
     shown.columns[2].header = Text("$ per M\ntokens")
     for section in [words] if words in SECTIONS else COMPONENTS:
         rows = list[tuple[RenderableType, ...]]()
-        entries = project.settings.entries(section) if has_project else dict(catalogue(section))
-        selected = project.settings.named(section) if has_project else ()
-        for name, entry in entries.items():
+        for name, entry in catalogue(section).items():
             fields = entry.model_dump(mode="json")
             provider, about = fields.get("provider", ""), fields.get("about") or {}
             named = [fields[key] for key in ("model", "path", "prompt") if isinstance(fields.get(key), str)]
@@ -252,8 +249,7 @@ def models_table(project: Project, words: str = "") -> Table:
                 prices = fields.get("prices") or {}
                 price = " / ".join(f"{prices[key]:g}" for key in ("input", "output") if key in prices)
                 price += f"{prices['image']:g} an image" if "image" in prices else ""
-                mark = "selected" if name in selected else ""
-                facts = (_needed(section, fields), price, about.get("checked", ""), mark)
+                facts = (_needed(section, fields), price, about.get("checked", ""))
                 rows.append((Group(line(name), Padding(line(what, QUIET), (0, 0, 0, 2))), *map(line, facts)))
         if rows:
             shown.add_row(line(f"{section}:", HEAD))
