@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from PIL import Image
 
-from driftledger.benchmarks.base import QUESTION_SET, Benchmark
+from driftledger.benchmarks.base import QUESTION_SET
 from driftledger.benchmarks.registry import benchmark as benchmark_of
-from driftledger.benchmarks.score import Score
 from driftledger.commands.collect import collect, require_readiness
 from driftledger.commands.stages import data, score
 from driftledger.components.base import Component
@@ -65,9 +64,6 @@ class FirstLook(OpenedProject):
             rows = self._rows(spec, keys)
             sample = min(rows, key=lambda row: (row.values["gc"][-1] is None, row.values["gc"][-1] or 0.0)).unit
         return super().chains(sample)
-
-    def _origin(self, spec: Benchmark, keys: Mapping[str, str]) -> tuple[Score, Mapping[str, Path]]:
-        return selected_score(self._project, spec, keys), self._project.stage_inputs(spec, keys).folders
 
     def __repr__(self) -> str:
         scores = [selected_score(self._project, spec, keys) for spec, keys in self._stored(None)]
