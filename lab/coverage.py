@@ -1,7 +1,7 @@
 """How often intervals contain the truth: simulated data of the shipped sizes, through the functions that score them.
 
 Run as ``python -m lab.coverage`` in the top folder, a minute of CPU; it writes the table of
-``docs/method/statistics.md``. The truth is the mean of the values of all draws, but for correlations.
+``reports/intervals.md``. The truth is the mean of the values of all draws, but for correlations.
 """
 
 import math
@@ -24,8 +24,7 @@ from driftledger.metrics.intervals import (
 from driftledger.metrics.paired import paired_clustered_interval, paired_interval
 from driftledger.metrics.retrieval import class_mean, support_variances, top1
 
-PAGE = Path("docs/method/statistics.md")
-BEGIN, END = "<!-- python -m lab.coverage: begin -->", "<!-- python -m lab.coverage: end -->"
+PAGE = Path("reports/intervals.md")
 HEAD = "| 95 % interval of | data | contains the truth in |\n|---|---|---:|\n"
 PHOTOS = np.repeat(np.arange(6), [4, 3, 4, 4, 4, 2])
 """Category of each photograph."""
@@ -221,9 +220,8 @@ def covered(case: tuple[str, str]) -> str:
 
 
 def main() -> None:
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    table = HEAD + "".join(map(covered, CASES))
-    write_text(PAGE, f"{before}{BEGIN}\n\n{table}\n{END}{rest.partition(END)[2]}")
+    before, head, _ = PAGE.read_text(encoding="utf-8").partition(HEAD)
+    write_text(PAGE, before + head + "".join(map(covered, CASES)))
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftledger.benchmarks.base import Benchmark, Input
-from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score, base_key
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
+from driftledger.ledger.compare import Difference, coverage_difference
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals import mean_interval
 from driftledger.project.settings import Settings
@@ -147,7 +147,7 @@ def _apart(readings: Iterable[Reading]) -> Difference | None:
     """How much less is counted of one than of another, where that is too much to rank them, as ``compare`` has it."""
     scores = [each.score for each in readings if each.score is not None]
     scores.sort(key=lambda score: score.counted / score.total)
-    most = difference(scores[-1], scores[0]) if scores else None
+    most = coverage_difference(scores[-1], scores[0]) if scores else None
     return most if most and most.why else None
 
 

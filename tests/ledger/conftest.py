@@ -14,7 +14,7 @@ from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Evidence, read_all_evidence
 from driftledger.ledger.lock import read_lock
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.objects.files import Workspace, listing_md5
+from driftledger.ledger.objects.files import Workspace, listing_bytes, listing_md5
 from driftledger.ledger.published import check_published, publish
 from driftledger.ledger.verify.files import check_hashes, check_links
 from driftledger.ledger.verify.replay import recompute
@@ -78,8 +78,7 @@ class Ledger:
                     write_json(made, noted.model_copy(update={"files": files_digest(made.parent)}))
                 if top.is_dir():
                     listing = Workspace(self.root).listing(out.path)
-                    rows = [{"md5": md5, "relpath": name} for name, md5 in sorted(listing.items())]
-                    for data, end in [(json.dumps(rows, sort_keys=True).encode(), ".dir")] + [
+                    for data, end in [(listing_bytes(listing), ".dir")] + [
                         ((top / name).read_bytes(), "") for name in listing
                     ]:
                         md5 = md5_bytes(data)

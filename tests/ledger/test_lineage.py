@@ -5,8 +5,11 @@ import shutil
 import pytest
 import yaml
 
+from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Inputs, base_key
 from driftledger.commands.ask import audit
+from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lineage import CodeVersion, code_version, fingerprint_of, place_of, read_all_evidence
 from driftledger.ledger.objects.git import CommitTree, Git
@@ -32,6 +35,19 @@ def test_a_lineage_names_the_folders_and_outputs_behind_a_score(original: Ledger
     assert place_of(benchmark("trac"), {"dataset": "d", "description": "x", "text_encoder": "y"}) == "trac/d/x/y"
 
 
+def test_a_score_says_what_it_is_of_and_every_number_is_in_its_table(original: Ledger) -> None:
+    lineages = original.evidence().lineages
+    assert len(lineages) == 6
+    for each in lineages:
+        score, spec = each.score, each.spec
+        records = original.root / each.collected[spec.collects.name].path / RECORDS
+        assert score.inputs.records == {spec.collects.name: sha256_file(records)}
+        assert {*score.keys} - {"dataset", "question_set", "description"} <= score.components.keys()
+        assert spec.headlines(score)
+        keys = [name.rpartition("/")[2] for name in (*dict(score.numbers()), *score.curves)]
+        assert [key for key in keys if not (spec.metric(key) or spec.metric(f"{base_key(key)}_at_1"))] == []
+
+
 def test_a_commit_has_the_evidence_that_the_checkout_had(original: Ledger) -> None:
     git = Git.around(original.root)
     assert git is not None
@@ -50,6 +66,9 @@ def test_a_fingerprint_follows_from_what_went_in(original: Ledger) -> None:
     def fingerprint(**changes: object) -> str:
         return fingerprint_of({path: score.model_copy(update=changes)}, combination)
 
+    first = inputs.model_copy(update={"version": 1})
+    assert "version" not in first.to_dict()
+    assert Inputs.model_validate(first.to_dict()) == first
     same = fingerprint()
     assert fingerprint(metrics={}, flags=["x"]) == same
     card = score.components["model"].model_copy(update={"fingerprint": "0" * 64})

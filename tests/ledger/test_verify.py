@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from driftledger.collect.call import Context, Draw
 from driftledger.commands.ask import Verified, verify
@@ -18,6 +19,7 @@ from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published, read_published
+from driftledger.ledger.verify import replay
 from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.files import check_hashes
 from driftledger.ledger.verify.replay import draw_lots, regenerate
@@ -299,6 +301,25 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
         any("is stored as failed, and regions now ends it as ok" in each.what for each in again.result.findings)
         == failed
     )
+
+
+@pytest.mark.parametrize(("levels", "found"), [(2, 0), (3, 1)])
+def test_an_image_through_weights_may_be_two_levels_off(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, levels: int, found: int
+) -> None:
+    monkeypatch.setattr(replay, "CheckpointComponent", type(ledger.project.component("generators", "painter")))
+    rows = [json.loads(row) for row in (ledger.root / RECORDS).read_text().splitlines()]
+    place, last = next((place, row) for place, row in enumerate(rows) if row["step"] == 2)
+    file = ledger.root / CHAINS / last["results"][1]["image"]
+    with Image.open(file) as image:
+        r, g, b = image.getpixel((0, 0))
+        image.putpixel((0, 0), (r, g, b + (levels if b < 128 else -levels)))
+        image.save(file)
+    ledger.edit(RECORDS, lambda row: row["results"][1].update(image_sha256=sha256_file(file)), place)
+    ledger.relock()
+    result = regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root), 10_000, seed=1).result
+    assert len(result.findings) == found
+    assert sum("by at most 2 of 255" in each.why for each in result.skipped) == 1 - found
 
 
 def test_a_changed_byte_is_found(ledger: Ledger) -> None:

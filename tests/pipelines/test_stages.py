@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.benchmarks.mm_vet.judging import CALIBRATION
+from driftledger.benchmarks.mm_vet.spec import CALIBRATION
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import collect
 from driftledger.commands.stages import report, score

@@ -12,7 +12,7 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, Collect
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import Scored, write_score
-from driftledger.benchmarks.trac.records import condition_name
+from driftledger.benchmarks.trac.collect import condition_name
 from driftledger.components.base import ComponentCard
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.images import png_bytes

@@ -59,6 +59,4 @@ class Words(Benchmark):
             rows.append(Row.model_validate(about | {"values": values}))
         counts = [value for row in rows for value in row.values.get("words", []) if value is not None]
         check_coverage(len(counts), len(rows), "samples were described", "words", given.min_coverage, lost)
-        how_many = {"scored": len(counts), "total": len(rows)}
-        coverage, means = len(counts) / len(rows), {"words": exact_mean(counts)}
-        return Scored(Score(**data.origin(data.dataset.digest), **how_many, coverage=coverage, metrics=means), rows)
+        return Scored(Score(**data.origin(len(counts), len(rows)), metrics={"words": exact_mean(counts)}), rows)

@@ -5,6 +5,7 @@ All that reads scores reads these two; what a metric means is in its benchmark's
 """
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
@@ -111,6 +112,17 @@ class Score(Record):
     def confidence(self) -> float:
         """Of its intervals."""
         return float(self.inputs.settings["confidence"])
+
+    @property
+    def share(self) -> Fraction:
+        """The share that is counted, exactly."""
+        return Fraction(self.counted, self.total)
+
+    @property
+    def how_many(self) -> str:
+        """For people: ``59/100``, and how many are counted where that is not the same."""
+        counted = "" if self.counted == self.scored else f" ({self.counted} counted)"
+        return f"{self.scored}/{self.total}{counted}"
 
     def interval(self, key: str) -> ConfidenceInterval | None:
         """The interval of a metric, where it has one."""

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from pydantic import BaseModel
 
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, read_records
+from driftledger.benchmarks.records import (
+    CARD,
+    RECORDS,
+    CollectedCard,
+    CollectedRecord,
+    changed_versions,
+    read_records,
+    reasoned,
+    served_versions,
+)
 from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Row, Score
 from driftledger.benchmarks.settings import Scoring
 from driftledger.components.base import ComponentCard
@@ -70,6 +79,9 @@ def write_score(target: Path, spec: "Benchmark", scored: Scored) -> None:
 class FromRecords:
     """The records of a benchmark, and what a score of them says of its origin."""
 
+    digest: str
+    """Of the dataset or question set, as it says itself."""
+
     def __init__(self, given: ToScore, spec: "Benchmark") -> None:
         self.data, self.folder = given.folders[spec.data.name], given.folders[spec.collects.name]
         self.card = read_json(self.folder / CARD, CollectedCard)
@@ -80,21 +92,30 @@ class FromRecords:
         """Return how the model was asked."""
         return kind.model_validate(self.card.protocol)
 
-    def origin(self, data_digest: str, **parser: str) -> dict[str, Any]:
-        """Return the fields of a score that name it, and what it was computed from.
+    def origin(self, scored: int, total: int, flags: Iterable[str] = (), **parser: str) -> dict[str, Any]:
+        """Return the fields of a score that name it, say what it was computed from, and how much of it.
 
         Args:
+            flags: what else a reader must know, besides what all benchmarks say.
             parser: what the protocol says beside the card, of what reads the answers.
         """
-        given = self._given
+        given, cards = self._given, self.card.components
+        model, served = cards["model"], served_versions(record for record in self.records if record.step)
+        both = f"{model.name} describes and draws, so the drift is that of both roles"
+        is_both = "generator" in cards and cards["generator"].fingerprint == model.fingerprint
         names = {role: given.keys.get(role) or getattr(given.scoring, role, None) or "" for role in given.encoders}
         encoders = {role: ComponentCard.of(names[role], encoder) for role, encoder in given.encoders.items()}
         return {
             "benchmark": self.card.benchmark,
             "keys": dict(given.keys),
-            "components": self.card.components | encoders,
+            "components": cards | encoders,
+            "scored": scored,
+            "total": total,
+            "coverage": scored / total,
+            "served": served,
+            "flags": [*([both] if is_both else []), *changed_versions(served), *reasoned(self.records), *flags],
             "inputs": Inputs(
-                data_digest=data_digest,
+                data_digest=self.digest,
                 records={self._stage: sha256_file(self.folder / RECORDS)},
                 protocol=self.card.protocol | parser,
                 settings=given.scoring.model_dump(mode="json"),
@@ -109,7 +130,7 @@ class FromDataset(FromRecords):
     def __init__(self, given: ToScore, spec: "Benchmark") -> None:
         super().__init__(given, spec)
         self.dataset, self.samples = read_json(self.data / "dataset.json", DatasetCard), read_samples(self.data)
-        self.categories = [sample.category or ONE_CATEGORY for sample in self.samples]
+        self.digest, self.categories = self.dataset.digest, [each.category or ONE_CATEGORY for each in self.samples]
 
 
 def check_coverage(

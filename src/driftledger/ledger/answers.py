@@ -10,7 +10,6 @@ from rich.console import Group
 from rich.table import Table
 
 from driftledger.benchmarks.base import NEEDED_FOR, ROLES
-from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import first_few
 from driftledger.core.terminal import HEAD, facts, line, lines, table
@@ -62,7 +61,7 @@ def data_of(target: RunTarget | ImageTarget) -> dict[str, Any]:
                 if metric is None or metric.needs & NEEDED_FOR[role]
             },
             "served": score.served,
-            "scored": how_many(score),
+            "scored": score.how_many,
             "flags": score.flags,
             "data_digest": score.inputs.data_digest,
             "records": score.inputs.records,
@@ -140,7 +139,7 @@ def _of_run(target: RunTarget, number: Number | None, unread: str, day: str) -> 
     if number is None:
         scores = ("scores", "; ".join(_titled(headline_of(each)) for each in lineages))
         return f"{evidence.name}, fingerprint {evidence.fingerprint[:12]}", [scores, *roles, ("data", data), *end]
-    kind, scored = number.lineage.spec.data.name.replace("_", " "), how_many(number.lineage.score)
+    kind, scored = number.lineage.spec.data.name.replace("_", " "), number.lineage.score.how_many
     which = ("run", f"{evidence.name}, {evidence.fingerprint[:12]}")
     return _titled(number), [which, *roles, (kind, f"{data}, {scored} scored"), *end]
 

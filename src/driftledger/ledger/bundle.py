@@ -4,7 +4,6 @@ The same run gives the same bytes, from whichever clone and however often.
 """
 
 import io
-import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.files import listing_bytes
 from driftledger.ledger.published import read_published
 from driftledger.ledger.verify.replay import recompute
 from driftledger.project.project import Project
@@ -92,9 +92,7 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
         f"{bundle.LEDGER}{sha256_of(published.to_dict())}.json": canonical_json(published.to_dict()).encode(),
         **features.members(),
     }
-    for folder in folders:
-        rows = [{"md5": md5, "relpath": path} for path, md5 in sorted(contents.output(folder.out, folder.md5).items())]
-        small[bundle.LISTINGS + folder.md5] = json.dumps(rows, sort_keys=True).encode()
+    small |= {bundle.LISTINGS + each.md5: listing_bytes(contents.output(each.out, each.md5)) for each in folders}
     held, left_out, members = dict[str, Any](), dict[str, Any](), dict[str, Callable[[], bytes]]()
     for folder in folders:
         for name, md5 in contents.manifest(folder).items():

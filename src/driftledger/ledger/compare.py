@@ -5,15 +5,15 @@ correction over all metrics that are ranked, with the smallest difference that t
 where something moves the numbers that is not what is compared.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 from rich.console import Group, RenderableType
 
 from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule
-from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.core.errors import LedgerError, StoreError, first_few
@@ -26,8 +26,19 @@ from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.groups import holm
 from driftledger.metrics.intervals import DIGITS, fewest
-from driftledger.metrics.paired import POWER, minimum_detectable_difference, paired_clustered_interval, paired_interval
+from driftledger.metrics.paired import (
+    POWER,
+    Paired,
+    minimum_detectable_difference,
+    paired_clustered_interval,
+    paired_interval,
+)
 
+Units = Mapping[str, tuple[float, str]]
+"""Unit → its value, and the category or cluster that it is averaged or drawn within."""
+MOST_APART = Fraction(1, 20)
+"""How far the shares that are in the denominators may lie apart. What is left out is seldom what is easy: who leaves
+out what is hard has the better score."""
 NOT_RANKED = "not ranked: "
 _COMPARED = ("model", "generator")
 _ABSENT = (None, None)
@@ -35,7 +46,7 @@ _OTHER_DATA = {"dataset": "other samples are harder or easier", "question_set": 
 
 
 @dataclass(frozen=True)
-class Differing:
+class Difference:
     """One thing in which A and B differ, and what that does to the comparison.
 
     ``compared`` is what the comparison is about, ``unfair`` moves the numbers by itself (``why``), of all metrics or of
@@ -52,7 +63,7 @@ class Differing:
     @property
     def reason(self) -> str:
         """One sentence, without its full stop."""
-        return Difference(self.what, self.a, self.b, self.why).reason
+        return f"{self.what} differs ({self.a} and {self.b}): {self.why}" if self.a else f"{self.what}: {self.why}"
 
     def bars(self, metric: str) -> bool:
         """Return True if A and B must not be ranked by this metric."""
@@ -103,7 +114,7 @@ class ScorePair:
     on: str
     a: str
     b: str
-    differing: list[Differing]
+    differing: list[Difference]
     changed: list[str]
     metrics: list[MetricComparison]
     comparable: bool
@@ -210,7 +221,19 @@ def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
     return (left, right) if left != right else ("A", "B"), about
 
 
-def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Differing]:
+def coverage_difference(a: Score, b: Score) -> Difference | None:
+    """The difference in how much is in the denominators; None where they are equal. All tables go by it as well."""
+    if a.share == b.share:
+        return None
+    what = "coverage" if a.counted == a.scored and b.counted == b.scored else "what is counted"
+    one, two = (f"{each.counted}/{each.total}, {float(each.share):.1%}" for each in (a, b))
+    if abs(a.share - b.share) <= MOST_APART:
+        return Difference(what, one, two, "noted")
+    why = f"more than {float(MOST_APART):.0%} apart: what is left out is seldom what is easy"
+    return Difference(what, one, two, "unfair", why)
+
+
+def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Difference]:
     """Everything in which two scores of one benchmark differ, other than in their values.
 
     Args:
@@ -230,7 +253,7 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
     pairs = {what: (one, two) for what, (one, two) in pairs.items() if one[0] != two[0]}
     for what, ((one, name_one), (two, name_two)) in pairs.items():
         rule, apart = rules.get(what), shown_apart(one, two)
-        yield Differing(
+        yield Difference(
             what=what.replace("_", " "),
             a=name_one or apart[0],
             b=name_two or apart[1],
@@ -240,13 +263,12 @@ def _differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> Iterator[Dif
         )
     if set(_COMPARED) <= pairs.keys():
         why = "both differ, and a difference could come from either"
-        yield Differing("model and generator", "", "", "unfair", why, concerned((), Input.DRAWN))
-    coverage = difference(a.score, b.score)
-    if coverage is not None:
-        yield Differing(**coverage._asdict(), weight="unfair" if coverage.why else "noted")
+        yield Difference("model and generator", "", "", "unfair", why, concerned((), Input.DRAWN))
+    if (coverage := coverage_difference(a.score, b.score)) is not None:
+        yield coverage
     if a.score.coverage != b.score.coverage and (coverage is None or coverage.what != "coverage"):
         read = [f"{score.scored}/{score.total}, {score.coverage:.1%}" for score in (a.score, b.score)]
-        yield Differing("coverage", read[0], read[1], "noted")
+        yield Difference("coverage", read[0], read[1], "noted")
 
 
 def _facts(lineage: Lineage) -> dict[str, tuple[Any, str | None]]:
@@ -317,21 +339,32 @@ def _compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
     return keys
 
 
+def units_of(metric: Metric, rows: Sequence[Row], key: str) -> Units:
+    """What the rows of a score are worth in a number; the mean over orders or gradings."""
+    by_mean = metric.pairing == "mean"
+    values = [(row, [value for value in metric.values_in(row, key) if value is not None]) for row in rows]
+    return {row.unit: (exact_mean(some), row.group if by_mean else row.cluster) for row, some in values if some}
+
+
+def paired_units(metric: Metric, a: Units, b: Units, confidence: float) -> tuple[int, Paired | None]:
+    """How many units both have in the same category or cluster, and B's less A's over these; None without any."""
+    common = [unit for unit in a if unit in b and a[unit][1] == b[unit][1]]
+    if not common:
+        return 0, None
+    test = paired_interval if metric.pairing == "mean" else paired_clustered_interval
+    one, two = (np.array([side[unit][0] for unit in common]) for side in (a, b))
+    return len(common), test(one, two, [a[unit][1] for unit in common], confidence=confidence)
+
+
 def _measured(
     metric: Metric, key: str, a: Sequence[Row], b: Sequence[Row], barred: Sequence[str], confidence: float
 ) -> dict[str, Any]:
     """What a :class:`MetricComparison` holds beyond the values of the score files."""
-    by_group, sides = metric.pairing == "mean", list[dict[tuple[str, str], float]]()
-    for rows in (a, b):  # unit and its group or cluster → its value; a ratio has one per order or grading
-        values = [(row, [value for value in metric.values_in(row, key) if value is not None]) for row in rows]
-        sides.append({(row.unit, row.group if by_group else row.cluster): exact_mean(v) for row, v in values if v})
-    common = [unit for unit in sides[0] if unit in sides[1]]
-    counts = {"common": len(common), "only_a": len(sides[0]) - len(common), "only_b": len(sides[1]) - len(common)}
-    if barred or not common:
+    one, two = units_of(metric, a, key), units_of(metric, b, key)
+    common, paired = paired_units(metric, one, two, confidence)
+    counts = {"common": common, "only_a": len(one) - common, "only_b": len(two) - common}
+    if barred or paired is None:
         return counts | {"verdict": NOT_RANKED + (barred[0] if barred else "no sample has a value in both")}
-    one, two = (np.array([side[unit] for unit in common]) for side in sides)
-    test, scale = (paired_interval, 1.0) if by_group else (paired_clustered_interval, 100.0)
-    paired = test(one, two, [group for _, group in common], confidence=confidence)
     measured = {"difference": paired.difference, "a_common": paired.a, "b_common": paired.b}
     least, more = fewest(confidence), dict[str, Any]()
     verdict = NOT_RANKED + paired.reason
@@ -344,6 +377,7 @@ def _measured(
     if paired.free < least:
         few = f"{paired.free} samples can vary, and fewer than {least} show nothing with {confidence:.0%}"
         verdict = NOT_RANKED + few
+    scale = 1.0 if metric.pairing == "mean" else 100.0
     scaled = {name: scale * value for name, value in measured.items()}
     scaled |= {end: round_significant(scaled[end], DIGITS) for end in ("low", "high") if end in scaled}
     return {**counts, **scaled, **more, "verdict": verdict}

@@ -246,6 +246,5 @@ def _wilson(share: float, n: float, quantile: float) -> ConfidenceInterval:
     square = quantile * quantile / n
     middle, scale = share + square / 2, 1 + square
     half = math.sqrt(square * (share * (1 - share) + square / 4))
-    low = (middle - half) / scale if share > 0 else 0.0
     high = (middle + half) / scale if share < 1 else 1.0
-    return ConfidenceInterval(low, high)
+    return ConfidenceInterval((middle - half) / scale, high)

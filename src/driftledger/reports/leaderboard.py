@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from driftledger.benchmarks.base import COVERAGE, NOTHING, NOWHERE, Benchmark, Cell, Cells, Metric, Place, Table
-from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.core.files import write_text
 from driftledger.core.grouping import grouped
@@ -91,7 +90,7 @@ def sections(part: Part) -> Iterator[Section]:
             block.name,
             tables_of(block),
             block,
-            f"Scored: {', '.join(f'{score.model} {how_many(score)}' for score in scores)}.",
+            f"Scored: {', '.join(f'{score.model} {score.how_many}' for score in scores)}.",
             absent,
             [f"{models}: {flag}" for flag, models in flags],
         )

@@ -11,27 +11,21 @@ from functools import cache
 from itertools import combinations, product
 from typing import NamedTuple
 
-import numpy as np
-
 from driftledger.benchmarks.base import Benchmark, Metric, Place
-from driftledger.benchmarks.coverage import difference, share
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, Row, Score
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.grouping import grouped
+from driftledger.ledger.compare import Units, coverage_difference, paired_units, units_of
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.groups import Difference, Groups, Pair, groups, shown
 from driftledger.metrics.intervals import ConfidenceInterval
-from driftledger.metrics.paired import paired_clustered_interval, paired_interval
 from driftledger.metrics.ranks import competition_ranks
 from driftledger.project.project import Project
 
 RowsOf = Callable[[Score], Sequence[Row]]
 """The rows behind a score; none where they are missing."""
-
-Units = Mapping[str, tuple[float, str]]
-"""Unit → its share in a number, and the category or cluster that it is averaged or drawn within."""
 
 _CLOSE = 1e-6
 """How far a score's number may lie from what its rows give, as a share of it."""
@@ -190,7 +184,11 @@ class Block:
             return None
 
         def tests(pairs: Iterable[Pair]) -> dict[Pair, Difference]:
-            return {(a, b): _difference(metric, confidence, units[a], units[b]) for a, b in pairs}
+            paired = {(a, b): paired_units(metric, units[a], units[b], confidence)[1] for a, b in pairs}
+            nothing = Difference(0.0, None)
+            return {
+                pair: Difference(each.difference, each.p_value) if each else nothing for pair, each in paired.items()
+            }
 
         against = shown(tests(product(controls, models)), confidence)
         return Tested(
@@ -202,16 +200,7 @@ class Block:
         kind, _, rest = number.partition("/")
         name, in_group, key = rest.rpartition("/")
         rows = self.rows_of(score)
-        if in_group:
-            rows = self.spec.rows_in(score, kind, name, rows)
-        units = {}
-        for row in rows:
-            values = [value for value in metric.values_in(row, key or number) if value is not None]
-            if values and metric.pairing == "mean":
-                units[row.unit] = (values[0], row.group)
-            elif values:
-                units[row.unit] = (exact_mean(values), row.cluster)
-        return units
+        return units_of(metric, self.spec.rows_in(score, kind, name, rows) if in_group else rows, key or number)
 
 
 def best_first(scores: Sequence[Score], values: Mapping[str, float], higher: bool = True) -> list[Score]:
@@ -233,17 +222,6 @@ def _value(metric: Metric, units: Sequence[tuple[float, str]]) -> float:
     return mean * (1.0 if by_mean else 100.0)
 
 
-def _difference(metric: Metric, confidence: float, a: Units, b: Units) -> Difference:
-    """B's less A's over the units that both have in the same category or cluster, as ``compare`` pairs them."""
-    common = sorted(unit for unit in a.keys() & b.keys() if a[unit][1] == b[unit][1])
-    if not common:
-        return Difference(0.0, None)
-    test = paired_interval if metric.pairing == "mean" else paired_clustered_interval
-    one, two = (np.array([side[unit][0] for unit in common]) for side in (a, b))
-    tested = test(one, two, [a[unit][1] for unit in common], confidence=confidence)
-    return Difference(tested.difference, tested.p_value)
-
-
 class Part(NamedTuple):
     """A benchmark's scores."""
 
@@ -262,7 +240,7 @@ def blocks_of(spec: Benchmark, scores: Sequence[Score], rows_of: RowsOf = lambda
     """The scores of a benchmark, those with equal keys but the model's together."""
     places = grouped(scores, lambda each: tuple(each.keys[key] for key in spec.scores.keys if key != "model"))
     for names, some in places.items():
-        best = max([score for score in some if not score.is_control] or some, key=share)
-        differences = {score.model: difference(best, score) for score in some}
+        best = max([score for score in some if not score.is_control] or some, key=lambda score: score.share)
+        differences = {score.model: coverage_difference(best, score) for score in some}
         apart = {model: each.reason for model, each in differences.items() if each is not None and each.why}
         yield Block(spec, some, names, apart, rows_of)

@@ -13,13 +13,11 @@ from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.fidelity.ratings import COLUMNS
-from driftledger.benchmarks.fidelity.score import FidelityScoring
-from driftledger.benchmarks.fidelity.spec import Fidelity, FidelitySettings
+from driftledger.benchmarks.fidelity.spec import Fidelity, FidelityScoring, FidelitySettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.components.base import ComponentCard, Encoder
-from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, read_jsonl, write_json, write_jsonl
 from driftledger.core.images import png_bytes
@@ -230,19 +228,3 @@ def test_categories_have_the_means_of_their_own_samples(tmp_path: Path) -> None:
     assert {name: row.extra["category"] for name, row in rows.items()} == {"a": "y", "b": "x", "c": "y", "d": "x"}
     seen = {name: of["image_similarity"] for name, of in found.groups["category"].items()}
     assert seen == {"x": pytest.approx(100 * math.sqrt(0.5)), "y": 50.0}
-
-
-def test_the_score_says_what_it_is_of_and_what_went_in(tmp_path: Path) -> None:
-    write_case(tmp_path)
-    found, rows = scored(tmp_path, LetterEncoder(wide=2))
-    assert (found.benchmark, found.on, found.model) == ("fidelity", "d", "m")
-    names = {role: card.name for role, card in found.components.items()}
-    assert names == {"model": "m", "generator": "g", "encoder": "e"}
-    assert found.inputs.records == {"redraw": sha256_file(tmp_path / "r" / RECORDS)}
-    assert found.inputs.data_digest == "dd"
-    assert found.details["ratings"] == {"used": 0, "raters": 0, "stale": 0}
-    assert {(row.group, row.cluster == row.unit) for row in rows.values()} == {("all", True)}
-    spec = Fidelity()
-    assert all(spec.metric(key) is not None for key in found.metrics)
-    assert list(spec.headlines(found)) == ["ssim", "clip_s", "clip_s_i"]
-    assert "frechet_table" in found.metrics

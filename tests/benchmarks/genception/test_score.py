@@ -12,10 +12,10 @@ from driftledger.benchmarks._chains.records import ChainRequest, medium_path
 from driftledger.benchmarks.genception.score import GenCeptionScoring
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.score import REPEAT, Row, Score, base_key
+from driftledger.benchmarks.score import REPEAT, Row, Score
 from driftledger.benchmarks.scoring import ToScore, interval_ends, interval_of_known
 from driftledger.components.base import ComponentCard, Encoder
-from driftledger.core.canonical import sha256_bytes, sha256_file
+from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.images import png_bytes
@@ -233,16 +233,3 @@ def test_of_repeats_a_sample_is_worth_its_mean(tmp_path: Path) -> None:
     assert interval_ends({"gc_at_2": estimate}).metrics.items() <= found.metrics.items()
     with pytest.raises(CoverageError, match=r"7 of 8 chains reached t=3.*a2, repeat 1: refused at t=3"):
         scored(tmp_path / "few", ANGLES, AGAIN, min_coverage=0.9)
-
-
-def test_the_score_says_what_it_is_of_and_every_number_is_in_the_table(tmp_path: Path) -> None:
-    found, rows = scored(tmp_path, groups={"first": ["a"]}, texts=TEXTS, reader=LetterEncoder())
-    assert (found.benchmark, found.on, found.model) == ("genception", "d", "m")
-    assert found.inputs.records == {"chain": sha256_file(tmp_path / "c" / RECORDS)}
-    assert (found.inputs.data_digest, found.details) == ("dd", {"groups": {"first": ["a"]}})
-    assert "iterations_by_group" not in {*found.inputs.settings, *found.inputs.protocol}
-    assert "repeats" not in rows[0].to_dict()
-    assert set(found.curves) == {"similarity", "gc", "gc_low", "gc_high", "frechet_table", "text_similarity"}
-    spec = GenCeption()
-    assert all(spec.metric(name) or spec.metric(f"{base_key(name)}_at_1") for name in found.curves)
-    assert all(spec.metric(key) is not None for key in found.metrics)

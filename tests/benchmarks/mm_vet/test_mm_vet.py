@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from driftledger.benchmarks._questions.spec import ReadAnswer
-from driftledger.benchmarks.mm_vet.judging import CALIBRATION, graded, graded_prompt, judge_flags
-from driftledger.benchmarks.mm_vet.spec import MMVet
+from driftledger.benchmarks.mm_vet.spec import CALIBRATION, MMVet, graded, graded_prompt, judge_flags
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan

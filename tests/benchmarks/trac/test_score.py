@@ -10,11 +10,11 @@ from scipy import stats
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.trac.records import TracProtocol
+from driftledger.benchmarks.trac.collect import TracProtocol
 from driftledger.benchmarks.trac.score import TracScoring, retrieve
 from driftledger.benchmarks.trac.spec import Trac
 from driftledger.components.base import ComponentCard, Encoder
-from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Outcome
@@ -232,25 +232,6 @@ def test_conditions_and_the_headline(tmp_path: Path) -> None:
         "by_length/top1": [(n, conditions[f"l{n}, 0-shot"]["top1"]) for n in (30, 70)],
         "by_shots/top1": [(k, conditions[f"l30, {k}-shot"]["top1"]) for k in (0, 1, 2)],
     }
-
-
-def test_the_score_says_what_it_is_of_and_what_went_in(tmp_path: Path) -> None:
-    write_case(tmp_path)
-    found, _ = scored(tmp_path)
-    assert (found.benchmark, found.on, found.model) == ("trac", "birds", "colour")
-    assert {role: card.name for role, card in found.components.items()} == {"model": "colour", "text_encoder": "tfidf"}
-    assert found.served == {"model": {"m-1": 10}}
-    assert found.inputs.records == {"describe": sha256_file(tmp_path / "said" / RECORDS)}
-    assert found.inputs.protocol["prompt"] == "?"
-    assert found.inputs.settings == SCORING.model_dump(mode="json")
-    spec = Trac()
-    assert list(spec.headlines(found)) == ["top1", "class_mean"]
-    numbers = [
-        *found.metrics,
-        *found.curves,
-        *(key for each in found.groups.values() for row in each.values() for key in row),
-    ]
-    assert not [key for key in numbers if spec.metric(key.rpartition("/")[2]) is None]
 
 
 def test_descriptions_longer_than_the_encoder_reads_are_flagged(tmp_path: Path) -> None:

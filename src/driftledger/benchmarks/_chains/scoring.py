@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftledger.benchmarks.records import CollectedCard, CollectedRecord, changed_versions, reasoned, served_versions
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import REPEAT, STD, RepeatRow, Row
 from driftledger.benchmarks.scoring import FromDataset, interval_ends, interval_of_known, noted
 from driftledger.core.types import Float64, Outcome
@@ -124,31 +124,12 @@ def common_fields(
         {key: interval_of_known(whole.values[key], strata, data.scoring, most) for key in estimated if key in metrics}
     )
     total = len(alone) * len(strata)
-    served = served_versions(data.records)
     return {
-        **data.origin(data.dataset.digest),
+        **data.origin(total - lost, total, [*_cut(data.records), *noted(data.records)]),
         "metrics": metrics | intervals.metrics | spreads,
         "groups": {REPEAT: {str(repeat): each for repeat, each in enumerate(by_repeat)}} if by_repeat else {},
-        "scored": total - lost,
-        "total": total,
-        "coverage": (total - lost) / total,
         "absent": intervals.absent,
-        "served": served,
-        "flags": [
-            *unified(data.card),
-            *changed_versions(served),
-            *reasoned(data.records),
-            *_cut(data.records),
-            *noted(data.records),
-        ],
     }
-
-
-def unified(card: CollectedCard) -> Iterator[str]:
-    """A sentence where one component describes and draws."""
-    model, generator = (card.components[role] for role in ("model", "generator"))
-    if model.fingerprint == generator.fingerprint:
-        yield f"{model.name} describes and draws, so the drift is that of both roles"
 
 
 def few_samples(measured: Measured, reached: int, kind: str) -> Iterator[str]:

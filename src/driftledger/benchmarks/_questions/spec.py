@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks.base import QUESTION_SET, RECORDS_OF, Benchmark, Input, Rule, Stage, score_stage
 from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.records import (
-    CollectedRecord,
-    RecordedResult,
-    changed_versions,
-    read_records,
-    reasoned,
-    served_versions,
-)
+from driftledger.benchmarks.records import CollectedRecord, RecordedResult, read_records
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, check_coverage, outcome_counts
 from driftledger.benchmarks.settings import Scoring, Section, holding
@@ -178,9 +171,8 @@ class GradedAnswers(FromRecords):
         unread_is_wrong = cast(QuestionScoring, given.scoring).unread == "wrong"
         counts = read or (unread_is_wrong and any(grade.outcome is not Outcome.FAILED for grade in unread))
         check_coverage(read, total, "answers could be read", spec.name, given.min_coverage, lost, nothing=not counts)
-        self._set = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
-        self.groups = self._set.groups
-        """Group name → its categories."""
+        card = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
+        self.digest, self.groups = card.digest, card.groups
         self.by_question = grouped(self.grades, lambda grade: grade.record.unit)
         """Each question's grades, by variant and grading."""
         came = [[grade.outcome is not Outcome.FAILED for grade in self.by_question[each.id]] for each in self.questions]
@@ -206,19 +198,13 @@ class GradedAnswers(FromRecords):
         Args:
             read: which answers could be read.
         """
-        versions = served_versions(record for record in self.records if record.step)
         return Score(
-            **self.origin(self._set.digest, parser=self._parser),
+            **self.origin(int(read.sum()), read.size, flags, parser=self._parser),
             metrics=metrics,
             groups=groups,
             outcomes=outcome_counts(grade.outcome for grade in self.grades),
-            scored=int(read.sum()),
             counted=int((read | self.wrong).sum()),
-            total=read.size,
-            coverage=int(read.sum()) / read.size,
             absent=absent,
-            served=versions,
-            flags=[*changed_versions(versions), *reasoned(self.records), *flags],
             details=dict(details or {}),
         )
 

@@ -5,7 +5,7 @@ Perception".
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Annotated, ClassVar, cast
 
@@ -313,8 +313,8 @@ class MMSAP(QuestionBenchmark):
 
     def figures(self, scores: Sequence[Score]) -> Iterator[Scatter]:
         """The paper's Figure 5."""
-        sizes: Mapping[str, int] = scores[0].details.get(SIZES, {})
-        basic, know, beyond = (sizes.get(subset, 0) for subset in SUBSETS)
+        first, *_ = scores
+        basic, know, beyond = (first.details.get(SIZES, {}).get(subset, 0) for subset in SUBSETS)
         knowable, unknowable = basic + know, know + beyond
         alike: dict[str, list[tuple[float, float]]] = {}
         for score in range(10, 101, 10) if knowable and unknowable else ():

@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count, product
 from typing import cast
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
-from driftledger.benchmarks.trac.records import TracProtocol, condition_of
 from driftledger.collect.call import Ask, Context, Planned, RunSteps, Steps
 from driftledger.collect.features import encode_media, encode_texts
 from driftledger.components.base import Encoder
@@ -25,6 +26,39 @@ BY = "example_model"
 
 Examples = Sequence[tuple[Sample, str]]
 """Support samples, each with the description that is shown with it."""
+
+
+class TracProtocol(BaseModel):
+    """How descriptions were asked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt: str
+    """As it was sent, with the dataset's general category in its place."""
+    prefix: str | None = Field(default=None, exclude_if=lambda prefix: prefix is None)
+    """The beginning of every reply."""
+    max_tokens: list[int | None]
+    """Every length; the first is the headline's."""
+    choose: str | None
+    """How in-context examples were chosen; None where there were none."""
+    shots: list[int]
+    """Numbers of examples, beside none."""
+    seed: int
+
+
+def condition_of(record: CollectedRecord) -> tuple[int | None, int]:
+    """Return the length that was allowed, and how many examples were shown."""
+    return record.extra.get("max_tokens"), record.extra.get("shots", 0)
+
+
+def length_name(max_tokens: int | None) -> str:
+    """Return a length as the paper writes it, e.g. l30."""
+    return "no limit" if max_tokens is None else f"l{max_tokens}"
+
+
+def condition_name(max_tokens: int | None, shots: int) -> str:
+    """A condition as the paper names it, e.g. l30, 4-shot."""
+    return f"{length_name(max_tokens)}, {shots}-shot"
 
 
 def collect_descriptions(collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:

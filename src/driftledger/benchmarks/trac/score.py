@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.records import CollectedRecord, changed_versions, reasoned, served_versions
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Point, Row, Score
 from driftledger.benchmarks.scoring import (
     PERCENT,
@@ -21,7 +21,7 @@ from driftledger.benchmarks.scoring import (
     outcome_counts,
 )
 from driftledger.benchmarks.settings import Scoring
-from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of
+from driftledger.benchmarks.trac.collect import TracProtocol, condition_name, condition_of
 from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
@@ -100,14 +100,20 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
     headline = protocol.max_tokens[0], [0, *protocol.shots][-1]
     records, retrieved = by_condition[headline], retrievals[headline]
     tested = [record for record in records if record.extra["split"] == "test"]
-    served = served_versions(record for record in data.records if record.step)
     curves = {
         "vote": dict(enumerate(map(_percent, retrieved.votes.T), 1)),
         "by_length/top1": {length or 0: each["top1"] for (length, shots), each in metrics.items() if not shots},
         "by_shots/top1": {shots: each["top1"] for (length, shots), each in metrics.items() if length == headline[0]},
     }
     score = Score(
-        **data.origin(data.dataset.digest),
+        **data.origin(
+            len(retrieved.queries),
+            len(tested),
+            [
+                *_flags(card, data.samples[0].medium.kind, records, retrieved),
+                *noted(record for record in data.records if record.step),
+            ],
+        ),
         metrics=metrics[headline],
         groups={"class": _by_class(retrieved), "condition": groups},
         curves={
@@ -116,21 +122,11 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
             if name == "vote" or len(curve) > 1
         },
         outcomes=outcome_counts(record.outcome for record in tested),
-        scored=len(retrieved.queries),
-        total=len(tested),
-        coverage=len(retrieved.queries) / len(tested),
         absent={
             f"{key} interval": "a single class shows no spread"
             for key in ("top1", "class_mean")
             if f"{key}_low" not in metrics[headline]
         },
-        served=served,
-        flags=[
-            *changed_versions(served),
-            *reasoned(data.records),
-            *_flags(card, data.samples[0].medium.kind, records, retrieved),
-            *noted(record for record in data.records if record.step),
-        ],
         details={"headline": condition_name(*headline)},
     )
     place, rows = {query.unit: index for index, query in enumerate(retrieved.queries)}, list[Row]()

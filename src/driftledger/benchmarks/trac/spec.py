@@ -34,7 +34,13 @@ from driftledger.benchmarks.records import CollectedRecord, read_records
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import OfSelected, Section
-from driftledger.benchmarks.trac.records import TracProtocol, condition_name, condition_of, length_name
+from driftledger.benchmarks.trac.collect import (
+    TracProtocol,
+    collect_descriptions,
+    condition_name,
+    condition_of,
+    length_name,
+)
 from driftledger.benchmarks.trac.score import TracScoring, score_descriptions
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import RunSteps
@@ -212,8 +218,6 @@ class Trac(Benchmark):
         return replace(collecting, components=components, protocol=protocol.model_dump(mode="json"))
 
     def collect(self, collecting: Collecting, run: RunSteps) -> list[CollectedRecord]:
-        from driftledger.benchmarks.trac.collect import collect_descriptions
-
         return collect_descriptions(collecting, run)
 
     def score(self, given: ToScore) -> Scored:

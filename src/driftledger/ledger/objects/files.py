@@ -52,14 +52,18 @@ class Workspace:
         }
 
 
+def listing_bytes(files: dict[str, str]) -> bytes:
+    """DVC's list of a folder's files, by path and MD5."""
+    return json.dumps([{"md5": md5, "relpath": name} for name, md5 in sorted(files.items())]).encode()
+
+
 def listing_md5(files: dict[str, str]) -> str:
     """The MD5 by which DVC knows a folder of these files.
 
     >>> listing_md5({"b.txt": "0" * 32, "a.txt": "1" * 32})
     '03bff49e298d673a6d85d12d3fb2add0.dir'
     """
-    rows = [{"md5": md5, "relpath": name} for name, md5 in sorted(files.items())]
-    return md5_bytes(json.dumps(rows, sort_keys=True).encode()) + DIR
+    return md5_bytes(listing_bytes(files)) + DIR
 
 
 def parse_listing(data: bytes) -> dict[str, str] | None:
