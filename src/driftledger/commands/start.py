@@ -77,7 +77,8 @@ def init(
         DataError: the folder of images holds none.
     """
     root = folder.resolve()
-    place, is_begun = _shown(root), is_ours(_text(root / PIPELINE))
+    near, is_begun = Path(os.path.relpath(root)), is_ours(_text(root / PIPELINE))
+    place = for_line(str(root if near.parts[:1] == ("..",) else "this folder" if near == Path() else near))
     if is_begun and (root / PARAMS).exists() and not force:
         if images is not None or preset is not None or chosen:
             raise ConfigError(
@@ -158,24 +159,17 @@ def is_ours(text: str) -> bool:
     return text.startswith(_HEADER)
 
 
-def with_rules(text: str, wanted: str) -> str:
-    """Add the rules that a file lacks behind its own.
-
-    >>> with_rules("*.log", "# made by a stage\\n/build/\\n*.log\\n")
-    '*.log\\n/build/\\n'
-    """
-    own = {each.strip() for each in text.splitlines()}
-    missing = [each for each in wanted.splitlines() if each not in own and not each.startswith("#")]
-    if not text or not missing:
-        return text or wanted
-    return "\n".join([text.removesuffix("\n"), *missing, ""])
-
-
 def _with_our_rules(root: Path) -> dict[str, str]:
-    """The files of rules for Git and DVC that lack some of ours, with these added."""
-    wanted = {name: (_TEMPLATES / name.removeprefix(".")).read_text(encoding="utf-8") for name in RULES}
-    texts = {name: with_rules(_text(root / name), rules) for name, rules in wanted.items()}
-    return {name: text for name, text in texts.items() if text != _text(root / name)}
+    """The files of rules for Git and DVC that lack some of ours, with these added behind their own."""
+    texts = {}
+    for name in RULES:
+        wanted = (_TEMPLATES / name.removeprefix(".")).read_text(encoding="utf-8")
+        text = _text(root / name)
+        own = {each.strip() for each in text.splitlines()}
+        missing = [each for each in wanted.splitlines() if each not in own and not each.startswith("#")]
+        if missing:
+            texts[name] = "\n".join([text.removesuffix("\n"), *missing, ""]) if text else wanted
+    return texts
 
 
 def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
@@ -341,12 +335,6 @@ def _write(path: Path, text: str) -> None:
 
 def _text(file: Path) -> str:
     return file.read_bytes().decode(errors="surrogateescape") if file.is_file() else ""
-
-
-def _shown(path: Path) -> str:
-    """A path as a person may type it."""
-    near = Path(os.path.relpath(path))
-    return for_line(str(path if near.parts[:1] == ("..",) else "this folder" if near == Path() else near))
 
 
 def _next(root: Path) -> list[str]:
