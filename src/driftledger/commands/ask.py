@@ -13,11 +13,11 @@ from driftledger.core.terminal import BAD, GOOD, line, lines
 from driftledger.ledger.answers import as_answer, as_yaml, data_of, offers_table, touched_table
 from driftledger.ledger.audit import Sources, find_run, meant, resolve_target, touched
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
-from driftledger.ledger.lineage import Folder
+from driftledger.ledger.lineage import PUBLISHED, Folder
 from driftledger.ledger.lock import LOCK, locked_now, read_lock
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import why_unread
-from driftledger.ledger.published import FOLDER, check_published
+from driftledger.ledger.published import check_published
 from driftledger.project.project import Project
 
 if TYPE_CHECKING:
@@ -121,9 +121,10 @@ class Verified(NamedTuple):
 
 
 def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int | None = None) -> Verified:
-    """Check every byte, link and number behind a run, or behind all that are selected.
+    """Check every byte, link and number behind a run, or behind all that are selected, and the report.
 
     Args:
+        run: None checks all pages of the report; of one run, these are the tables and the page of its model.
         regenerated: how many calls of each run are made again.
         seed: draws the calls of an earlier verification again; None draws others each time.
     """
@@ -152,8 +153,8 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
     if not any(each.findings for each in checks.values()):
         from driftledger.reports.report import check_report
 
-        checks["report"] = check_report(project, contents)
-    checks[FOLDER] = check_published(project.root, evidence)
+        checks["report"] = check_report(project, contents, run and evidence[0].combination.model)
+    checks[PUBLISHED] = check_published(project.root, evidence)
     return Verified([each.name for each in evidence], checks, again)
 
 
