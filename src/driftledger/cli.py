@@ -187,8 +187,7 @@ def preset(
     if name is None:
         show(facts(presets_in_words(context.obj.root).items()))
     else:
-        changed = apply_preset(context.obj.root, name) or [f"params.yaml selects {name} already"]
-        _say(*changed)
+        _say(*(apply_preset(context.obj.root, name) or [f"params.yaml selects {name} already"]))
 
 
 @app.command(rich_help_panel=EVALUATE)
