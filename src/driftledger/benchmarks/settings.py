@@ -1,8 +1,9 @@
 """What the sections of ``params.yaml`` that tell how a benchmark goes have in common."""
 
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationInfo
 
 from driftledger.core.strict import Strict
 
@@ -42,13 +43,18 @@ class RepeatedSection(Section):
     """How many chains or redrawings each sample has, which differ in their seeds."""
 
 
-class Scoring(BaseModel):
-    """What every benchmark's scoring depends on."""
+def recorded(section: type["Section"], given: Mapping[str, Any]) -> "Section":
+    """A section with the settings that a file holds, each as its own field checks it, and no others.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    confidence: Confidence
-    seed: int
+    Raises:
+        ValueError: one is what no settings may have.
+    """
+    checked = {}
+    for name in section.model_fields.keys() & given.keys():
+        field = section.model_fields[name]
+        valid: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]
+        checked[name] = valid.validate_python(given[name])
+    return section.model_construct(**checked)
 
 
 def holding(*places: str) -> AfterValidator:

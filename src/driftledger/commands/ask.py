@@ -14,11 +14,11 @@ from driftledger.core.terminal import BAD, GOOD, line, lines
 from driftledger.ledger.answers import as_answer, as_yaml, data_of, offers_table, touched_table
 from driftledger.ledger.audit import Sources, find_run, meant, resolve_target, touched
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
-from driftledger.ledger.lineage import Folder, read_all_evidence
+from driftledger.ledger.lineage import PUBLISHED, Folder, read_all_evidence
 from driftledger.ledger.lock import LOCK, locked_now, read_lock
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import why_unread
-from driftledger.ledger.published import FOLDER, check_published
+from driftledger.ledger.published import check_published
 from driftledger.project.project import Project
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
         from driftledger.reports.report import check_report
 
         checks["report"] = check_report(project, contents, run and evidence[0].combination.model)
-    checks[FOLDER] = check_published(project.root, evidence)
+    checks[PUBLISHED] = check_published(project.root, evidence)
     return Verified([each.name for each in evidence], checks, again)
 
 

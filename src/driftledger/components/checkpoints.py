@@ -308,7 +308,7 @@ def disarmed(text: str, control: re.Pattern[str]) -> str:
     return control.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
 
 
-FULL = ("out of memory", "not enough memory", "can't allocate memory", "No available memory", "Free memory on device")
+FULL = ("out of memory", "not enough memory", "can't allocate memory", "No available memory", "startup is less than")
 """How libraries word it, in errors that are no error of their own for it."""
 
 

@@ -21,7 +21,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.media import ANY_MEDIUM, Kind
 from driftledger.core.registry import LONGEST, import_place, place_of
-from driftledger.core.types import Conversation, Float32, Generated, ImageFile, Reply, Sound
+from driftledger.core.types import Conversation, Float32, Generated, Medium, Reply, Sound
 
 _NUMBERS = itertools.count(1)
 
@@ -69,7 +69,7 @@ class FunctionModel(_OfFunction, Model):
         for conversation in conversations:
             parts = [part for turn in conversation.turns for part in turn.parts]
             prompt = "\n\n".join(part for part in parts if isinstance(part, str))
-            answer = self.call(prompt, [part.open() for part in parts if isinstance(part, ImageFile)])
+            answer = self.call(prompt, [part.open() for part in parts if isinstance(part, Medium)])
             if not isinstance(answer, str | Reply):
                 raise TypeError(f"{self.provider} gave {type(answer).__name__} where it is to give text")
             replies.append(Reply(answer) if isinstance(answer, str) else answer)

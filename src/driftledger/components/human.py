@@ -22,7 +22,7 @@ from driftledger.core.files import write_bytes
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import leads_out
 from driftledger.core.sheets import SheetTable, cleaned, column_names, is_cut, read_table, table_text
-from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject
+from driftledger.core.types import Conversation, Medium, Outcome, Reply, Subject
 
 SHEET = "sheet.csv"
 COLUMNS = ("sample", "t", "image", "text", "annotator")
@@ -38,7 +38,7 @@ class SheetEntry(NamedTuple):
     text: str
 
 
-def picture_of(image: ImageFile) -> str:
+def picture_of(image: Medium) -> str:
     """The first 12 hex digits of the SHA-256 of size and pixels: equal for one picture in two encodings."""
     picture = image.open()
     return hashlib.sha256(b"%dx%d:" % picture.size + picture.tobytes()).hexdigest()[:12]
@@ -125,7 +125,7 @@ class Human(Model):
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         replies = []
         for conversation in conversations:
-            subject, image = conversation.subject, conversation.last_image
+            subject, image = conversation.subject, conversation.last_medium
             if subject is None:
                 raise ValueError("a conversation without a subject cannot be looked up in a sheet")
             entry = None if image is None else self._written.get((subject, picture_of(image)))
@@ -156,7 +156,7 @@ class Pending(NamedTuple):
     """An image that waits for its description."""
 
     subject: Subject
-    image: ImageFile
+    image: Medium
     annotator: str | None = None
     """Who is asked, if not anyone."""
 

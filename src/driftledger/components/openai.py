@@ -34,7 +34,7 @@ from driftledger.core.media import ANY_MEDIUM, Kind, data_url, suffix_of
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
 from driftledger.core.text import for_line
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Usage
+from driftledger.core.types import Conversation, Generated, Medium, Outcome, Reply, Usage
 from driftledger.data.datasets.decode import decode
 
 if TYPE_CHECKING:
@@ -450,7 +450,7 @@ class Payload(Strict):
 
 
 @lru_cache(maxsize=32)  # an image is sent for every question about it, and again after a failure
-def _as_sent(payload: Payload, image: ImageFile) -> str:
+def _as_sent(payload: Payload, image: Medium) -> str:
     """An image inside an address, as a service gets it."""
     shown, file = image.open(), BytesIO()
     if payload.longest_side is not None:
@@ -520,7 +520,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     def expected(self, conversation: Conversation) -> Usage:
         """As for every model; with beams, all of them have tokens, since a service may bill each that it returns."""
         parts = [part for turn in conversation.turns for part in turn.parts]
-        tokens = sum(_SHOWN if isinstance(part, ImageFile) else tokens_of(part) for part in parts)
+        tokens = sum(_SHOWN if isinstance(part, Medium) else tokens_of(part) for part in parts)
         return Usage(tokens, (conversation.most_tokens(self.max_tokens) or _ASSUMED_TOKENS) * (self.beams or 1))
 
     @property

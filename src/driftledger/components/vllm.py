@@ -148,7 +148,8 @@ class VLLM(QueueModel, ChatCheckpoint):
                 ) from None
             raise ConfigError(
                 f"{self.path!r:.200}: vLLM's engine does not start ({problem:.200}); it says above why: lower "
-                "max_model_len if the KV cache does not fit"
+                "max_model_len if the KV cache does not fit, or gpu_memory_utilization if others hold memory; a script "
+                "of your own has to begin with if __name__ == '__main__', since the engine's process imports it"
             ) from None
         dead = import_module("vllm.v1.engine.exceptions").EngineDeadError
         # A prompt that the engine refuses: a ValueError up to 0.31.
@@ -186,7 +187,13 @@ class VLLM(QueueModel, ChatCheckpoint):
             OutOfMemoryError: it lacks memory.
         """
         ready, replies = self.loaded, dict[int, Reply]()
+        core = ready.engine.llm_engine.engine_core
+        waiting = getattr(core, "outputs_queue", None)  # of an engine in a process of its own
         with self._watched(ready):
+            while waiting is not None and waiting.empty():
+                core.ensure_alive()  # for the output of a process that was killed, vLLM itself waits for ever
+                with waiting.not_empty:
+                    waiting.not_empty.wait_for(lambda: waiting.queue, timeout=1)
             outputs = ready.engine.llm_engine.step()
         for output in outputs:
             number, conversation = ready.under_way.pop(output.request_id)

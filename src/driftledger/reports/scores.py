@@ -43,8 +43,7 @@ def selected_scores(project: Project) -> list[Score]:
 def selected_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> Score:
     """Read one of them; errors as in :func:`selected_scores`."""
     score = read_json(project.root / spec.scores.at(keys) / SCORE, Score)
-    wanted = spec.scoring_of(project.settings.section(spec.name), project.settings.run.seed)
-    if spec.scoring.model_validate(score.inputs.settings) != wanted:
+    if score.inputs.settings != spec.scored_with(project.settings.section(spec.name), project.settings.run.seed):
         raise StoreError(
             f"the score of {spec.name} on {score.on} for {score.model} was computed with other settings than "
             "params.yaml has now; run 'dvc repro'"

@@ -1,4 +1,4 @@
-"""vLLM's engine as a provider: what it is given, what becomes of what it says, and how it is refused."""
+"""vLLM's engine as a provider, with a stand-in: what it is given, what becomes of what it says, and what it raises."""
 
 import sys
 from collections.abc import Iterator
@@ -82,19 +82,6 @@ def test_finish_reasons_are_outcomes(
     assert (cut.text, cut.outcome, cut.usage and cut.usage.output_tokens) == ("A cat", Outcome.TRUNCATED, 2)
     assert (empty.text, empty.outcome) == ("", Outcome.OK)
     assert "finish_reason: abort" in failure(aborted)
-
-
-def test_what_the_engine_refuses_has_failed_and_the_others_have_their_answers(
-    engine: ModuleType, built: dict[str, Path], asked: list[Conversation], images: list[ImageFile]
-) -> None:
-    long = Conversation.ask("red " * 200, images[0])
-    two = says(("user", (images[0], "or", images[1], "?")))
-    one = vllm(built["llava"], max_model_len=150, limit_mm_per_prompt={"image": 1})
-    first, too_long, too_many, last = one.respond([asked[0], long, two, asked[1]])
-    assert "longer than the maximum model length of 150" in failure(too_long)
-    assert "At most 1 image" in failure(too_many)
-    assert [first, last] == vllm(built["llava"]).respond(asked[:2])
-    assert engine.ENGINES[0].queued == [2, 1]
 
 
 # which version

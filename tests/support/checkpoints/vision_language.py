@@ -50,7 +50,7 @@ LEAKING = {"do_sample": True, "temperature": 1.5, "top_k": 5, "repetition_penalt
 
 PARTS = (
     "{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}"
-    "{% if part['type'] == 'image' %}IMAGE{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}"
+    "{% if part['type'] == 'text' %}{{ part['text'] }}{% else %}IMAGE{% endif %}{% endfor %}{% endif %}"
 )
 
 
@@ -77,12 +77,17 @@ def build_llava(folder: Path, seed: int = 0) -> Path:
         return _save(folder, LlavaForConditionalGeneration(config), processor)
 
 
-def build_qwen2_5_vl(folder: Path, seed: int = 0) -> Path:
-    """Qwen2.5-VL's layout: images of 4 to 16 tokens by their shape; saved with ``LEAKING`` settings."""
+def build_qwen2_5_vl(folder: Path, seed: int = 0, head: int = 16) -> Path:
+    """Qwen2.5-VL's layout: images of 4 to 16 tokens by their shape; saved with ``LEAKING`` settings.
+
+    ``head``: how wide an attention head is. vLLM's kernels for processors have none below 32.
+    """
     tokenizer = chat_tokenizer(
         "<|im_end|>",
         ["<|im_start|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"],
     )
+    sections = [head // 8, head * 3 // 16, head * 3 // 16]
+    rope = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": sections}
     names = {"image": "<|image_pad|>", "video": "<|video_pad|>", "vision_start": "<|vision_start|>"}
     config = Qwen2_5_VLConfig(
         vision_config={
@@ -94,10 +99,9 @@ def build_qwen2_5_vl(folder: Path, seed: int = 0) -> Path:
             "spatial_merge_size": MERGED,
             "window_size": TILE,
             "fullatt_block_indexes": [1],
-            "out_hidden_size": TEXT["hidden_size"],
+            "out_hidden_size": 3 * head,
         },
-        text_config=_text(tokenizer)
-        | {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 3, 3]}},
+        text_config=_text(tokenizer) | {"hidden_size": 3 * head, "rope_parameters": rope},
         vision_end_token_id=tokenizer.convert_tokens_to_ids("<|vision_end|>"),
         **{f"{name}_token_id": tokenizer.convert_tokens_to_ids(token) for name, token in names.items()},
     )

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .exceptions import VLLMValidationError
-
 ENGINES: list["LLM"] = []
 """All that were made, in order."""
 
@@ -38,6 +36,7 @@ class RequestOutput:
 class LLMEngine:
     llm: "LLM"
     waiting: list[tuple[str, dict[str, Any], SamplingParams]] = field(default_factory=list)
+    engine_core: None = None
 
     def step(self) -> list[RequestOutput]:
         self.llm.queued.append(len(self.waiting))
@@ -90,22 +89,10 @@ class LLM:
         assert not use_tqdm
         names = []
         for prompt, params in zip(prompts, sampling_params or (), strict=True):
-            most = self.arguments["max_model_len"]
-            length = len(self._inputs(prompt)["input_ids"][0])
-            if most is not None and length > most:
-                raise VLLMValidationError(
-                    f"The decoder prompt (length {length}) is longer than the maximum model length of {most}."
-                )
-            if len(prompt.get("multi_modal_data", {}).get("image", ())) > self._images:
-                raise VLLMValidationError(f"At most {self._images} image(s) may be provided in one prompt.")
             self.llm_engine.waiting.append((str(self.requests), prompt, params))
             names.append(f"{self.requests}-0a1b2c3d")  # outputs have the name without a random end
             self.requests += 1
         return names
-
-    @property
-    def _images(self) -> int:
-        return (self.arguments["limit_mm_per_prompt"] or {}).get("image", 999)
 
     def _inputs(self, prompt: dict[str, Any]) -> Any:
         """With each image's own tokens in the place of its place-holder."""
