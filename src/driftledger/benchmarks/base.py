@@ -468,6 +468,11 @@ class Benchmark(ABC):
         """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
         return _row_of(self, base_key(key))
 
+    def titled(self, key: str) -> str:
+        """What people call a key of a score: ``GC@5``; the key itself where no row of the table has it."""
+        metric = self.metric(key)
+        return key if metric is None or metric.match(key) is None else metric.named(key)
+
     def keys_of(self, metric: Metric, *scores: Score) -> list[str]:
         """The keys of some scores that belong to a row of the table, without their spread; of a family over t by t."""
         keys = {key for score in scores for key in score.metrics if base_key(key) == key and self.metric(key) is metric}

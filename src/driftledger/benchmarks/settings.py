@@ -1,7 +1,7 @@
 """What the sections of ``params.yaml`` that tell how a benchmark goes have in common."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationInfo
 
@@ -21,6 +21,7 @@ class OfSelected(NamedTuple):
     """Marks a setting that names some of the datasets or question sets that its benchmark goes over."""
 
 
+Mark = TypeVar("Mark", EntryOf, OfSelected)
 Coverage = Annotated[float, Field(ge=0.0, le=1.0)]
 """The share that must be there, or the scoring stage fails."""
 
@@ -34,6 +35,13 @@ class Section(Strict):
 
     min_coverage: Coverage
     confidence: Confidence
+
+    def marks(self, kind: type[Mark]) -> Iterator[tuple[str, Mark, tuple[str, ...]]]:
+        """Yield each setting that is marked so, its mark, and the names that it holds."""
+        for key, field in type(self).model_fields.items():
+            given = getattr(self, key)
+            names = given if isinstance(given, tuple) else () if given is None else (given,)
+            yield from ((key, mark, names) for mark in field.metadata if isinstance(mark, kind))
 
 
 class RepeatedSection(Section):

@@ -317,12 +317,10 @@ class Diffusers(CheckpointComponent, Generator):
             names = [f"lora_{number}" for number in range(len(self.loras))]
             pipeline.set_adapters(names, adapter_weights=[lora.scale for lora in self.loras])
         pipeline.set_progress_bar_config(disable=True)
-        if self.offload == "model":
-            pipeline.enable_model_cpu_offload(device=self.torch_device)
-        elif self.offload == "sequential":
-            pipeline.enable_sequential_cpu_offload(device=self.torch_device)
-        else:
+        if self.offload == "none":
             pipeline.to(self.torch_device)
+        else:
+            getattr(pipeline, f"enable_{self.offload}_cpu_offload")(device=self.torch_device)
         default = signature(pipeline.__call__).parameters.get("max_sequence_length")
         limit = call_arguments.get("max_sequence_length", default and default.default)
         return Ready(pipeline, call_arguments, PromptReader(pipeline, limit))

@@ -135,10 +135,10 @@ class OpenAIComponent(RemoteComponent):
     version: ClassVar[str] = "1"
     library: ClassVar[str] = "openai"
     """The optional library that it calls through."""
-    reserved: ClassVar[frozenset[str]] = frozenset({"model", "n", "stream"})
-    """Fields of a request that ``extra`` must not hold: they have a setting, or are the provider's own."""
+    reserved: ClassVar[frozenset[str]] = frozenset({"n", "stream", "messages", "prompt", "input", "inputs"})
+    """Fields of a request that no setting may change."""
     lines: ClassVar[dict[str, str]]
-    """Field of a request → what to do in params.yaml where a service refuses it."""
+    """Field of a request that has a setting → what to do in params.yaml where a service refuses it."""
     path: ClassVar[str]
     needed: ClassVar[str]
     """The list in an answer that holds what was asked for."""
@@ -175,7 +175,7 @@ class OpenAIComponent(RemoteComponent):
                 )
             if "api_key_env" not in self.model_fields_set:
                 raise ValueError("beside base_url, api_key_env must name the variable with its key, or be null")
-        for name in sorted(self.extra.keys() & self.reserved):
+        for name in sorted(self.extra.keys() & (self.reserved | self.lines.keys())):
             raise ValueError(f"extra must not hold {name!r}: it has a setting of its own, or only one possible value")
         canonical_json(self.extra)
         return self
@@ -247,10 +247,6 @@ class OpenAIComponent(RemoteComponent):
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
-        async with self._client() as client:
-            yield partial(self._ask, client)
-
-    def _client(self) -> Any:
         openai = import_extra("openai")
         import httpx2
 
@@ -271,7 +267,8 @@ class OpenAIComponent(RemoteComponent):
         # It has read OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS, and has no argument against that.
         client.organization = client.project = None
         client._custom_headers = {}
-        return client
+        async with client:
+            yield partial(self._ask, client)
 
     async def post(self, client: Any, body: dict[str, Any]) -> str:
         """Send a request, and return the answer as JSON."""
@@ -484,10 +481,6 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     media: ClassVar[frozenset[Kind]] = ANY_MEDIUM  # the service says which its model takes
     path: ClassVar[str] = "/chat/completions"
     needed: ClassVar[str] = "choices"
-    reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
-        *("messages", "temperature", "seed", "max_tokens", "max_completion_tokens"),
-        *("use_beam_search", "add_generation_prompt", "continue_final_message"),
-    }
     lines: ClassVar[dict[str, str]] = {
         "temperature": "set `temperature: null`",
         "seed": "set `seed: null`",
@@ -600,7 +593,6 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     path: ClassVar[str] = "/images/generations"
     needed: ClassVar[str] = "data"
     largest: ClassVar[int] = 2**27  # an image of 4096×4096 pixels takes less, in base64
-    reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {"prompt", "size"}
     lines: ClassVar[dict[str, str]] = {
         "model": "correct `model:`",
         "size": "set another `image_size:`, or null,",
@@ -615,7 +607,8 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
 
     @model_validator(mode="after")
     def _seed_has_a_name_of_its_own(self) -> Self:
-        if self.seed_parameter in self.reserved | self.extra.keys():
+        others = self.reserved | self.lines.keys() | self.extra.keys()
+        if self.seed_parameter in others - {"seed"}:
             raise ValueError(f"seed_parameter: {self.seed_parameter!r} is another field of the request")
         return self
 

@@ -116,7 +116,7 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
 def refuse_if_deleted(root: Path) -> None:
     """Raise LedgerError if the last commit has files of published runs that are gone: new ones would hide that."""
     git = Git.around(root)
-    [tree] = git.ids(git.heads()[0], [PUBLISHED]) if git else [None]
+    tree = git.id_at(git.heads()[0], PUBLISHED) if git else None
     gone = sorted(each for each in git.files(tree) if not (root / PUBLISHED / each).is_file()) if git and tree else []
     if gone:
         raise LedgerError(

@@ -186,9 +186,8 @@ class Settings(Strict):
     def references(self) -> Iterator[tuple[str, EntryOf, str]]:
         """Yield where a benchmark's section names entries of a catalogue: the setting, its mark, the name."""
         for spec in self.benchmarks:
-            for where, mark, names in marked(spec.name, self.section(spec.name)):
-                if isinstance(mark, EntryOf):
-                    yield from ((where, mark, name) for name in names)
+            for key, mark, names in self.section(spec.name).marks(EntryOf):
+                yield from ((f"{spec.name}.{key}", mark, name) for name in names)
 
     def description(self, name: str) -> Description:
         """Return how a catalogue name asks for a description; errors as in :meth:`entry`."""
@@ -223,14 +222,6 @@ class Settings(Strict):
         except ConfigError as error:
             error.args = (f"{where}: {error}",)
             raise
-
-
-def marked(name: str, section: Section) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
-    """Yield the marks of the settings of a benchmark's section, and the names that each setting holds."""
-    for key, field in type(section).model_fields.items():
-        given = getattr(section, key)
-        for mark in field.metadata:
-            yield f"{name}.{key}", mark, given if isinstance(given, tuple) else () if given is None else (given,)
 
 
 @cache
@@ -317,10 +308,10 @@ def _selection(settings: Settings) -> Iterator[str]:
                 yield f"run.{spec.name} goes over {name!r}, with questions for {other}; name it in run.{other}"
         if empty := [f"run.{key}s" for key in spec.scores.keys if not run.names(spec.name, key)]:
             yield f"{spec.name} needs {' and '.join(empty)}; select some, or nothing in run.{spec.name}"
-        for where, mark, names in marked(spec.name, settings.section(spec.name)):
-            others = [name for name in names if name not in getattr(run, spec.name)]
-            if isinstance(mark, OfSelected) and others:
-                yield f"{where}: {others[0]!r} is not in run.{spec.name}; select it, or remove it"
+        for key, _, names in settings.section(spec.name).marks(OfSelected):
+            for name in names:
+                if name not in getattr(run, spec.name):
+                    yield f"{spec.name}.{key}: {name!r} is not in run.{spec.name}; select it, or remove it"
     for where, mark, name in settings.references():
         if mark.must == "ask once":
             description = settings.description(name)

@@ -79,8 +79,7 @@ def sections(part: Part) -> Iterator[Section]:
         scores, absent = block.scores, list[str]()
         reasons = [((key, why), score.model) for score in scores for key, why in sorted(score.absent.items())]
         for (key, why), models in _with_models(reasons, scores):
-            metric = spec.metric(key)
-            absent.append(f"No {metric.named(key) if metric else key} ({models}): {why}.")
+            absent.append(f"No {spec.titled(key)} ({models}): {why}.")
         absent += [f"No rank ({model}): {why}." for model, why in block.apart.items()]
         flags = _with_models([(flag, score.model) for score in scores for flag in score.flags], scores)
         yield Section(

@@ -276,7 +276,7 @@ def _score_view(
         "on": " · ".join(score.keys[key] for key in spec.scores.keys if key != "model"),
         "numbers": numbers,
         "behind": files,
-        "absent": [(m.named(key) if (m := spec.metric(key)) else key, why) for key, why in score.absent.items()],
+        "absent": [(spec.titled(key), why) for key, why in score.absent.items()],
         "commands": [*commands, ("Make it again", f"dvc repro {spec.scores.lock(score.keys)}")],
         "units": {own.unit_id(unit): trace for unit, trace in own.traces.items()},
         "total": own.total,
@@ -290,7 +290,7 @@ def _shelves(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
         spec, first = benchmark(models[0].score.benchmark), models[0].score
         key, _ = spec.headline(first)
         metric = spec.metric(key)
-        title, sign = (key, 1) if metric is None else (metric.named(key), 1 if metric.is_higher else -1)
+        title, sign = spec.titled(key), -1 if metric and not metric.is_higher else 1
         cards: list[tuple[float, Mapping[str, Any]]] = []
         for unit in dict.fromkeys(unit for each in models for unit in each.traces):
             valued = [(each.traces[unit].values.get(title), each) for each in models if unit in each.traces]

@@ -62,6 +62,7 @@ def test_hand_written_case(name: str, case: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("part", "missed", "of_each", "alarms"), [("", 1, 0.97, 3), ("_unseen", 3, 0.93, 1)])
 def test_refusals(part: str, missed: int, of_each: float, alarms: int) -> None:
     known = kinds(corpus(f"refusals{part}"))
+    assert len(known) == 7
     assert sum(total - right for right, total in known.values()) <= missed
     assert all(right >= of_each * total for right, total in known.values()), known
     assert sum(is_refusal(case["reply"]) for case in corpus(f"near_refusals{part}")) <= alarms
