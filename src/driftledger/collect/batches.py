@@ -18,7 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
-from math import inf
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -85,7 +84,7 @@ class Run:
             members = [self.step.get(member, ENDED) for member in range(first, first + neighbours)] if steps else []
             for step in [step for step in steps if min(members) >= step]:
                 calls = [waiting for _, waiting in sorted(steps.pop(step).items())]
-                measured = [(length(call[0]) if size < neighbours else (0, 0, 0.0), call) for call in calls]
+                measured = [(length(call[0]) if size < neighbours else (0, 0, 0), call) for call in calls]
                 measured.sort(key=itemgetter(0), reverse=True)
                 for alike in grouped(measured, lambda call: call[0][:2]).values():
                     for start in range(0, len(alike), size):
@@ -101,19 +100,19 @@ class Run:
         self._batches.clear()
 
 
-def length(call: Call) -> tuple[int, int, float]:
+def length(call: Call) -> tuple[int, int, int]:
     """The most tokens of an answer, the number of images or sounds, and about how many tokens a prompt has.
 
     It is a guess, by characters and pixels alone: it has to be there before a checkpoint is, and the same each time.
     """
     if isinstance(call, Draw):
-        return 0, 0, len(call.prompt) / 4
+        return 0, 0, len(call.prompt) // 4
     parts = [part for turn in call.conversation.turns for part in turn.parts]
-    media, tokens = [part for part in parts if isinstance(part, Medium)], 0.0
+    media, tokens = [part for part in parts if isinstance(part, Medium)], 0
     for medium in media:
         with suppress(OSError, ValueError, Image.DecompressionBombError), Image.open(medium.path) as image:
-            tokens += image.width * image.height / 28**2  # as Qwen-VL has it
-    tokens += sum(len(part) for part in parts if isinstance(part, str)) / 4
+            tokens += image.width * image.height // 28**2  # as Qwen-VL has it
+    tokens += sum(len(part) for part in parts if isinstance(part, str)) // 4
     return call.conversation.max_tokens or 0, len(media), tokens
 
 
@@ -201,7 +200,7 @@ class LocalCalls:
 
     _loaded: dict[str, Component] = field(default_factory=dict)
     is_crowded: bool = False
-    _most: dict[str, float] = field(default_factory=dict)
+    _most: dict[str, int] = field(default_factory=dict)
     """Component → the calls that fit into a batch; times their length, where like lengths are together."""
     _shown: set[tuple[str, type[Exception]]] = field(default_factory=set)
 
@@ -217,9 +216,9 @@ class LocalCalls:
             self._release_others(component)
         self._loaded[component.fingerprint] = component
         answers: list[Answer] = []
-        longest = max([1.0, *(length(call)[2] for call in calls if component.batch_size < component.neighbours)])
+        longest = max([1, *(length(call)[2] for call in calls if component.batch_size < component.neighbours)])
         while len(answers) < len(calls):
-            most = max(1, int(min(len(calls), self._most.get(component.fingerprint, inf) / longest)))
+            most = max(1, self._most.get(component.fingerprint, len(calls) * longest) // longest)
             part = calls[len(answers) : len(answers) + most]
             note = f"made in a batch of {len(part)} instead of {len(calls)}: out of memory"
             try:
@@ -261,10 +260,10 @@ class LocalCalls:
             self.release(component)
             if not isinstance(error, OutOfMemoryError):
                 raise
-            self._make_room(component, error, 1, 1.0)
+            self._make_room(component, error, 1, 1)
         return ended
 
-    def _make_room(self, component: Component, error: OutOfMemoryError, size: int, longest: float) -> None:
+    def _make_room(self, component: Component, error: OutOfMemoryError, size: int, longest: int) -> None:
         """Release other components, or halve the component's batches; OutOfMemoryError if neither is left to do."""
         name, half = component.provider, size // 2
         if self._loaded.keys() - {component.fingerprint} and not self.is_crowded:
