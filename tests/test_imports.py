@@ -1,5 +1,7 @@
 """Imports point one way, for type checkers too: a module knows what lies below it, and nothing above."""
 
+import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -133,3 +135,11 @@ def test_what_a_benchmark_is_can_be_asked_without_components_or_heavy_libraries(
 @pytest.mark.parametrize("reader", READERS)
 def test_reading_the_ledger_loads_no_model_code_by_any_detour(reader: str) -> None:
     assert not [module for module in ours(loaded_by(reader)) if lies_in(module, COMPONENTS)]
+
+
+@pytest.mark.parametrize("file", ["genception/score.py", "trac/score.py", "trac/collect.py"])
+def test_benchmarks_compute_the_same_for_every_medium(file: str) -> None:
+    nodes = ast.walk(ast.parse((SOURCE / "benchmarks" / file).read_text(encoding="utf-8")))
+    names = [str(getattr(node, name)) for node in nodes for name in ("id", "attr", "arg") if hasattr(node, name)]
+    assert "text" in names
+    assert not [name for name in names if re.search("image|sound", name, re.IGNORECASE)]

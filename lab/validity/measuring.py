@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.collecting import Collecting, write_collected
-from driftledger.benchmarks.genception.score import GenCeptionScoring
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.features import encode_media, encode_texts
@@ -125,8 +124,8 @@ class Bench:
         given = ToScore(
             keys=keys,
             folders={"dataset": drawn, "chain": target},
-            scoring=GenCeptionScoring(confidence=settings.confidence, seed=seed, iterations=self.iterations),
-            min_coverage=settings.min_coverage,
+            section=settings.model_copy(update={"iterations": self.iterations}),
+            seed=seed,
             encoders={"encoder": encoder},
         )
         metrics = benchmark("genception").score(given).score.metrics

@@ -175,7 +175,6 @@ def plan(
 
 @app.command(rich_help_panel=EVALUATE)
 def models(
-    context: typer.Context,
     words: Annotated[
         str,
         typer.Argument(
@@ -184,13 +183,10 @@ def models(
         ),
     ] = "",
 ) -> None:
-    """List the catalogue: what each needs, what it costs, checked when.
-
-    The entries of params.yaml are among them; 'selected' marks those that take part.
-    """
+    """List the catalogue: what each needs, what it costs, checked when."""
     from driftledger.core.terminal import show
 
-    show(commands.start.models_table(reading(context, False), words))
+    show(commands.start.catalogue_table(words))
 
 
 @app.command(rich_help_panel=EVALUATE)

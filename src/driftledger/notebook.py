@@ -24,9 +24,7 @@ from driftledger.core.types import Outcome
 from driftledger.ledger.answers import data_of
 from driftledger.ledger.audit import Sources, find_run, resolve_target
 from driftledger.ledger.compare import compare
-from driftledger.ledger.lineage import read_all_evidence, read_lineage
-from driftledger.ledger.lock import read_lock
-from driftledger.ledger.objects.files import Workspace
+from driftledger.ledger.lineage import read_all_evidence
 from driftledger.ledger.published import read_published
 from driftledger.project.project import Project
 from driftledger.project.settings import PARAMS
@@ -182,7 +180,7 @@ class OpenedProject:
         """GenCeption's chains of a sample, by every run: the original, each redrawing, descriptions and similarities.
 
         Raises:
-            LedgerError: the sample has no chain, or ``dvc.lock`` does not have its score.
+            LedgerError: the sample has no chain.
             StoreError: no score exists.
         """
         import pandas as pd
@@ -192,7 +190,10 @@ class OpenedProject:
             rows = self._rows(spec, keys)
             units |= dict.fromkeys(row.unit for row in rows)
             if mine := [row for row in rows if row.unit == sample]:
-                score, folders = self._origin(spec, keys)
+                score, folders = (
+                    selected_score(self._project, spec, keys),
+                    self._project.stage_inputs(spec, keys).folders,
+                )
                 for trace in spec.traces(folders, score, mine):
                     steps += chain_steps(score, trace)
         if not steps:
@@ -235,11 +236,6 @@ class OpenedProject:
             of = f" of {name}" if name else ""
             raise StoreError(f"{self.path} has no score{of} that params.yaml selects; run 'dvc repro' or 'dvc pull'")
         return scores
-
-    def _origin(self, spec: Benchmark, keys: Mapping[str, str]) -> tuple[Score, Mapping[str, Path]]:
-        """A score and the folders that it was computed from, as ``dvc.lock`` has them."""
-        lineage = read_lineage(Workspace(self.path), read_lock(self.path), spec, keys)
-        return lineage.score, lineage.places(self.path)
 
     def _is_stored(self, score: tuple[Benchmark, Mapping[str, str]]) -> bool:
         return (self.path / score[0].scores.at(score[1]) / SCORE).is_file()

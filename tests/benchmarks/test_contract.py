@@ -14,7 +14,7 @@ from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark, Input,
 from driftledger.benchmarks.records import RECORDS, read_records
 from driftledger.benchmarks.registry import benchmarks, find_score
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.settings import Scoring, Section
+from driftledger.benchmarks.settings import Section
 from driftledger.benchmarks.traces import values_of, worth_showing
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json
@@ -52,10 +52,8 @@ def test_its_stages_depend_on_what_shapes_them(spec: Benchmark) -> None:
         assert set(stage.settings) <= fields.keys()
         assert set(stage.keys) <= {*spec.scores.keys}
         assert set(re.findall(r"\{(\w+)\}", stage.path)) == {*stage.keys}
-    depends = {*spec.scoring.model_fields, "min_coverage", *spec.scores.beside} - {"seed"}
-    assert depends <= {*spec.scores.settings}
+    assert {"min_coverage", "confidence", *spec.scores.beside} <= {*spec.scores.settings}
     assert issubclass(spec.settings, Section)
-    assert issubclass(spec.scoring, Scoring)
 
 
 @EACH

@@ -19,7 +19,7 @@ from driftledger.collect.call import CallKey, Context, Cost, Finished, Result, S
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import DATABASE, CallStore, object_path
 from driftledger.commands.collect import export_calls, merge
-from driftledger.core.canonical import sha256_bytes, sha256_file, sha256_of
+from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import StoreError
 from driftledger.core.files import link_file
 from driftledger.core.types import ImageFile, Outcome, PromptUsage
@@ -207,86 +207,12 @@ def test_a_store_that_is_only_read_is_not_made(tmp_path: Path) -> None:
 
 
 def test_a_store_of_another_version_is_named(tmp_path: Path) -> None:
-    for version in (3, 9):
+    for version in (4, 9):
         with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
             db.execute(f"PRAGMA user_version = {version}")
         for writes in (True, False):
             with pytest.raises(StoreError, match=f"is of version {version}, and version 5 is read here"):
                 CallStore(tmp_path, writes=writes)
-
-
-def store_of_version_4(folder: Path) -> list[Finished]:
-    """Three calls in a database as version 4 kept them, of which a record alone tells of the last."""
-    drawn = CallKey("e" * 64, "generate", "draw it", (), 3_618_986_516)
-    png = draw(folder / "image.png", 1).read_bytes()
-    items = [
-        finished(1, "\U0001f600"),
-        finished(2, reading=PromptUsage(80, 77)),
-        finished(3, png=png)._replace(key=drawn),
-    ]
-    [image] = [store_image(folder, png)]
-    with closing(sqlite3.connect(folder / DATABASE)) as db:
-        db.executescript(
-            "CREATE TABLE calls (key TEXT PRIMARY KEY, component TEXT, role TEXT, asked TEXT, dataset TEXT NOT NULL, "
-            "sample TEXT NOT NULL, t INTEGER NOT NULL, result TEXT NOT NULL, image TEXT, seconds REAL NOT NULL, "
-            "input_tokens INTEGER, output_tokens INTEGER, cost REAL); PRAGMA user_version = 4;"
-            "CREATE TABLE spent (component TEXT, store TEXT, attempts INTEGER NOT NULL, cost REAL NOT NULL, "
-            "PRIMARY KEY (component, store)); CREATE TABLE store (name TEXT NOT NULL); "
-            "INSERT INTO store VALUES ('mine'); INSERT INTO spent VALUES ('f', 'mine', 4, 0.5)"
-        )
-        for item in items:
-            row = replace(item.result, image=image if item.data else None).to_row()
-            asked = {"input": item.key.input, "images": list(item.key.images), "seed": item.key.seed}
-            made_of = (item.key.fingerprint, item.key.role, json.dumps(asked)) if item.data else (None, None, None)
-            values = (item.key.digest, *made_of, *item.context, json.dumps(row), row["image"], *item.cost)
-            db.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
-        db.commit()
-    return items
-
-
-def store_image(folder: Path, data: bytes) -> ImageFile:
-    path = object_path(folder, sha256_bytes(data))
-    path.parent.mkdir(parents=True)
-    path.write_bytes(data)
-    return ImageFile(path, sha256_bytes(data))
-
-
-def test_a_store_of_version_4_without_a_header_is_kept(tmp_path: Path) -> None:
-    store_of_version_4(tmp_path)
-    data = b"x" * 16 + (tmp_path / DATABASE).read_bytes()[16:]
-    (tmp_path / DATABASE).write_bytes(data)
-    with pytest.raises(StoreError, match="0 calls that can be read are recovered"):
-        CallStore(tmp_path)
-    assert (tmp_path / f"{DATABASE}.damaged-1").read_bytes() == data
-
-
-@pytest.mark.parametrize("damaged", [False, True])
-def test_a_store_of_version_4_is_converted_and_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, damaged: bool
-) -> None:
-    items, before = store_of_version_4(tmp_path), (tmp_path / DATABASE).read_bytes()
-    digests = [item.key.digest for item in items]
-    with CallStore(tmp_path, writes=False) as reader, CallStore(tmp_path / "copy") as copy:
-        assert (len(found(reader, digests)), copy.merge(reader)) == (3, 3)
-        assert (tmp_path / DATABASE).read_bytes() == before
-    with monkeypatch.context() as patch:  # ended where the new file would take the place of the old one
-        patch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            CallStore(tmp_path)
-    assert (tmp_path / DATABASE).read_bytes() == before
-    if damaged:
-        head, _, tail = before.rpartition(b'"outcome": "ok"')  # of the first row
-        before = head + b'"outcome": "o?"' + tail
-        (tmp_path / DATABASE).write_bytes(before)
-    with CallStore(tmp_path) as store:
-        texts = ["\U0001f600", "a cat", "a cat"]
-        assert [result.text for result in found(store, digests).values()] == texts[damaged:]
-        assert store.spent("f") == Spent(4, 0.5)
-    rows = stored_rows(tmp_path)
-    assert (tmp_path / f"{DATABASE}.version-4").read_bytes() == before
-    assert [row["seed"] for row in rows.values()] == [None, None, 3_618_986_516][damaged:]
-    assert json.loads(rows[digests[2]]["request"]) == {"role": "generate", "input": "draw it"}
-    assert not list(tmp_path.glob("*.partial"))
 
 
 def test_a_changed_row_is_not_believed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

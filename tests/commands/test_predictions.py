@@ -14,7 +14,7 @@ from driftledger.core.files import read_json
 from driftledger.data.build import build_questions
 from driftledger.data.records import QuestionEntry, read_questions
 from driftledger.project.project import Project
-from driftledger.reports.leaderboard import write_leaderboard
+from driftledger.reports.leaderboard import leaderboard_files
 from driftledger.reports.scores import by_benchmark
 from tests.support.evaluation import build, evaluate
 from tests.support.params import default_params
@@ -50,9 +50,8 @@ def score_of(project: Project, benchmark: str, model: str) -> Score:
     return read_json(project.root / "reports/scores" / model / benchmark / SETS[benchmark] / SCORE, Score)
 
 
-def board(project: Project, *scores: Score) -> str:
-    write_leaderboard(project.root / "leaderboard", by_benchmark(scores))
-    return (project.root / "leaderboard.md").read_text(encoding="utf-8")
+def board(*scores: Score) -> str:
+    return leaderboard_files(by_benchmark(scores))["leaderboard.md"].decode()
 
 
 def wrong(answer: str) -> str:
@@ -79,7 +78,7 @@ def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(tm
     assert flag.startswith(f"made elsewhere: {len(asked)} predictions read from a file (lmms_eval, sha256 ")
     assert score_of(exam, "mme", "blind").flags == []
 
-    text = board(exam, score, score_of(exam, "mme", "blind"))
+    text = board(score, score_of(exam, "mme", "blind"))
     glance, _, tables = text.partition("## mme on")
     for part in (glance, tables):
         assert f"- theirs: {flag}\n" in part

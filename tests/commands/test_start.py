@@ -11,7 +11,7 @@ from dvc.utils.serialize import parse_yaml
 
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.commands import start as beginning
-from driftledger.commands.start import generated, init, is_ours, models_table, upgrade
+from driftledger.commands.start import catalogue_table, generated, init, is_ours, upgrade
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import load_yaml, write_bytes
 from driftledger.project.catalogue import SECTIONS, catalogue, selectable
@@ -220,30 +220,19 @@ def test_git_ignores_what_every_stage_collects(here: Path) -> None:
     assert {*ignored} <= {*(REPOSITORY / ".gitignore").read_text(encoding="utf-8").splitlines()}
 
 
-def test_the_catalogue_is_listed_with_and_without_a_project(here: Path) -> None:
+def test_the_catalogue_is_listed() -> None:
     def names(section: str) -> list[str]:
-        return [
-            line.split()[0] for line in fitting(models_table(Project(here), section)).splitlines() if line[:1] != " "
-        ]
+        return [line.split()[0] for line in fitting(catalogue_table(section)).splitlines() if line[:1] != " "]
 
     for section in SECTIONS:
         assert names(section) == [f"{section}:", *catalogue(section)]
     assert names("")[-len(catalogue("encoders")) :] == list(catalogue("encoders"))
     assert names("DINOv2-base") == ["encoders:", "dinov2"]
-    [row] = [
-        each for each in printed(models_table(Project(here), "gpt_5_4_mini"), 200).splitlines() if "OPENAI" in each
-    ]
+    [row] = [each for each in printed(catalogue_table("gpt_5_4_mini"), 200).splitlines() if "OPENAI" in each]
     assert "OPENAI_API_KEY" in row
     assert "0.75 / 4.5" in row
     with pytest.raises(ConfigError, match=r"name 'dinov9' is unknown; did you mean 'dinov"):
-        models_table(Project(here), "dinov9")
-    init(Path())
-    selected = [
-        line.split()[0]
-        for line in printed(models_table(Project(here), "models"), 200).splitlines()
-        if "selected" in line
-    ]
-    assert selected == ["regions_fine", "blind"]
+        catalogue_table("dinov9")
 
 
 ELSEWHERE = "http://127.0.0.1:9/v1"

@@ -11,7 +11,7 @@ import openpyxl
 import pytest
 from PIL import Image
 
-from driftledger.components.human import Human, Pending, picture_of, read_sheet, write_sheet
+from driftledger.components.human import Human, Pending, name_of, read_sheet, write_sheet
 from driftledger.components.predictions import Predictions, carried_over
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
@@ -127,10 +127,10 @@ def image(folder: Path, number: int) -> ImageFile:
 
 def human(folder: Path, rows: str, annotator: str | None = None) -> Human:
     """People who wrote these rows, ``sample,t,text,annotator``, about one and the same image."""
-    shown, lines = picture_of(image(folder, 1)), []
+    shown, lines = image(folder, 1), [HEAD]
     for sample, t, rest in (row.split(",", 2) for row in rows.splitlines()):
-        lines.append(f"{sample},{t},images/{sample}-{int(t)}-{shown}.png,{rest}\n")
-    (folder / "sheet.csv").write_text(HEAD + "".join(lines), encoding="utf-8")
+        lines.append(f"{sample},{t},{name_of(Subject(sample, int(t)), shown)},{rest}\n")
+    (folder / "sheet.csv").write_text("".join(lines), encoding="utf-8")
     return Human(path=folder, annotator=annotator)
 
 
@@ -152,32 +152,30 @@ def test_people_answer_from_a_sheet(tmp_path: Path) -> None:
     assert texts(model, about("dog"), about("cat", t=2), about("cat")) == ["A dog.", "A grey blob.", "A cat."]
     for name in ("mouse", "Cat"):
         assert failure(model, about(name)) == (
-            f"nothing is written about this image of sample '{name}', t=1 in sheet.csv; fill it in (driftledger people "
-            "descriptions)"
+            f"nothing is written about {name_of(Subject(name, 1), image(tmp_path, 1))!r} in sheet.csv; fill it in "
+            "(driftledger people descriptions)"
         )
     assert texts(human(tmp_path, TWO, " ann "), about("x"), about("y")) == ["By Ann.", "Ann again."]
-    assert "t=1 by 'bob' in sheet.csv" in failure(human(tmp_path, TWO, "bob"), about("y"))
+    assert ".png' by 'bob' in sheet.csv" in failure(human(tmp_path, TWO, "bob"), about("y"))
 
 
 @pytest.mark.parametrize(
     ("rows", "annotator", "says"),
     [
-        (TWO, None, "several texts for sample 'x', t=1, by 'ann' and 'bob'; set annotator to choose one"),
+        (TWO, None, ".png', by 'ann' and 'bob'; set annotator to choose one, or keep one row"),
+        ("x,1,a,\nx,1,b,ann\n", None, "sheet.csv has several texts about 'images/x-1-"),
         ("x,1,a,\nx,1,b,ann\n", None, "by no name and 'ann'"),
-        (
-            "x,1,a,ann\nx,1,b,ann\n",
-            "ann",
-            "several texts for sample 'x', t=1, by 'ann' and 'ann'; set annotator to choose one, or keep one row",
-        ),
-        (",1,a,\n", None, "sheet.csv, line 2: the row names no sample; fill in which one it is about"),
+        ("x,1,a,ann\nx,1,b,ann\n", "ann", "by 'ann' and 'ann'"),
         pytest.param(f"x,1,{'x' + '😀' * 16_383},\n", None, "line 2: a spreadsheet has cut the text", id="cut"),
-        ("x,0,a,\n", None, "sheet.csv, line 2: t is '0'; it must be a whole number from 1 on"),
     ],
 )
 def test_a_sheet_that_is_not_clear_is_refused(tmp_path: Path, rows: str, annotator: str | None, says: str) -> None:
     with pytest.raises(ConfigError) as caught:
         human(tmp_path, rows, annotator).identity()
     assert says in str(caught.value)
+    (tmp_path / "sheet.csv").write_text(HEAD + "x,1,,a,\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"sheet.csv, line 2: image is ''; leave it as it was"):
+        Human(path=tmp_path).identity()
 
 
 def test_a_text_answers_for_its_picture_alone(tmp_path: Path) -> None:
@@ -185,7 +183,7 @@ def test_a_text_answers_for_its_picture_alone(tmp_path: Path) -> None:
     folder = tmp_path / "people"
     for number, shown in enumerate((one, two), 1):
         write_sheet(folder, [Pending(Subject("x", 2), shown)], None, PROMPT)
-        assert "nothing is written about this image" in failure(Human(path=folder), ask("x", t=2, shown=shown))
+        assert "nothing is written about 'images/x-2-" in failure(Human(path=folder), ask("x", t=2, shown=shown))
         fill_in(folder / "sheet.csv", number, f"Text {number}.")
     model = Human(path=folder)
     assert texts(model, ask("x", t=2, shown=two), ask("x", t=2, shown=one)) == ["Text 2.", "Text 1."]
@@ -221,7 +219,7 @@ def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
     page = (folder / "index.html").read_text(encoding="utf-8")
     assert "&lt;b&gt;clear&lt;/b&gt; &amp; precise" in page
     assert all(row["image"] in page for row in rows)
-    assert "Fill in the rows with &quot;ann&quot;" in page
+    assert "of your rows holds &quot;ann&quot;" in page
     fill_in(folder / "sheet.csv", 1, "A cat.")
     assert write_sheet(folder, pending, "bob", PROMPT) == (2, 0)
     assert write_sheet(folder, pending, "ann", PROMPT) == (1, 1)
@@ -234,19 +232,18 @@ def test_a_sheet_is_only_ever_added_to(tmp_path: Path) -> None:
 
 
 def test_what_people_wrote_stays_when_rows_are_added(tmp_path: Path) -> None:
-    shown = [image(tmp_path, number) for number in (1, 2)]
-    names = [picture_of(each) for each in shown]
+    subjects = [Subject("007", 1), Subject("dog", 1), Subject("mouse", 1)]
+    names = [name_of(subject, image(tmp_path, number)) for number, subject in enumerate(subjects)]
     (tmp_path / "sheet.csv").write_text(
-        "text;sample;my notes;t;annotator;image\r\n"
-        f'"=SUM(A1); ""x""\r\nsecond";007;"not sure, ask";1;ann;images/007-1-{names[0]}.png\r\n'
-        f"'=x;dog;;01;;images/dog-1-{names[1]}.png\r\n;mouse;cannot see it;1;bob;images/mouse-1-{names[0]}.png\r\n",
+        f'text;sample;my notes;t;annotator;image\r\n"=SUM(A1); ""x""\r\nsecond";007;"not sure";1;ann;{names[0]}\r\n'
+        f"'=x;dog;;01;;{names[1]}\r\n;mouse;cannot see it;1;bob;{names[2]}\r\n",
         encoding="utf-8",
         newline="",
     )
     table, entries = read_sheet(tmp_path / "sheet.csv")
-    pending = [Pending(Subject("cat", 1), shown[0]), Pending(Subject("dog", 1), shown[1], "eve")]
+    pending = [Pending(Subject("cat", 1), image(tmp_path, 0)), Pending(subjects[1], image(tmp_path, 1), "eve")]
     assert write_sheet(tmp_path, pending, None, PROMPT) == (1, 2)
     after, more = read_sheet(tmp_path / "sheet.csv")
     assert after.head == ["text", "sample", "my notes", "t", "annotator", "image"]
     assert (more[:3], after.rows[:3]) == (entries, table.rows)
-    assert more[3].subject == Subject("cat", 1)
+    assert (more[0]["text"], more[3]["sample"]) == ('=SUM(A1); "x"\nsecond', "cat")

@@ -595,26 +595,6 @@ def test_budgets_hold_over_runs_and_at_their_dearest() -> None:
     assert 0.003 < cost <= 0.006
 
 
-def test_no_more_calls_at_once_than_allowed() -> None:
-    now, most = 0, 0
-
-    async def attempt() -> Reply:
-        nonlocal now, most
-        now += 1
-        most = max(most, now)
-        await asyncio.sleep(1)
-        now -= 1
-        return FINE
-
-    async def many() -> float:
-        one = line(Limits(concurrency=3))
-        await asyncio.gather(*(ask(one, attempt, EXPECTED) for _ in range(12)))
-        return time.monotonic() - STARTED
-
-    assert run(many()) == pytest.approx(4)
-    assert most == 3
-
-
 def test_a_busy_service_has_half_as_many_calls_at_once_and_then_more_again() -> None:
     now, starts = 0, list[int]()
 

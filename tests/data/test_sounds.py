@@ -116,16 +116,10 @@ def test_a_hub_dataset_of_sounds_is_read_undecoded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (
-            {"models": ["regions_fine"]},
-            "run.models: 'regions_fine' takes images, and run.genception goes over",
-        ),
+        ({"models": ["regions_fine"]}, "run.models: 'regions_fine' takes images, and run.genception goes over"),
         ({"generators": ["painter"]}, "run.generators: 'painter' makes images"),
         ({"encoders": ["layout"]}, "run.encoders: 'layout' takes images"),
-        (
-            {"genception": ["photos"]},
-            "'listener_fine' takes sounds, .* a dataset of images; select models for images",
-        ),
+        ({"genception": ["photos"]}, "'listener_fine' takes sounds, .* a dataset of images; select models for images"),
     ],
 )
 def test_a_component_for_the_other_medium_is_refused(change: dict[str, list[str]], says: str, tmp_path: Path) -> None:

@@ -35,7 +35,13 @@ def test_bytes_come_from_the_cache_or_from_their_place(ledger: Ledger, lost: tup
     assert {name: md5_bytes((place / name).read_bytes()) for name in before} == before
     assert contents.recorded(folder) == place
     del contents
-    assert not place.exists()
+    assert place.exists() is (lost != (CHAINS,)), "what is in the workspace is read there"
+
+
+def test_a_folder_with_anything_else_in_it_is_not_read_in_place(ledger: Ledger) -> None:
+    (ledger.root / CHAINS / "secret.png").symlink_to("/etc/passwd")
+    contents = Contents(ledger.root)
+    assert not (contents.recorded(chains(ledger)) / "secret.png").exists()
 
 
 def test_scores_of_a_former_commit_come_from_git(ledger: Ledger) -> None:
@@ -108,11 +114,11 @@ def test_git_reads_a_project_below_the_top(tmp_path: Path) -> None:
     assert git is not None
     first, second = (each.id for each in git.commits())
     assert git.ever_in("ledger") == {"b.json": second, "a.json": first}
-    assert git.read(git.ids(first, ["ledger/a.json"])[0]) == b"1"
-    assert git.ids(second, ["ledger/a.json", "nothing"]) == [None, None]
+    assert git.read(git.id_at(first, "ledger/a.json")) == b"1"
+    assert [git.id_at(second, path) for path in ("ledger/a.json", "nothing")] == [None, None]
     assert git.changes() == []
     (tmp_path / "below/new").touch()  # which no commit knows
     (tmp_path / "below/ledger/b.json").write_text("3")
     assert git.changes() == ["below/ledger/b.json"]
     assert git.prefix == "below/"
-    assert listing_md5(git.listing(git.ids(first, ["ledger"])[0] or "")).endswith(".dir")
+    assert listing_md5(git.listing(git.id_at(first, "ledger") or "")).endswith(".dir")

@@ -394,6 +394,12 @@ def test_the_first_page_says_when_and_at_which_commit(ledger: Ledger) -> None:
     (ledger.root / read_published(ledger.root)[0].file).unlink()  # so that the present commit counts
     ledger.commit("later")
     assert places(check_report(ledger.project, Contents(ledger.root))) == []
+    model = ledger.evidence().combination.model
+    (ledger.root / "reports/site/gallery.html").write_text("forged")
+    page = ledger.root / f"reports/site/runs/{model}.html"
+    page.write_bytes(page.read_bytes().replace(b"0.", b"1.", 1))
+    found = places(check_report(ledger.project, Contents(ledger.root), model))
+    assert found == ["bytes reports/site", f"numbers reports/site/runs/{model}.html"], "of a run, its model's page"
 
 
 @pytest.mark.parametrize("mended", [False, True])

@@ -120,12 +120,12 @@ def test_any_benchmark(tmp_path: Path) -> None:
 def test_images_may_be_files_or_pillows_or_any_source(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "images")
     files = sorted(folder.iterdir())
-    by_folder = look_at(folder, name="mine").rows("genception")
-    by_files = look_at([files[0], str(files[1]), files[2]], name="mine").rows("genception")
-    by_source = look_at(ImageFolder(path=folder), name="mine").rows("genception")
+    by_folder = look_at(folder).rows("genception")
+    by_files = look_at([files[0], str(files[1]), files[2]]).rows("genception")
+    by_source = look_at(ImageFolder(path=folder)).rows("genception")
     pd.testing.assert_frame_equal(by_folder, by_files)
     pd.testing.assert_frame_equal(by_folder, by_source)
-    opened = look_at([Image.open(file) for file in files], name="mine").rows("genception")
+    opened = look_at([Image.open(file) for file in files]).rows("genception")
     assert opened["unit"].tolist() == ["image_001", "image_002", "image_003"]
     named = (("other", "0_003", 7), ("other", "0", 8), ("more", "0", 9))
     alike = look_at([draw(tmp_path / place / f"{name}.png", colour) for place, name, colour in named]).rows(
@@ -183,7 +183,6 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
         ({"itertions": 1}, ConfigError, "setting 'itertions' is unknown; did you mean 'iterations'"),
         ({"benchmark": "mm_vt"}, ConfigError, "did you mean 'mm_vet'"),
         ({"benchmark": "mme"}, ConfigError, "NoneType is not a question set"),
-        ({"name": "My images"}, ConfigError, "name is 'My images'"),
         ({"images": "/nowhere"}, ConfigError, "'/nowhere' is missing"),
         ({"images": []}, ConfigError, "images is an empty list"),
         ({"images": ["/nowhere.png"]}, ConfigError, "'/nowhere.png' is missing"),

@@ -2,7 +2,6 @@
 
 import csv
 import io
-from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
@@ -10,7 +9,7 @@ from rich.console import Console
 
 from driftledger.benchmarks.score import Score
 from driftledger.commands.run import glance
-from driftledger.reports.leaderboard import overview, write_leaderboard
+from driftledger.reports.leaderboard import leaderboard_files, overview
 from driftledger.reports.report import shown_by_dvc
 from driftledger.reports.scores import by_benchmark
 from tests.reports.test_tables import control, gc_only, genception
@@ -18,11 +17,11 @@ from tests.support.ledgers import component, fidelity_score, genception_score, q
 from tests.support.tables import HOSTILE, texts
 
 
-def written(folder: Path, *scores: Score) -> tuple[list[dict[str, str]], str]:
+def written(*scores: Score) -> tuple[list[dict[str, str]], str]:
     """The rows of the CSV, and the Markdown."""
-    write_leaderboard(folder / "leaderboard", by_benchmark(scores))
-    text = (folder / "leaderboard.csv").read_bytes().decode()
-    return list(csv.DictReader(io.StringIO(text, newline=""))), (folder / "leaderboard.md").read_text(encoding="utf-8")
+    files = leaderboard_files(by_benchmark(scores))
+    text = files["leaderboard.csv"].decode()
+    return list(csv.DictReader(io.StringIO(text, newline=""))), files["leaderboard.md"].decode()
 
 
 def of(
@@ -37,10 +36,8 @@ def heads(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("## ")]
 
 
-def test_every_score_has_its_section_in_the_order_of_the_benchmarks(tmp_path: Path) -> None:
-    _, text = written(
-        tmp_path, question_score(), fidelity_score(), trac_score(), trac_score("short", "counter"), *genception()
-    )
+def test_every_score_has_its_section_in_the_order_of_the_benchmarks() -> None:
+    _, text = written(question_score(), fidelity_score(), trac_score(), trac_score("short", "counter"), *genception())
     assert heads(text) == [
         *("## At a glance", "## genception on shapes · brush · eye", "## trac, side by side"),
         *("## trac on digits · short · reader", "## trac on digits · short · counter"),
@@ -50,9 +47,9 @@ def test_every_score_has_its_section_in_the_order_of_the_benchmarks(tmp_path: Pa
     assert chains.index("**GC@2 (0–1) by") < chains.index("Scored: ") < chains.index("**GC@1 (0–1) by")
 
 
-def test_the_csv_has_one_row_per_value(tmp_path: Path) -> None:
+def test_the_csv_has_one_row_per_value() -> None:
     some = trac_score(), fidelity_score(), question_score()
-    rows, _ = written(tmp_path, *some)
+    rows, _ = written(*some)
     assert list(rows[0]) == [
         *("dataset", "generator", "encoder", "description", "metric", "kind", "name", "model", "value", "rank"),
         *("letters", "apart"),
@@ -67,25 +64,25 @@ def test_the_csv_has_one_row_per_value(tmp_path: Path) -> None:
     assert places == {("digits", "", "reader", "short"), ("shapes", "brush", "eye", ""), ("exam", "", "", "")}
 
 
-def test_ranks_are_competition_ranks_in_the_metrics_direction(tmp_path: Path) -> None:
+def test_ranks_are_competition_ranks_in_the_metrics_direction() -> None:
     names = (("a", 0.5), ("b", 0.9), ("c", 0.5), ("d", 0.1))
-    rows, _ = written(tmp_path, *(gc_only(name, value, value, value) for name, value in names))
+    rows, _ = written(*(gc_only(name, value, value, value) for name, value in names))
     ranks = {model: rank for model, (_, rank) in of(rows, "genception/gc_at_2").items()}
     assert ranks == {"b": "1", "a": "2", "c": "2", "d": "4"}
-    rows, _ = written(tmp_path, *genception())
+    rows, _ = written(*genception())
     living = of(rows, "genception/frechet_eye_at_2", "category", "living")
     assert living == {"best": ("1.0", "1"), "worst": ("4.0", "2"), "blind": ("9.0", "")}, "a control has no rank"
-    rows, _ = written(tmp_path, gc_only("whole", 0.5, 0.5, 0.5), gc_only("part", 0.9, 0.9, None))
+    rows, _ = written(gc_only("whole", 0.5, 0.5, 0.5), gc_only("part", 0.9, 0.9, None))
     assert of(rows, "genception/gc_at_2") == {"whole": ("0.5", "1"), "part": ("0.9", "")}, "over fewer categories"
 
 
 @pytest.mark.parametrize("plain", [trac_score, genception_score, fidelity_score])
-def test_what_compare_does_not_rank_is_ranked_nowhere(plain: type[Score], tmp_path: Path) -> None:
+def test_what_compare_does_not_rank_is_ranked_nowhere(plain: type[Score]) -> None:
     def one(name: str, n: int) -> Score:
         return plain(model=name, scored=n, total=10, coverage=n / 10)
 
     some = one("sparse", 9), one("first", 10)
-    rows, text = written(tmp_path, *some)
+    rows, text = written(*some)
     assert len(heads(text)) == 2
     assert "No rank (sparse): coverage differs (10/10, 100.0% and 9/10, 90.0%)" in text
     assert {row["model"] for row in rows if row["rank"]} == {"first"}
@@ -97,24 +94,23 @@ def test_what_compare_does_not_rank_is_ranked_nowhere(plain: type[Score], tmp_pa
     assert "of sparse has no rank: coverage differs" in table.notes[1]
 
 
-def test_what_is_absent_or_flagged_stands_below(tmp_path: Path) -> None:
+def test_what_is_absent_or_flagged_stands_below() -> None:
     nobody, no_text = {"human": "nobody has rated these"}, {"clip_s": "eye has no text tower"}
     whole = {"scored": 19, "total": 20, "coverage": 0.95}
     some = [
         fidelity_score(absent=no_text, flags=["cut off"], **whole),
         fidelity_score(model="poet", absent=no_text | nobody, **whole | {"scored": 20}),
     ]
-    write_leaderboard(tmp_path / "leaderboard", by_benchmark(some))
-    text = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
+    text = leaderboard_files(by_benchmark(some))["leaderboard.md"].decode()
     assert "- No CLIP-S (all models): eye has no text tower.\n" in text
     assert "- No human rating (poet): nobody has rated these.\n" in text
     assert "- seer: cut off\n" in text
     assert "Scored: seer 19/20, poet 20/20." in text
 
 
-def test_hostile_text_is_inert(tmp_path: Path) -> None:
+def test_hostile_text_is_inert() -> None:
     score = fidelity_score(flags=[HOSTILE], absent={HOSTILE: HOSTILE}, groups={"category": {HOSTILE: {"ssim": 1.0}}})
-    rows, text = written(tmp_path, varied(score, model=component("seer", mark=HOSTILE)))
+    rows, text = written(varied(score, model=component("seer", mark=HOSTILE)))
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     assert not {token.type for token in tokens} & {"html_block", "fence", "code_block"}
     assert {child.type for token in tokens for child in token.children or []} <= {

@@ -15,15 +15,16 @@ from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import write_jsonl
+from driftledger.core.files import write_folder, write_jsonl
 from driftledger.core.paths import Combination
 from driftledger.core.types import Outcome
 from driftledger.data.records import QuestionEntry, SampleEntry
 from driftledger.project.project import Project
 from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.correlation import correlation
+from driftledger.reports.report import write_report
 from driftledger.reports.scores import by_benchmark, rows_beside
-from driftledger.reports.site.build import path_of, section_of, write_site
+from driftledger.reports.site.build import path_of, section_of, site_files
 from tests.support.ledgers import (
     component,
     genception_score,
@@ -176,7 +177,7 @@ def write(project: Project, scores: list[Score], folder: Path, *, images: bool =
         block.name: [(f"{block.name}-{each.name}.svg", each, b"<svg/>") for each in figures_of(block, series)]
         for block in blocks
     }
-    write_site(folder, project, parts, correlation(project, blocks), figures, images=images)
+    write_folder(folder, site_files(folder, project, parts, correlation(project, blocks), figures, images=images))
     return {file.relative_to(folder).as_posix(): Page(file) for file in sorted(folder.rglob("*.html"))}
 
 
@@ -275,6 +276,12 @@ def test_without_records_the_rest_is_written(tmp_path: Path) -> None:
 def test_another_folder_is_not_replaced(site: Written, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(ConfigError, match="is not a report of driftledger"):
-        write(site.project, site.scores, tmp_path)
+        write_report(site.project, tmp_path)
+    (site.folder / "index.html").write_text("changed")
+    (site.folder / "images" / "other.webp").write_bytes(b"")
+    first = {file: file.stat().st_mtime_ns for file in site.folder.rglob("*.*")}
     again = {path: page.html for path, page in write(site.project, site.scores, site.folder).items()}
     assert again == {path: page.html for path, page in site.pages.items()}, "an own one is, by the same bytes"
+    last = {file: file.stat().st_mtime_ns for file in site.folder.rglob("*.*")}
+    differ = {file.name for file in first if first[file] != last.get(file)}
+    assert differ == {"index.html", "other.webp"}, "what has not changed is not written"

@@ -9,7 +9,7 @@ from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage
-from driftledger.benchmarks.settings import Scoring, Section
+from driftledger.benchmarks.settings import Section
 from driftledger.collect.call import Ask, Context, Planned, Steps
 from driftledger.core.types import Conversation, Subject
 from driftledger.data.records import ONE_CATEGORY
@@ -37,7 +37,6 @@ class Words(Benchmark):
                frozenset({Input.DESCRIPTIONS}), digits=1, headline=True, row="words"),
     )  # fmt: skip
     settings: ClassVar[type[Section]] = WordsSettings
-    scoring: ClassVar[type[Scoring]] = Scoring
     unfair: ClassVar[tuple[Rule, ...]] = (Rule("prompt", "another prompt asks for another description"),)
 
     def steps(self, collecting: Collecting) -> Iterator[Planned[list[CollectedRecord]]]:
@@ -58,5 +57,5 @@ class Words(Benchmark):
             about = {"unit": each.unit, "group": ONE_CATEGORY, "cluster": each.unit, "outcome": each.outcome}
             rows.append(Row.model_validate(about | {"values": values}))
         counts = [value for row in rows for value in row.values.get("words", []) if value is not None]
-        check_coverage(len(counts), len(rows), "samples were described", "words", given.min_coverage, lost)
+        check_coverage(len(counts), len(rows), "samples were described", "words", given.section.min_coverage, lost)
         return Scored(Score(**data.origin(len(counts), len(rows)), metrics={"words": exact_mean(counts)}), rows)

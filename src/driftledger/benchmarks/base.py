@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import RepeatRow, Row, Score, base_key
-from driftledger.benchmarks.settings import Scoring, Section
+from driftledger.benchmarks.settings import Section
 from driftledger.collect.call import Planned, RunSteps
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
@@ -221,12 +221,12 @@ QUESTION_SET = Stage("question_set", ("question_set",), "data/questions/{questio
 
 
 def score_stage(
-    name: str, keys: tuple[str, ...], scoring: type[Scoring] = Scoring, beside: tuple[str, ...] = (), version: int = 1
+    name: str, keys: tuple[str, ...], *settings: str, beside: tuple[str, ...] = (), version: int = 1
 ) -> Stage:
-    """The stage that scores; it depends on the settings of the same names as those of scoring."""
+    """The stage that scores; it depends on these settings of the section, and on those that every section has."""
     path = "/".join([SCORES, "{model}", name, *(f"{{{key}}}" for key in keys if key != "model")])
-    settings = [setting for setting in scoring.model_fields if setting != "seed"]
-    return Stage(name, keys, path, version, settings=("min_coverage", *settings, *beside), beside=beside)
+    settings = ("min_coverage", "confidence", *settings, *beside)
+    return Stage(name, keys, path, version, settings=settings, beside=beside)
 
 
 class Rule(NamedTuple):
@@ -407,8 +407,6 @@ class Benchmark(ABC):
     """Headlines first, in the order in which a reader wants them."""
     settings: ClassVar[type[Section]]
     """Its section of ``params.yaml``."""
-    scoring: ClassVar[type[Scoring]]
-    """What ``inputs.settings`` holds: all that the scoring depends on, but coverage, which may only refuse."""
     unfair: ClassVar[tuple[Rule, ...]] = ()
     layout: ClassVar[Layout] = Layout()
 
@@ -455,14 +453,25 @@ class Benchmark(ABC):
             CoverageError: too little could be scored.
         """
 
-    def scoring_of(self, section: Section, seed: int) -> Scoring:
-        """Return the settings of scoring: those of its section of the same names, and the seed."""
-        given = {name: getattr(section, name) for name in self.scoring.model_fields if name != "seed"}
-        return self.scoring.model_validate(given | {"seed": seed})
+    def scored_with(self, section: Section, seed: int) -> dict[str, Any]:
+        """Return what ``inputs.settings`` holds: all that the scoring depends on, but coverage, which may only refuse.
+
+        As in the protocol, a setting of chains is left out where it is null.
+        """
+        names = {*self.scores.settings} - {"min_coverage", *self.scores.beside}
+        settings = section.model_dump(mode="json", include=names) | {"seed": seed}
+        return {
+            name: value for name, value in settings.items() if value is not None or name not in self.collects.settings
+        }
 
     def metric(self, key: str) -> Metric | None:
         """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
         return _row_of(self, base_key(key))
+
+    def titled(self, key: str) -> str:
+        """What people call a key of a score: ``GC@5``; the key itself where no row of the table has it."""
+        metric = self.metric(key)
+        return key if metric is None or metric.match(key) is None else metric.named(key)
 
     def keys_of(self, metric: Metric, *scores: Score) -> list[str]:
         """The keys of some scores that belong to a row of the table, without their spread; of a family over t by t."""

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult, read_records
+from driftledger.benchmarks.settings import recorded
 from driftledger.collect.call import Call, NotStoredError, Planned, Result, RunSteps, walk
 from driftledger.components.base import Component, ComponentCard, Encoder, Generator, Model
 from driftledger.core.errors import StoreError
@@ -107,10 +106,7 @@ class Collecting:
         Raises:
             ValueError: the protocol has a number that no settings may have.
         """
-        for name, field in spec.settings.model_fields.items():
-            if name in card.protocol:
-                valid: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]
-                valid.validate_python(card.protocol[name])
+        recorded(spec.settings, card.protocol)
         named: dict[str, tuple[str, Component]] = {}
         for role, each in card.components.items():
             absent = SimpleNamespace(fingerprint=each.fingerprint, spec={}, model_dump=partial(dict, each.settings))

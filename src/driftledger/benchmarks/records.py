@@ -16,11 +16,6 @@ from driftledger.core.types import Medium, Outcome, PromptUsage, Split
 
 RECORDS, CARD = "records.jsonl", "components.json"
 
-OF_VERSION_0_2 = (
-    "it is a record of driftledger 0.2, which this version does not read: run 'dvc repro' to make it again, or "
-    "'git checkout 12f79dd0' in driftledger's repository for the version that reads it"
-)
-
 
 class RecordedResult(BaseModel):
     """What one call gave."""
@@ -119,7 +114,10 @@ class CollectedRecord(Record):
     @classmethod
     def _not_of_0_2(cls, given: Any) -> Any:
         if isinstance(given, dict) and "unit" not in given and given.keys() & {"sample", "question"}:
-            raise ValueError(OF_VERSION_0_2)
+            raise ValueError(
+                "it is a record of driftledger 0.2, which this version does not read: run 'dvc repro' to make it "
+                "again, or 'git checkout 12f79dd0' in driftledger's repository for the version that reads it"
+            )
         return given
 
     def to_dict(self) -> dict[str, Any]:

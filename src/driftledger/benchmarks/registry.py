@@ -3,6 +3,7 @@
 A specification is imported when its benchmark is asked for: the command line starts without any.
 """
 
+import re
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
@@ -71,16 +72,9 @@ def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
     """The benchmark and the keys of the score with the folder ``path``, or with a file at it, relative to the top
     folder; None where no score is."""
     for spec in benchmarks():
-        parts, wanted = path.split("/"), spec.scores.path.split("/")
-        if len(parts) in (len(wanted), len(wanted) + 1):
-            keys = {}
-            for part, want in zip(parts, wanted, strict=False):
-                if want.startswith("{"):
-                    keys[want[1:-1]] = part
-                elif part != want:
-                    break
-            else:
-                return spec, keys
+        folder = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]*)", spec.scores.path)
+        if match := re.fullmatch(f"{folder}(?:/[^/]*)?", path):
+            return spec, match.groupdict()
     return None
 
 

@@ -16,8 +16,8 @@ from driftledger.core.strict import Name, Words
 from driftledger.core.types import Outcome
 from driftledger.metrics.intervals import ConfidenceInterval
 
-METRICS, SCORE, ROWS = "metrics.json", "score.json", "rows.jsonl"
-"""The files of a score's folder: numbers for DVC, the :class:`Score`, a :class:`Row` per line."""
+SCORE, ROWS = "score.json", "rows.jsonl"
+"""The files of a score's folder: the :class:`Score`, and a :class:`Row` per line."""
 
 LOW, HIGH, STD = "_low", "_high", "_std"
 """Ends of a metric's key: its interval's ends, and its deviation over orders, gradings or repeats."""
@@ -127,10 +127,6 @@ class Score(Record):
     def interval(self, key: str) -> ConfidenceInterval | None:
         """The interval of a metric, where it has one."""
         return interval_of(self.metrics, key)
-
-    def deviation(self, key: str) -> float | None:
-        """The deviation of a metric over orders, gradings or repeats, where it has one."""
-        return self.metrics.get(key + STD)
 
     def numbers(self) -> Iterator[tuple[str, float]]:
         """Every number by its name below ``<benchmark>/<on>/``: metrics, coverage, ``<kind>/<name>/<metric>``."""

@@ -23,7 +23,6 @@ from driftledger.benchmarks.records import (
     served_versions,
 )
 from driftledger.benchmarks.score import HIGH, LOW, ROWS, SCORE, Inputs, Row, Score
-from driftledger.benchmarks.settings import Scoring
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few
@@ -50,10 +49,9 @@ class ToScore:
     keys: Mapping[str, str]
     folders: Mapping[str, Path]
     """Stage → the folder that it wrote, the data's and every collect stage's."""
-    scoring: Scoring
-    """Of the benchmark's own ``scoring`` model."""
-    min_coverage: float
-    """Below which a :class:`~driftledger.core.errors.CoverageError` is raised; 0 where a score is only made again."""
+    section: Any
+    """The benchmark's section of ``params.yaml``; what a score was made with, where it is made again."""
+    seed: int
     encoders: "Mapping[str, Encoder]" = field(default_factory=dict)
     """Role, ``encoder`` or ``text_encoder`` → who plays it, where the benchmark has one."""
     beside: Mapping[str, Path] = field(default_factory=dict)
@@ -85,8 +83,8 @@ class FromRecords:
     def __init__(self, given: ToScore, spec: "Benchmark") -> None:
         self.data, self.folder = given.folders[spec.data.name], given.folders[spec.collects.name]
         self.card = read_json(self.folder / CARD, CollectedCard)
-        self.records, self.scoring = read_records(self.folder, spec.collects.holds), given.scoring
-        self._given, self._stage = given, spec.collects.name
+        self.confidence: float = given.section.confidence
+        self.records, self._given, self._spec = read_records(self.folder, spec.collects.holds), given, spec
 
     def protocol(self, kind: type[M]) -> M:
         """Return how the model was asked."""
@@ -103,7 +101,7 @@ class FromRecords:
         model, served = cards["model"], served_versions(record for record in self.records if record.step)
         both = f"{model.name} describes and draws, so the drift is that of both roles"
         is_both = "generator" in cards and cards["generator"].fingerprint == model.fingerprint
-        names = {role: given.keys.get(role) or getattr(given.scoring, role, None) or "" for role in given.encoders}
+        names = {role: given.keys.get(role) or getattr(given.section, role, None) or "" for role in given.encoders}
         encoders = {role: ComponentCard.of(names[role], encoder) for role, encoder in given.encoders.items()}
         return {
             "benchmark": self.card.benchmark,
@@ -116,9 +114,9 @@ class FromRecords:
             "flags": [*([both] if is_both else []), *changed_versions(served), *reasoned(self.records), *flags],
             "inputs": Inputs(
                 data_digest=self.digest,
-                records={self._stage: sha256_file(self.folder / RECORDS)},
+                records={self._spec.collects.name: sha256_file(self.folder / RECORDS)},
                 protocol=self.card.protocol | parser,
-                settings=given.scoring.model_dump(mode="json"),
+                settings=self._spec.scored_with(given.section, given.seed),
                 beside={setting: sha256_file(file) for setting, file in given.beside.items()},
             ),
         }
@@ -179,11 +177,11 @@ def interval_ends(estimates: Mapping[str, Estimate], unit: float = 1.0) -> Ends:
     return ends
 
 
-def interval_of_known(values: Float64, groups: Sequence[str], scoring: Scoring, most: float = 1.0) -> Estimate:
+def interval_of_known(values: Float64, groups: Sequence[str], confidence: float, most: float = 1.0) -> Estimate:
     """Estimate a mean over groups of values from ``-most`` to ``most``; NaN is left out."""
     finite = np.isfinite(values)
     members = [group for group, is_finite in zip(groups, finite, strict=True) if is_finite]
-    return mean_interval(values[finite], members, scoring.confidence).within(-most, most)
+    return mean_interval(values[finite], members, confidence).within(-most, most)
 
 
 def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:

@@ -1,8 +1,9 @@
 """What the sections of ``params.yaml`` that tell how a benchmark goes have in common."""
 
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationInfo
 
 from driftledger.core.strict import Strict
 
@@ -20,6 +21,7 @@ class OfSelected(NamedTuple):
     """Marks a setting that names some of the datasets or question sets that its benchmark goes over."""
 
 
+Mark = TypeVar("Mark", EntryOf, OfSelected)
 Coverage = Annotated[float, Field(ge=0.0, le=1.0)]
 """The share that must be there, or the scoring stage fails."""
 
@@ -34,6 +36,13 @@ class Section(Strict):
     min_coverage: Coverage
     confidence: Confidence
 
+    def marks(self, kind: type[Mark]) -> Iterator[tuple[str, Mark, tuple[str, ...]]]:
+        """Yield each setting that is marked so, its mark, and the names that it holds."""
+        for key, field in type(self).model_fields.items():
+            given = getattr(self, key)
+            names = given if isinstance(given, tuple) else () if given is None else (given,)
+            yield from ((key, mark, names) for mark in field.metadata if isinstance(mark, kind))
+
 
 class RepeatedSection(Section):
     """The section of a benchmark that asks for every sample several times."""
@@ -42,13 +51,18 @@ class RepeatedSection(Section):
     """How many chains or redrawings each sample has, which differ in their seeds."""
 
 
-class Scoring(BaseModel):
-    """What every benchmark's scoring depends on."""
+def recorded(section: type["Section"], given: Mapping[str, Any]) -> "Section":
+    """A section with the settings that a file holds, each as its own field checks it, and no others.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    confidence: Confidence
-    seed: int
+    Raises:
+        ValueError: one is what no settings may have.
+    """
+    checked = {}
+    for name in section.model_fields.keys() & given.keys():
+        field = section.model_fields[name]
+        valid: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]
+        checked[name] = valid.validate_python(given[name])
+    return section.model_construct(**checked)
 
 
 def holding(*places: str) -> AfterValidator:

@@ -14,9 +14,6 @@ from driftledger.core.media import kind_of
 from driftledger.core.types import Outcome
 from driftledger.metrics.exact import exact_mean
 
-PARTS = 3
-"""Of the traces that are shown, a third each are of the worst units, of the best, and spread over what lies between."""
-
 
 @dataclass(frozen=True)
 class Shot:
@@ -100,7 +97,8 @@ def values_of(spec: Benchmark, score: Score) -> Callable[[Row], dict[str, float]
 
 
 def worth_showing(spec: Benchmark, score: Score, rows: Sequence[Row], at_most: int | None) -> list[Row]:
-    """The worst, the best and an even spread of what lies between, by the first headline; then those without a value.
+    """The worst, the best and an even spread of what lies between, a third each, by the first headline; then those
+    without a value.
 
     Args:
         at_most: how many; None is all.
@@ -111,7 +109,7 @@ def worth_showing(spec: Benchmark, score: Score, rows: Sequence[Row], at_most: i
     order = [*by_worth, *(row for row in rows if worth[row.unit] is None)]
     if at_most is None or len(order) <= at_most:
         return order
-    ends = at_most // PARTS
+    ends = at_most // 3
     between, places = order[ends : len(order) - ends], at_most - 2 * ends
     spread = [between[place * len(between) // places] for place in range(places)]
     return [*order[:ends], *spread, *order[len(order) - ends :]]

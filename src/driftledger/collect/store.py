@@ -35,7 +35,7 @@ DATABASE, LOCK, HOLDER = "calls.db", "calls.lock", "calls.holder"
 _PAGE = 4096
 """Bytes of a page of a database, unless SQLite is asked for others."""
 VERSION = 5
-"""Of the tables. Version 4 repeated its prompt in each row; 1 to 3 were written by driftledger 0.2 and before."""
+"""Of the tables. Those before were written by driftledger 0.2 and while 1.0 was made."""
 
 _CREATE = f"""BEGIN IMMEDIATE;
 CREATE TABLE texts (            -- what many calls share: fingerprints and prompts
@@ -103,29 +103,20 @@ class CallStore(AbstractContextManager["CallStore"]):
             raise self._unreadable(error) from None
 
     def _open(self, file: Path | None) -> sqlite3.Connection:
-        """Open a database, or an empty one in memory. A reader takes one that is only being created as empty, and reads
-        a copy of one of version 4; a writer converts it."""
-        db, old = _connect(file or ":memory:"), None
+        """Open a database, or an empty one in memory. A reader takes one that is only being created as empty."""
+        db = _connect(file or ":memory:")
         [(version,)] = db.execute("PRAGMA user_version")
-        if version not in (0, 4, VERSION):
+        if version not in (0, VERSION):
             db.close()
             raise StoreError(
                 f"the call store {self.folder} is of version {version}, and version {VERSION} is read here; move it "
-                "away, or name another folder as store: in params.yaml (commit 12f79dd0 of driftledger reads version 3)"
+                "away, or name another folder as store: in params.yaml (records put their calls into the new one)"
             )
-        if version == 4 and self._writes:
+        if version == 0 and not self._writes:
             db.close()
-            self._rebuild(aside := f"{DATABASE}.version-4")
-            say(f"{self.folder / DATABASE} is converted to version {VERSION}; the old file, {aside}, can be deleted")
-            return self._open(file)
-        if version != VERSION and not self._writes:
-            old, db = db, _connect("")  # a temporary one
-        if version != VERSION:
+            db = _connect(":memory:")
+        if version == 0:
             db.executescript(_CREATE)
-        if old is not None:
-            if version == 4:
-                _copy_rows(old, db, version)
-            old.close()
         [(self._name,)] = db.execute("SELECT name FROM store")
         db.execute("SELECT count(*) FROM calls").fetchone()  # a database that was cut, or has a damaged index, fails
         return db
@@ -145,40 +136,30 @@ class CallStore(AbstractContextManager["CallStore"]):
         return StoreError(self._recovered)
 
     def _recover(self) -> str:
-        """Recover what can be read of a damaged database, and keep the damaged one."""
+        """Copy each row that can be read into a new file, which takes the damaged one's place at the end; that one is
+        kept."""
         number = next(number for number in count(1) if not (self.folder / f"{DATABASE}.damaged-{number}").exists())
         with suppress(FileNotFoundError):
             (self.folder / f"{DATABASE}-journal").rename(self.folder / f"{DATABASE}-journal.damaged-{number}")
-        rows = self._rebuild(f"{DATABASE}.damaged-{number}")
-        self._db = self._open(self.folder / DATABASE)
-        return (
-            f"the call store {self.folder} was damaged, and {rows:,} calls that can be read are recovered; it is kept "
-            f"as {DATABASE}.damaged-{number}; run again to go on: the other calls are made again"
-        )
-
-    def _rebuild(self, aside: str) -> int:
-        """Copy each row that can be read into a new file, which takes the old one's place at the end; return how many.
-
-        Args:
-            aside: the name under which the old one is kept.
-        """
         file, copy, partial = (self.folder / f"{DATABASE}{end}" for end in ("", ".copy", ".partial"))
         for each in (copy, partial):
             each.unlink(missing_ok=True)
         with closing(_connect(partial)) as db:
             db.executescript(_CREATE)
             pages = bytearray(file.read_bytes())
-            version = 4 if pages[:7] == b"SQLite " and pages[60:64] == (4).to_bytes(4, "big") else VERSION
-            if version == VERSION:  # the new one's first page has the header and the same tables
-                pages[:_PAGE] = partial.read_bytes()[:_PAGE]
+            pages[:_PAGE] = partial.read_bytes()[:_PAGE]  # the new one's first page has the header and the same tables
             pages[28:40] = (len(pages) // _PAGE).to_bytes(4, "big") + bytes(8)
             copy.write_bytes(pages)
             with closing(_connect(copy)) as old:
-                rows = _copy_rows(old, db, version, len(pages) // 50)  # a row has more bytes
+                rows = _copy_rows(old, db, len(pages) // 50)  # a row has more bytes
         copy.unlink()
-        link_file(file, self.folder / aside)
+        link_file(file, self.folder / f"{DATABASE}.damaged-{number}")
         partial.replace(file)
-        return rows
+        self._db = self._open(file)
+        return (
+            f"the call store {self.folder} was damaged, and {rows:,} calls that can be read are recovered; it is kept "
+            f"as {DATABASE}.damaged-{number}; run again to go on: the other calls are made again"
+        )
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
@@ -379,12 +360,11 @@ def _connect(file: Path | str) -> sqlite3.Connection:
     return db
 
 
-def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, version: int, most: int = 0) -> int:
+def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, most: int) -> int:
     """Copy each row that can be read, in one transaction, and return how many calls these are.
 
     Args:
-        version: of the old one: 4, or this one.
-        most: in a damaged one, up to which number rows are tried, whether or not they are listed.
+        most: up to which number rows are tried, whether or not they are listed.
     """
     new.execute("BEGIN")
     for name in ("calls", "spent"):
@@ -398,8 +378,6 @@ def _copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, version: int, m
                 [row] = old.execute(f"SELECT * FROM {name} WHERE rowid = ?", (rowid,))
                 if name == "spent":
                     new.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?)", row)
-                elif version == 4:
-                    _insert(new, *_of_version_4(row))
                 elif _is_whole(row):
                     new.execute(_INSERT.format("REPLACE"), row)
                     texts = old.execute("SELECT * FROM texts WHERE id IN (?, ?)", row[4:6])
@@ -445,15 +423,6 @@ def _insert(
     stored = (binary, result.encode(), image)
     values = (*stored, _checksum(*stored), *ids, shown, key.get("seed"), *context, *cost)
     db.execute(_INSERT.format("REPLACE"), values)
-
-
-def _of_version_4(row: Sequence[Any]) -> tuple[str, Mapping[str, Any], Context, dict[str, Any], Cost]:
-    """What :func:`_insert` takes, from a row of that version."""
-    digest, component, role, request, *context, result, _, seconds, tokens_in, tokens_out, cost = row
-    key = {} if request is None else {"fingerprint": component, "role": role, **load_json(request.encode())}
-    parsed = load_json(result.encode())
-    Result.from_row(parsed, None)
-    return digest, key, Context(*context), parsed, Cost(seconds, tokens_in, tokens_out, cost)
 
 
 def stores_in(folder: Path) -> list[Path]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Group, RenderableType
@@ -14,11 +13,11 @@ from driftledger.core.terminal import BAD, GOOD, line, lines
 from driftledger.ledger.answers import as_answer, as_yaml, data_of, offers_table, touched_table
 from driftledger.ledger.audit import Sources, find_run, meant, resolve_target, touched
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
-from driftledger.ledger.lineage import Folder, read_all_evidence
+from driftledger.ledger.lineage import PUBLISHED, Folder
 from driftledger.ledger.lock import LOCK, locked_now, read_lock
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import why_unread
-from driftledger.ledger.published import FOLDER, check_published
+from driftledger.ledger.published import check_published
 from driftledger.project.project import Project
 
 if TYPE_CHECKING:
@@ -122,9 +121,10 @@ class Verified(NamedTuple):
 
 
 def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int | None = None) -> Verified:
-    """Check every byte, link and number behind a run, or behind all that are selected.
+    """Check every byte, link and number behind a run, or behind all that are selected, and the report.
 
     Args:
+        run: None checks all pages of the report; of one run, these are the tables and the page of its model.
         regenerated: how many calls of each run are made again.
         seed: draws the calls of an earlier verification again; None draws others each time.
     """
@@ -133,16 +133,10 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
     from driftledger.ledger.verify.replay import recompute, regenerate
 
     forget_sha256()
-    contents = Contents(project.root, trust=project.own_code)
-    chosen = [each for each in project.combinations if run in (None, str(each), each.path)]
+    sources = Sources(project)
+    contents, chosen = sources.contents, [each for each in project.combinations if run in (None, str(each), each.path)]
     try:
-        evidence = None
-        if run is None:
-            evidence = read_all_evidence(project.root, project.selected, project.combinations)
-        elif chosen:
-            with suppress(DriftledgerError):  # Git's history may still have the run
-                evidence = read_all_evidence(project.root, project.selected, chosen)
-        evidence = evidence or [find_run(Sources(project), str(run))]
+        evidence = sources.runs(chosen) if run is None else [find_run(sources, run)]
     except DriftledgerError as error:  # the damaged file may be the one that says what is behind the run
         return _damaged(project, chosen, contents, error)
     components = Components(project)
@@ -159,8 +153,8 @@ def verify(project: Project, run: str | None, *, regenerated: int = 0, seed: int
     if not any(each.findings for each in checks.values()):
         from driftledger.reports.report import check_report
 
-        checks["report"] = check_report(project, contents)
-    checks[FOLDER] = check_published(project.root, evidence)
+        checks["report"] = check_report(project, contents, run and evidence[0].combination.model)
+    checks[PUBLISHED] = check_published(project.root, evidence)
     return Verified([each.name for each in evidence], checks, again)
 
 

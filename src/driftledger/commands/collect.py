@@ -24,7 +24,6 @@ from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_col
 from driftledger.benchmarks.records import CARD, CollectedCard, CollectedRecord, read_records
 from driftledger.collect.call import Call, Context, NotStoredError, Planned, Result, walk
 from driftledger.collect.plan import Plan, PlannedCalls
-from driftledger.collect.ray import RayWorkers
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
 from driftledger.commands.stages import data
@@ -35,7 +34,6 @@ from driftledger.core.paths import checkouts
 from driftledger.core.terminal import Progress, line, table
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Outcome
-from driftledger.ledger.published import read_published
 from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolve
 from driftledger.project.settings import PARAMS, Settings
@@ -99,8 +97,11 @@ def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Co
     Args:
         shards: as of :class:`~driftledger.collect.run.Collector`.
     """
-    workers = RayWorkers(settings.collect.address, settings.workers) if settings.collect.where == "ray" else None
-    return Collector(store, workers, shards=shards)
+    if settings.collect.where != "ray":
+        return Collector(store, shards=shards)
+    from driftledger.collect.ray import RayWorkers
+
+    return Collector(store, RayWorkers(settings.collect.address, settings.workers), shards=shards)
 
 
 def ask(collecting: Collecting, collector: Collector) -> list[CollectedRecord]:
@@ -410,6 +411,8 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
     Raises:
         StoreError: the data of a checkout are not built, or another process uses the store and ``project.waits`` not.
     """
+    from driftledger.ledger.published import read_published  # which imports Git
+
     used, encoders, kept = set[str](), set[str](), set[str]()
     with project.store(writes=yes) as store:
 

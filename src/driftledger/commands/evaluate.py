@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from PIL import Image
 
-from driftledger.benchmarks.base import QUESTION_SET, Benchmark
+from driftledger.benchmarks.base import QUESTION_SET
 from driftledger.benchmarks.registry import benchmark as benchmark_of
-from driftledger.benchmarks.score import Score
 from driftledger.commands.collect import collect, require_readiness
 from driftledger.commands.stages import data, score
 from driftledger.components.base import Component
@@ -66,9 +65,6 @@ class FirstLook(OpenedProject):
             sample = min(rows, key=lambda row: (row.values["gc"][-1] is None, row.values["gc"][-1] or 0.0)).unit
         return super().chains(sample)
 
-    def _origin(self, spec: Benchmark, keys: Mapping[str, str]) -> tuple[Score, Mapping[str, Path]]:
-        return selected_score(self._project, spec, keys), self._project.stage_inputs(spec, keys).folders
-
     def __repr__(self) -> str:
         scores = [selected_score(self._project, spec, keys) for spec, keys in self._stored(None)]
         heads = [f"{each.model}: {each.scored} of {each.total} in {each.on} are scored" for each in scores]
@@ -92,12 +88,11 @@ def evaluate(
     text_encoder: GivenComponent = "words",
     description: str = "features",
     seed: int = 1,
-    name: str | None = None,
     **settings: Any,
 ) -> FirstLook:
     """Evaluate models by a benchmark, in this process and without a project: a first look.
 
-    The same images, name, seed and components give the same numbers as in a project. Nothing is kept but what is
+    The same images, folder name, seed and components give the same numbers as in a project. Nothing is kept but what is
     returned; a project keeps calls, versions and where each number comes from.
 
     >>> from PIL import Image
@@ -115,8 +110,7 @@ def evaluate(
         judge: the model that grades answers, which MM-Vet needs.
         text_encoder: what compares descriptions, which TRAC needs.
         description: the catalogue's name of how TRAC asks for one.
-        seed: what the generator's seeds are derived from, with the name, the sample and t.
-        name: what the images are called; without it as their folder, or ``images``.
+        seed: what the generator's seeds are derived from, with the folder's name (or ``images``), the sample and t.
         settings: of the benchmark's section in ``params.yaml``, such as ``iterations``.
 
     Raises:
@@ -153,11 +147,8 @@ def evaluate(
             source: Any = images
             if not (is_named or isinstance(images, Mapping)):
                 source = _source([] if images is None else images, project.root / "given")
-            if name is None and isinstance(images, str | Path):
-                name = name_of(Path(images).absolute().name)
-            elif name is not None and name_of(name) != name:
-                raise ConfigError(f"name is {name!r:.100}; use a-z 0-9 _ and begin with a letter")
-            raw["run"]["datasets"] = raw["run"][benchmark] = [select("datasets", source, name or "images")]
+            name = name_of(Path(images).absolute().name) if isinstance(images, str | Path) else "images"
+            raw["run"]["datasets"] = raw["run"][benchmark] = [select("datasets", source, name)]
         project = replace(project, given=parse_settings(raw, "evaluate", Path.cwd(), own))
         with redirect_stdout(StringIO()):
             resolve(project)

@@ -24,16 +24,15 @@ from filelock import FileLock, Timeout
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from driftledger.benchmarks.base import COVERAGE, DATASET, RECORDS_OF, Cell, Table
+from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, Cell, Table
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import require_readiness, tasks_of
 from driftledger.commands.stages import data
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, first_few
-from driftledger.core.files import INPUTS, made_from, read_json
+from driftledger.core.files import INPUTS, made_from
 from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.text import for_line, say
-from driftledger.data.records import DATASET_CARD, DatasetCard
 from driftledger.ledger.lineage import place_of
 from driftledger.ledger.lock import LOCK, parse_lock
 from driftledger.ledger.objects.git import is_unreadable, why_unread
@@ -205,10 +204,6 @@ def show_scores(project: Project) -> None:
     except DriftledgerError as error:
         show(for_line(f"no scores to show: {error}"))
         return
-    for name in project.settings.run.datasets:
-        card = project.root / DATASET.at({"dataset": name}) / DATASET_CARD
-        if card.is_file() and (left_out := read_json(card, DatasetCard).source.get("left_out")):
-            say(for_line(f"dataset {name}: left out, not an image that is read: {left_out}"))
     parts = by_benchmark(scores, rows_beside(project))
     shown, further = overview(parts, every=True), list[str]()
     if shown is not None:

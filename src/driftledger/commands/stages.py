@@ -8,7 +8,7 @@ from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError, StoreError
 from driftledger.core.files import keep_only, make, write_json
-from driftledger.core.text import say
+from driftledger.core.text import for_line, say
 from driftledger.project.project import Project
 
 
@@ -27,7 +27,9 @@ def data(project: Project) -> None:
             def write(name: str = name, folder: Path = folder, stage: Stage = stage) -> None:
                 print(f"reading {name}", flush=True)
                 if stage is DATASET:
-                    build(name, settings.build("datasets", name), folder)
+                    card = build(name, settings.build("datasets", name), folder)
+                    if left_out := card.source.get("left_out"):
+                        say(for_line(f"dataset {name}: left out, not a file that is read: {left_out}"))
                 else:
                     provider = settings.build("question_sets", name)
                     build_questions(name, provider, question_rules(provider), folder)

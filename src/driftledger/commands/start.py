@@ -77,7 +77,8 @@ def init(
         DataError: the folder of images holds none.
     """
     root = folder.resolve()
-    place, is_begun = _shown(root), is_ours(_text(root / PIPELINE))
+    near, is_begun = Path(os.path.relpath(root)), is_ours(_text(root / PIPELINE))
+    place = for_line(str(root if near.parts[:1] == ("..",) else "this folder" if near == Path() else near))
     if is_begun and (root / PARAMS).exists() and not force:
         if images is not None or preset is not None or chosen:
             raise ConfigError(
@@ -158,24 +159,17 @@ def is_ours(text: str) -> bool:
     return text.startswith(_HEADER)
 
 
-def with_rules(text: str, wanted: str) -> str:
-    """Add the rules that a file lacks behind its own.
-
-    >>> with_rules("*.log", "# made by a stage\\n/build/\\n*.log\\n")
-    '*.log\\n/build/\\n'
-    """
-    own = {each.strip() for each in text.splitlines()}
-    missing = [each for each in wanted.splitlines() if each not in own and not each.startswith("#")]
-    if not text or not missing:
-        return text or wanted
-    return "\n".join([text.removesuffix("\n"), *missing, ""])
-
-
 def _with_our_rules(root: Path) -> dict[str, str]:
-    """The files of rules for Git and DVC that lack some of ours, with these added."""
-    wanted = {name: (_TEMPLATES / name.removeprefix(".")).read_text(encoding="utf-8") for name in RULES}
-    texts = {name: with_rules(_text(root / name), rules) for name, rules in wanted.items()}
-    return {name: text for name, text in texts.items() if text != _text(root / name)}
+    """The files of rules for Git and DVC that lack some of ours, with these added behind their own."""
+    texts = {}
+    for name in RULES:
+        wanted = (_TEMPLATES / name.removeprefix(".")).read_text(encoding="utf-8")
+        text = _text(root / name)
+        own = {each.strip() for each in text.splitlines()}
+        missing = [each for each in wanted.splitlines() if each not in own and not each.startswith("#")]
+        if missing:
+            texts[name] = "\n".join([text.removesuffix("\n"), *missing, ""]) if text else wanted
+    return texts
 
 
 def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
@@ -226,8 +220,8 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
     ]
 
 
-def models_table(project: Project, words: str = "") -> Table:
-    """List what can be selected: the catalogue, and the project's own entries where there is one.
+def catalogue_table(words: str = "") -> Table:
+    """List the catalogue: what each entry needs, what it costs, and when that was checked.
 
     Args:
         words: a section of ``params.yaml``, or a part of a name, a provider or a model; without it, every component.
@@ -235,14 +229,11 @@ def models_table(project: Project, words: str = "") -> Table:
     Raises:
         ConfigError: nothing matches.
     """
-    has_project = (project.root / PARAMS).is_file()
-    shown, everything = table("", "needs", "", "checked", ""), list[str]()
+    shown, everything = table("", "needs", "", "checked"), list[str]()
     shown.columns[2].header = Text("$ per M\ntokens")
     for section in [words] if words in SECTIONS else COMPONENTS:
         rows = list[tuple[RenderableType, ...]]()
-        entries = project.settings.entries(section) if has_project else dict(catalogue(section))
-        selected = project.settings.named(section) if has_project else ()
-        for name, entry in entries.items():
+        for name, entry in catalogue(section).items():
             fields = entry.model_dump(mode="json")
             provider, about = fields.get("provider", ""), fields.get("about") or {}
             named = [fields[key] for key in ("model", "path", "prompt") if isinstance(fields.get(key), str)]
@@ -252,8 +243,7 @@ def models_table(project: Project, words: str = "") -> Table:
                 prices = fields.get("prices") or {}
                 price = " / ".join(f"{prices[key]:g}" for key in ("input", "output") if key in prices)
                 price += f"{prices['image']:g} an image" if "image" in prices else ""
-                mark = "selected" if name in selected else ""
-                facts = (_needed(section, fields), price, about.get("checked", ""), mark)
+                facts = (_needed(section, fields), price, about.get("checked", ""))
                 rows.append((Group(line(name), Padding(line(what, QUIET), (0, 0, 0, 2))), *map(line, facts)))
         if rows:
             shown.add_row(line(f"{section}:", HEAD))
@@ -345,12 +335,6 @@ def _write(path: Path, text: str) -> None:
 
 def _text(file: Path) -> str:
     return file.read_bytes().decode(errors="surrogateescape") if file.is_file() else ""
-
-
-def _shown(path: Path) -> str:
-    """A path as a person may type it."""
-    near = Path(os.path.relpath(path))
-    return for_line(str(path if near.parts[:1] == ("..",) else "this folder" if near == Path() else near))
 
 
 def _next(root: Path) -> list[str]:

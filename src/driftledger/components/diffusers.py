@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from inspect import isclass, signature
@@ -92,7 +93,7 @@ class PromptReader:
         tokenizers = {name: part for name, part in parts.items() if isinstance(part, base)}
         encoders = {name: parts.get(name.replace("tokenizer", "text_encoder")) for name in tokenizers}
         self.towers: list[tuple[Any, Any]] = [
-            (tokenizers[name], encoder)
+            (tokenizers[name], encoder.text_model if encoder.config.model_type == "clap" else encoder)
             for name, encoder in encoders.items()
             if isinstance(encoder, import_extra("transformers").PreTrainedModel)
         ]
@@ -151,7 +152,7 @@ def _begun(tokens: list[int], row: list[int]) -> int:
     return max((block.a + block.size for block in blocks if block.size and block.a < 8), default=0)
 
 
-class _Ready(NamedTuple):
+class Ready(NamedTuple):
     pipeline: Any
     arguments: dict[str, Any]
     """Of every call, beside prompts and seeds."""
@@ -232,25 +233,28 @@ class Diffusers(CheckpointComponent, Generator):
             with ready.reader.listening() as rows:
                 drawn = self._draw(ready, texts, seeds)
             readings = [ready.reader.reading(text, rows) for text in texts]
+        return [
+            replace(result, reading=reading, revised_prompt=None if text == prompt else text)
+            for result, reading, prompt, text in zip(self.results(ready, drawn), readings, prompts, texts, strict=True)
+        ]
+
+    def results(self, ready: Ready, drawn: Any) -> list[Generated]:
+        """What a pipeline's output comes to, for each prompt."""
         # DeepFloyd IF has a name of its own for it
         flags = getattr(drawn, "nsfw_content_detected", None) or getattr(drawn, "nsfw_detected", None)
         results = []
-        for values, flagged, reading, prompt, text in zip(
-            drawn.images, flags or [False] * len(texts), readings, prompts, texts, strict=True
-        ):
-            image, outcome, error = None, Outcome.OK, None
+        for values, flagged in zip(drawn.images, flags or [False] * len(drawn.images), strict=True):
             if flagged:
-                outcome, error = Outcome.FILTERED, "flagged by the checkpoint's safety checker"
+                error = "flagged by the checkpoint's safety checker"
+                results.append(Generated(outcome=Outcome.FILTERED, error=error))
             elif not np.isfinite(values).all():
-                outcome = Outcome.FAILED
                 error = f"the image is not finite; {self.dtype} may overflow in this checkpoint"
+                results.append(Generated(outcome=Outcome.FAILED, error=error))
             else:  # H×W×3, from 0 to 1
-                image = Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8))
-            revised = None if text == prompt else text
-            results.append(Generated(image, outcome, error=error, reading=reading, revised_prompt=revised))
+                results.append(Generated(Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8))))
         return results
 
-    def _draw(self, ready: _Ready, texts: list[str], seeds: Sequence[int]) -> Any:
+    def _draw(self, ready: Ready, texts: list[str], seeds: Sequence[int]) -> Any:
         torch = import_extra("torch")
         arguments = dict(ready.arguments)
         if "negative_prompt" in arguments:
@@ -275,7 +279,7 @@ class Diffusers(CheckpointComponent, Generator):
             raise ConfigError(f"{self.path!r:.200}: {name} draws noise that no seed reaches; set another scheduler")
         return drawn
 
-    def load(self, source: Source) -> _Ready:
+    def load(self, source: Source) -> Ready:
         if self.offload != "none" and self.torch_device == "cpu":
             raise ConfigError(f"{self.path!r:.200}: offload is for a device beside the CPU; remove it, or set device")
         diffusers = import_extra("diffusers")
@@ -313,21 +317,20 @@ class Diffusers(CheckpointComponent, Generator):
             names = [f"lora_{number}" for number in range(len(self.loras))]
             pipeline.set_adapters(names, adapter_weights=[lora.scale for lora in self.loras])
         pipeline.set_progress_bar_config(disable=True)
-        if self.offload == "model":
-            pipeline.enable_model_cpu_offload(device=self.torch_device)
-        elif self.offload == "sequential":
-            pipeline.enable_sequential_cpu_offload(device=self.torch_device)
-        else:
+        if self.offload == "none":
             pipeline.to(self.torch_device)
+        else:
+            getattr(pipeline, f"enable_{self.offload}_cpu_offload")(device=self.torch_device)
         default = signature(pipeline.__call__).parameters.get("max_sequence_length")
         limit = call_arguments.get("max_sequence_length", default and default.default)
-        return _Ready(pipeline, call_arguments, PromptReader(pipeline, limit))
+        return Ready(pipeline, call_arguments, PromptReader(pipeline, limit))
 
     def _whole(self, folder: Path, name: str, library: str, class_name: str) -> Any:
         """A part that has weights, with all of them: pipelines only warn where some are missing."""
         diffusers, transformers = import_extra("diffusers"), import_extra("transformers")
         homes = {"diffusers": diffusers, "transformers": transformers}
         home = homes.get(library) or getattr(diffusers.pipelines, library, None)
+        class_name = "GPT2LMHeadModel" if class_name == "GPT2Model" else class_name  # AudioLDM 2's has to generate
         kind: Any = getattr(home, class_name, None)
         if not isclass(kind) or not issubclass(kind, (diffusers.ModelMixin, transformers.PreTrainedModel)):
             return None  # without weights, or for the pipeline to refuse

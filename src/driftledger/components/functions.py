@@ -11,7 +11,7 @@ from abc import ABC
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from inspect import Parameter, signature
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from typing import Any, ClassVar, get_type_hints
 
 import numpy as np
 from PIL import Image
@@ -21,7 +21,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.media import ANY_MEDIUM, Kind
 from driftledger.core.registry import LONGEST, import_place, place_of
-from driftledger.core.types import Conversation, Float32, Generated, ImageFile, Reply, Sound
+from driftledger.core.types import Conversation, Float32, Generated, Medium, Reply, Sound
 
 _NUMBERS = itertools.count(1)
 
@@ -58,54 +58,12 @@ class _OfFunction(Component, ABC):
             return sha256_of(["in no file", self.number])
 
 
-OfFunction = TypeVar("OfFunction", bound=_OfFunction)
-
-
-class FunctionModel(_OfFunction, Model):
-    """A model that a function is; it is given images, or sounds as :class:`~driftledger.core.media.Sound`."""
-
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        replies = []
-        for conversation in conversations:
-            parts = [part for turn in conversation.turns for part in turn.parts]
-            prompt = "\n\n".join(part for part in parts if isinstance(part, str))
-            answer = self.call(prompt, [part.open() for part in parts if isinstance(part, ImageFile)])
-            if not isinstance(answer, str | Reply):
-                raise TypeError(f"{self.provider} gave {type(answer).__name__} where it is to give text")
-            replies.append(Reply(answer) if isinstance(answer, str) else answer)
-        return replies
-
-
-class FunctionGenerator(_OfFunction, Generator):
-    """A generator that a function is."""
-
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        drawn = []
-        for prompt, seed in zip(prompts, seeds, strict=True):
-            result = self.call(prompt, seed)
-            if isinstance(result, Sound):
-                result = Generated(sound=result)
-            if not isinstance(result, Image.Image | Generated):
-                raise TypeError(f"{self.provider} gave {type(result).__name__}; return an image of Pillow's")
-            drawn.append(Generated(result.convert("RGB")) if isinstance(result, Image.Image) else result)
-        return drawn
-
-
-class FunctionEncoder(_OfFunction, Encoder):
-    """An encoder with a function for its only tower."""
-
-    def features(self, samples: Sequence[Any]) -> Float32:
-        features = np.asarray(self.call([*samples]), dtype=np.float32)
-        if features.ndim != 2 or len(features) != len(samples):
-            raise TypeError(f"{self.provider} gave features of shape {features.shape} for {len(samples)} samples")
-        return features
-
-
-def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[FunctionModel]:
+def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[Model]:
     """A model of a function that takes a prompt and a list of images, and gives text.
 
-    The images are RGB, of Pillow's. In-context examples stand before what is asked, in the prompt and among the images,
-    as one text with blank lines between. A function may give a :class:`~driftledger.core.types.Reply` instead of text.
+    The images are RGB, of Pillow's; sounds are a :class:`~driftledger.core.media.Sound`. In-context examples stand
+    before what is asked, in the prompt and among the images, as one text with blank lines between. A function may give
+    a :class:`~driftledger.core.types.Reply` instead of text.
 
     >>> @model
     ... def shout(prompt, images, *, end: str = "!"):
@@ -118,11 +76,24 @@ def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[Functio
     Args:
         version: to be raised where what is behind the function changes and its code does not.
     """
-    return _class_of(FunctionModel, fn, version=version)
+
+    def respond(self: _OfFunction, conversations: Sequence[Conversation]) -> list[Reply]:
+        replies = []
+        for conversation in conversations:
+            parts = [part for turn in conversation.turns for part in turn.parts]
+            prompt = "\n\n".join(part for part in parts if isinstance(part, str))
+            answer = self.call(prompt, [part.open() for part in parts if isinstance(part, Medium)])
+            if not isinstance(answer, str | Reply):
+                raise TypeError(f"{self.provider} gave {type(answer).__name__} where it is to give text")
+            replies.append(Reply(answer) if isinstance(answer, str) else answer)
+        return replies
+
+    cls: type[Model] = _class_of(Model, fn, version=version, respond=respond)
+    return cls
 
 
-def generator(fn: Callable[..., Image.Image | Generated], *, version: str = "1") -> type[FunctionGenerator]:
-    """A generator of a function that takes a prompt and a seed, and gives an image of Pillow's.
+def generator(fn: Callable[..., Image.Image | Sound | Generated], *, version: str = "1") -> type[Generator]:
+    """A generator of a function that takes a prompt and a seed, and gives an image of Pillow's, or a sound.
 
     >>> plain = generator(lambda prompt, seed: Image.new("RGB", (32, 32), (seed % 256, 0, 0)))
     >>> plain().generate(["A red square."], [200])[0].image.getpixel((0, 0))
@@ -131,7 +102,20 @@ def generator(fn: Callable[..., Image.Image | Generated], *, version: str = "1")
     Args:
         version: as in :func:`model`.
     """
-    return _class_of(FunctionGenerator, fn, version=version)
+
+    def generate(self: _OfFunction, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        drawn = []
+        for prompt, seed in zip(prompts, seeds, strict=True):
+            result = self.call(prompt, seed)
+            if isinstance(result, Sound):
+                result = Generated(sound=result)
+            if not isinstance(result, Image.Image | Generated):
+                raise TypeError(f"{self.provider} gave {type(result).__name__}; return an image of Pillow's")
+            drawn.append(Generated(result.convert("RGB")) if isinstance(result, Image.Image) else result)
+        return drawn
+
+    cls: type[Generator] = _class_of(Generator, fn, version=version, generate=generate)
+    return cls
 
 
 def encoder(
@@ -140,7 +124,7 @@ def encoder(
     sounds: Callable[..., Any] | None = None,
     texts: Callable[..., Any] | None = None,
     version: str = "1",
-) -> type[FunctionEncoder]:
+) -> type[Encoder]:
     """An encoder of a function that takes a list of images, of sounds or of texts.
 
     It gives an array with a row of features for each of them.
@@ -159,15 +143,24 @@ def encoder(
     given = [(tower, fn) for tower, fn in (("images", images), ("sounds", sounds), ("texts", texts)) if fn is not None]
     if len(given) != 1:
         raise ConfigError(f"an encoder is made of one function, not of {len(given)}; derive a class from Encoder")
+
+    def encode(self: _OfFunction, samples: Sequence[Any]) -> Float32:
+        features = np.asarray(self.call([*samples]), dtype=np.float32)
+        if features.ndim != 2 or len(features) != len(samples):
+            raise TypeError(f"{self.provider} gave features of shape {features.shape} for {len(samples)} samples")
+        return features
+
     [(tower, fn)] = given
-    return _class_of(FunctionEncoder, fn, version=version, **{f"encode_{tower}": FunctionEncoder.features})
+    cls: type[Encoder] = _class_of(Encoder, fn, version=version, **{f"encode_{tower}": encode})
+    return cls
 
 
-def _class_of(base: type[OfFunction], fn: Callable[..., Any], **members: Any) -> type[OfFunction]:
+def _class_of(base: Any, fn: Callable[..., Any], **members: Any) -> Any:
     """A class that works by the function, with a field for each of its keyword-only arguments."""
     arguments = signature(fn).parameters.values()
     settings = {each.name: each.default for each in arguments if each.kind is Parameter.KEYWORD_ONLY}
-    if taken := sorted(setting for setting in settings if hasattr(base, setting) or setting in base.model_fields):
+    fields = {*base.model_fields, *dir(base), *dir(_OfFunction)}
+    if taken := sorted(fields & settings.keys()):
         raise ConfigError(f"{fn.__qualname__}: a setting cannot be called {taken[0]!r}; rename the argument")
     hints = get_type_hints(fn, include_extras=True)
     space = {
@@ -178,6 +171,6 @@ def _class_of(base: type[OfFunction], fn: Callable[..., Any], **members: Any) ->
         **{setting: default for setting, default in settings.items() if default is not Parameter.empty},
         **members,
     }
-    cls: type[OfFunction] = type(base)(fn.__name__, (base,), space)  # type: ignore[misc]
+    cls = type(base)(fn.__name__, (_OfFunction, base), space)
     cls.function, cls.settings, cls.number = staticmethod(fn), frozenset(settings), next(_NUMBERS)
     return cls

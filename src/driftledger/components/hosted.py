@@ -69,7 +69,6 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
 
     provider: ClassVar[str] = "huggingface_images"
     library: ClassVar[str] = "huggingface_hub"
-    reserved: ClassVar[frozenset[str]] = frozenset({"model", "seed", "prompt", "inputs"})
     lines: ClassVar[dict[str, str]] = {"model": "correct `model:`", "seed": "set `seeded: false`"}
 
     service: str = Field(min_length=1)

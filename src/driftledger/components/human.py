@@ -22,56 +22,40 @@ from driftledger.core.files import write_bytes
 from driftledger.core.images import png_bytes
 from driftledger.core.paths import leads_out
 from driftledger.core.sheets import SheetTable, cleaned, column_names, is_cut, read_table, table_text
-from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject
+from driftledger.core.types import Conversation, Medium, Outcome, Reply, Subject
 
 SHEET = "sheet.csv"
 COLUMNS = ("sample", "t", "image", "text", "annotator")
 
 
-class SheetEntry(NamedTuple):
-    """What a row holds. ``text`` is empty until a person has written it."""
-
-    subject: Subject
-    picture: str
-    """:func:`picture_of` the image it describes."""
-    annotator: str
-    text: str
-
-
-def picture_of(image: ImageFile) -> str:
-    """The first 12 hex digits of the SHA-256 of size and pixels: equal for one picture in two encodings."""
+def name_of(subject: Subject, image: Medium) -> str:
+    """The name of an image beside a sheet: one picture in two encodings has one name."""
     picture = image.open()
-    return hashlib.sha256(b"%dx%d:" % picture.size + picture.tobytes()).hexdigest()[:12]
+    digest = hashlib.sha256(b"%dx%d:" % picture.size + picture.tobytes()).hexdigest()
+    return f"images/{subject.sample}-{subject.t}-{digest[:12]}.png"
 
 
-def read_sheet(path: Path) -> tuple[SheetTable, list[SheetEntry]]:
-    """Read a sheet as spreadsheets save it, and the entry of each row; see :mod:`driftledger.core.sheets`.
+def read_sheet(path: Path) -> tuple[SheetTable, list[dict[str, str]]]:
+    """Read a sheet as spreadsheets save it, and each row's cells by column; see :mod:`driftledger.core.sheets`.
 
     Raises:
         ConfigError: it is missing, is not a CSV file with the :data:`COLUMNS`, or a row cannot be understood.
     """
     table = read_table(path, COLUMNS, "human", "driftledger people descriptions DATASET MODEL")
-    entries = []
-    for number, cells in table.entries():
-        sample, t = cells["sample"], cells["t"]
-        if not sample:
-            raise ConfigError(f"human: {path}, line {number}: the row names no sample; fill in which one it is about")
-        if not re.fullmatch(r"0*[1-9][0-9]{0,8}", t):
-            raise ConfigError(f"human: {path}, line {number}: t is {t!r:.100}; it must be a whole number from 1 on")
+    entries = [*table.entries()]
+    for number, cells in entries:
+        if not re.fullmatch(r"images/.+-[0-9a-f]{12}\.png", cells["image"]):
+            raise ConfigError(f"human: {path}, line {number}: image is {cells['image']!r:.100}; leave it as it was")
         if is_cut(cells["text"]):
             raise ConfigError(f"human: {path}, line {number}: a spreadsheet has cut the text; write its end, or less")
-        image = re.fullmatch(rf"images/{re.escape(sample)}-{int(t)}-([0-9a-f]{{12}})\.png", cells["image"])
-        if image is None:
-            raise ConfigError(f"human: {path}, line {number}: image is {cells['image']!r:.100}; leave it as it was")
-        entries.append(SheetEntry(Subject(sample, int(t)), image[1], cells["annotator"], cells["text"]))
-    return table, entries
+    return table, [cells for _, cells in entries]
 
 
 Annotator = Annotated[str, AfterValidator(lambda text: cleaned(text).strip()), Field(min_length=1, max_length=100)]
 
 
 class Human(Model):
-    """Answers with what people wrote into a sheet about a sample's image at iteration ``t``.
+    """Answers with what people wrote into a sheet about an image.
 
     At t ≥ 2 the image differs from generator to generator, and when an earlier description was edited: a row answers
     for the image that it names. What a person wrote is never cut: it ignores a conversation's ``max_tokens``.
@@ -119,35 +103,35 @@ class Human(Model):
         Raises:
             ConfigError: the sheet is missing or damaged, or does not say which text is meant.
         """
-        rows = sorted((*each.subject, each.text, each.annotator, each.picture) for each in self._written.values())
+        rows = sorted((each["image"], each["text"], each["annotator"]) for each in self._written.values())
         return {"texts": len(rows), "sha256": sha256_of(rows)}
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         replies = []
         for conversation in conversations:
-            subject, image = conversation.subject, conversation.last_image
-            if subject is None:
-                raise ValueError("a conversation without a subject cannot be looked up in a sheet")
-            entry = None if image is None else self._written.get((subject, picture_of(image)))
-            by = f" by {self.annotator!r}" if self.annotator else ""
-            error = f"nothing is written about this image of sample {subject.sample!r:.200}, t={subject.t}{by} in "
-            error += f"{self.sheet.name}; fill it in (driftledger people descriptions)"
-            replies.append(Reply("", Outcome.FAILED, error=error) if entry is None else Reply(entry.text))
+            subject, image = conversation.subject, conversation.last_medium
+            if subject is None or image is None:
+                raise ValueError("a conversation without a sample's image cannot be looked up in a sheet")
+            name, by = name_of(subject, image), f" by {self.annotator!r}" if self.annotator else ""
+            error = f"nothing is written about {name!r:.200}{by} in {self.sheet.name}"
+            error += "; fill it in (driftledger people descriptions)"
+            cells = self._written.get(name)
+            replies.append(Reply(cells["text"]) if cells else Reply("", Outcome.FAILED, error=error))
         return replies
 
     @cached_property
-    def _written(self) -> dict[tuple[Subject, str], SheetEntry]:
-        """The chosen rows that have a text. Read once, so that the answers are those of the fingerprint."""
-        chosen: dict[tuple[Subject, str], SheetEntry] = {}
-        for entry in read_sheet(self.sheet)[1]:
-            if not entry.text or self.annotator not in (None, entry.annotator):
+    def _written(self) -> dict[str, dict[str, str]]:
+        """Image → the chosen row with a text. Read once, so that the answers are those of the fingerprint."""
+        chosen: dict[str, dict[str, str]] = {}
+        for cells in read_sheet(self.sheet)[1]:
+            if not cells["text"] or self.annotator not in (None, cells["annotator"]):
                 continue
-            other = chosen.setdefault((entry.subject, entry.picture), entry)
-            if entry != other:
-                names = [repr(each.annotator[:100]) if each.annotator else "no name" for each in (other, entry)]
+            other = chosen.setdefault(cells["image"], cells)
+            if any(other[column] != cells[column] for column in ("text", "annotator")):
+                names = [repr(each["annotator"][:100]) if each["annotator"] else "no name" for each in (other, cells)]
                 raise ConfigError(
-                    f"human: {self.sheet} has several texts for sample {entry.subject.sample!r:.200}, "
-                    f"t={entry.subject.t}, by {' and '.join(names)}; set annotator to choose one, or keep one row"
+                    f"human: {self.sheet} has several texts about {cells['image']!r:.200}, by {' and '.join(names)}; "
+                    "set annotator to choose one, or keep one row"
                 )
         return chosen
 
@@ -156,7 +140,7 @@ class Pending(NamedTuple):
     """An image that waits for its description."""
 
     subject: Subject
-    image: ImageFile
+    image: Medium
     annotator: str | None = None
     """Who is asked, if not anyone."""
 
@@ -183,30 +167,26 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
         if leads_out(folder / written, folder):
             raise DataError(f"{folder / written} is a link out of its folder; remove it")
     path = folder / SHEET
-    sheet, entries = read_sheet(path) if path.exists() else (SheetTable(list(COLUMNS), [], []), [])
-    annotator = None if annotator is None else cleaned(annotator).strip()
-    mine = [entry for entry in entries if annotator in (None, entry.annotator)]
-    described = {(entry.subject, entry.picture) for entry in mine if entry.text}
-    listed = {(entry.subject, entry.picture) for entry in mine}
+    sheet, rows = read_sheet(path) if path.exists() else (SheetTable(list(COLUMNS), [], []), [])
+    mine = {(cells["image"], bool(cells["text"])) for cells in rows if annotator in (None, cells["annotator"])}
     waiting, missing = {}, []
-    for key, each in {(each.subject, picture_of(each.image)): each for each in pending}.items():
-        if key in described:
+    for name, each in {name_of(each.subject, each.image): each for each in pending}.items():
+        if (name, True) in mine:
             continue
-        (sample, t), picture = key
-        name = f"images/{sample}-{t}-{picture}.png"
         waiting[name] = each.subject
         if not (folder / name).is_file():
             is_png = each.image.path.suffix == ".png"
             write_bytes(folder / name, each.image.path.read_bytes() if is_png else png_bytes(each.image.open()))
-        if key not in listed:
+        if (name, False) not in mine:
+            sample, t = each.subject
             by = each.annotator or annotator or ""
             missing.append({"sample": sample, "t": str(t), "image": name, "annotator": by})
     who = "your name" if any(each.annotator for each in pending) else annotator and f'"{annotator}"'
     _write(folder / "index.html", _page(waiting, prompt, who))
     if missing or not path.exists():
-        rows = [[cells.get(column, "") for column in column_names(sheet.head)] for cells in missing]
-        _write(path, table_text(sheet.head, sheet.rows + rows))
-    return len(waiting), sum(1 for entry in mine if entry.text)
+        new = [[cells.get(column, "") for column in column_names(sheet.head)] for cells in missing]
+        _write(path, table_text(sheet.head, sheet.rows + new))
+    return len(waiting), sum(1 for cells in rows if cells["text"] and annotator in (None, cells["annotator"]))
 
 
 def _write(path: Path, text: str) -> None:
@@ -221,8 +201,7 @@ def _page(waiting: dict[str, Subject], prompt: str, who: str | None) -> str:
         f'<img src="{html.escape(name)}" alt="" loading="lazy"></figure>'
         for name, subject in waiting.items()
     )
-    anyone = "Put your name or initials into the column <b>annotator</b>, spelt the same in every row."
-    someone = f"Fill in the rows with {html.escape(who or '')} in the column <b>annotator</b>."
+    by = "your name or initials, spelt the same in every row" if who is None else html.escape(who)
     return f"""\
 <!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Images to describe</title>
@@ -233,12 +212,9 @@ task is the one the models get, word for word:</p>
 <pre>{html.escape(prompt)}</pre>
 <ul>
 <li>Describe what you see in the image, without searching for it and without help from a program.</li>
-<li>{anyone if who is None else someone}</li>
-<li>Leave the columns <b>sample</b>, <b>t</b> and <b>image</b> as they are: they say which image a text is about.</li>
-<li>Line breaks inside a cell are fine. A ' at the start of a cell keeps a spreadsheet from taking it for a formula or a
-number; it is not part of the text.</li>
-<li>Save as CSV in UTF-8, with commas, semicolons or tabs. If a spreadsheet shows each row in one cell, import the file
-with a comma as separator.</li>
+<li>The column <b>annotator</b> of your rows holds {by}. Leave the other columns as they are.</li>
+<li>A ' before a text keeps a spreadsheet from taking it for a formula or a number; it is not part of the text.</li>
+<li>Save as CSV in UTF-8. If a spreadsheet shows each row in one cell, import the file with a comma as separator.</li>
 </ul>
 {figures}
 </html>

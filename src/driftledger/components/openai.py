@@ -34,7 +34,7 @@ from driftledger.core.media import ANY_MEDIUM, Kind, data_url, suffix_of
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
 from driftledger.core.text import for_line
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Usage
+from driftledger.core.types import Conversation, Generated, Medium, Outcome, Reply, Usage
 from driftledger.data.datasets.decode import decode
 
 if TYPE_CHECKING:
@@ -135,10 +135,10 @@ class OpenAIComponent(RemoteComponent):
     version: ClassVar[str] = "1"
     library: ClassVar[str] = "openai"
     """The optional library that it calls through."""
-    reserved: ClassVar[frozenset[str]] = frozenset({"model", "n", "stream"})
-    """Fields of a request that ``extra`` must not hold: they have a setting, or are the provider's own."""
+    reserved: ClassVar[frozenset[str]] = frozenset({"n", "stream", "messages", "prompt", "input", "inputs"})
+    """Fields of a request that no setting may change."""
     lines: ClassVar[dict[str, str]]
-    """Field of a request → what to do in params.yaml where a service refuses it."""
+    """Field of a request that has a setting → what to do in params.yaml where a service refuses it."""
     path: ClassVar[str]
     needed: ClassVar[str]
     """The list in an answer that holds what was asked for."""
@@ -175,7 +175,7 @@ class OpenAIComponent(RemoteComponent):
                 )
             if "api_key_env" not in self.model_fields_set:
                 raise ValueError("beside base_url, api_key_env must name the variable with its key, or be null")
-        for name in sorted(self.extra.keys() & self.reserved):
+        for name in sorted(self.extra.keys() & (self.reserved | self.lines.keys())):
             raise ValueError(f"extra must not hold {name!r}: it has a setting of its own, or only one possible value")
         canonical_json(self.extra)
         return self
@@ -247,10 +247,6 @@ class OpenAIComponent(RemoteComponent):
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
-        async with self._client() as client:
-            yield partial(self._ask, client)
-
-    def _client(self) -> Any:
         openai = import_extra("openai")
         import httpx2
 
@@ -271,7 +267,8 @@ class OpenAIComponent(RemoteComponent):
         # It has read OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS, and has no argument against that.
         client.organization = client.project = None
         client._custom_headers = {}
-        return client
+        async with client:
+            yield partial(self._ask, client)
 
     async def post(self, client: Any, body: dict[str, Any]) -> str:
         """Send a request, and return the answer as JSON."""
@@ -450,7 +447,7 @@ class Payload(Strict):
 
 
 @lru_cache(maxsize=32)  # an image is sent for every question about it, and again after a failure
-def _as_sent(payload: Payload, image: ImageFile) -> str:
+def _as_sent(payload: Payload, image: Medium) -> str:
     """An image inside an address, as a service gets it."""
     shown, file = image.open(), BytesIO()
     if payload.longest_side is not None:
@@ -484,10 +481,6 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     media: ClassVar[frozenset[Kind]] = ANY_MEDIUM  # the service says which its model takes
     path: ClassVar[str] = "/chat/completions"
     needed: ClassVar[str] = "choices"
-    reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
-        *("messages", "temperature", "seed", "max_tokens", "max_completion_tokens"),
-        *("use_beam_search", "add_generation_prompt", "continue_final_message"),
-    }
     lines: ClassVar[dict[str, str]] = {
         "temperature": "set `temperature: null`",
         "seed": "set `seed: null`",
@@ -520,7 +513,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     def expected(self, conversation: Conversation) -> Usage:
         """As for every model; with beams, all of them have tokens, since a service may bill each that it returns."""
         parts = [part for turn in conversation.turns for part in turn.parts]
-        tokens = sum(_SHOWN if isinstance(part, ImageFile) else tokens_of(part) for part in parts)
+        tokens = sum(_SHOWN if isinstance(part, Medium) else tokens_of(part) for part in parts)
         return Usage(tokens, (conversation.most_tokens(self.max_tokens) or _ASSUMED_TOKENS) * (self.beams or 1))
 
     @property
@@ -600,7 +593,6 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     path: ClassVar[str] = "/images/generations"
     needed: ClassVar[str] = "data"
     largest: ClassVar[int] = 2**27  # an image of 4096×4096 pixels takes less, in base64
-    reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {"prompt", "size"}
     lines: ClassVar[dict[str, str]] = {
         "model": "correct `model:`",
         "size": "set another `image_size:`, or null,",
@@ -615,7 +607,8 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
 
     @model_validator(mode="after")
     def _seed_has_a_name_of_its_own(self) -> Self:
-        if self.seed_parameter in self.reserved | self.extra.keys():
+        others = self.reserved | self.lines.keys() | self.extra.keys()
+        if self.seed_parameter in others - {"seed"}:
             raise ValueError(f"seed_parameter: {self.seed_parameter!r} is another field of the request")
         return self
 

@@ -5,6 +5,7 @@ import base64
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from inspect import signature
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -15,13 +16,13 @@ from driftledger.components.base import Encoder, Generator
 from driftledger.components.checkpoints import (
     REPORTING,
     CheckpointComponent,
-    disarmed,
+    ImageCheckpoint,
     memory_guard,
     quietly,
     refuse_random,
 )
-from driftledger.components.diffusers import Diffusers
-from driftledger.components.encoders import CLIP, TransformersEncoder, as_features
+from driftledger.components.diffusers import Diffusers, Ready
+from driftledger.components.encoders import CLIP, TransformersEncoder, as_features, well_formed
 from driftledger.components.openai import OpenAIComponent, tokens_of
 from driftledger.components.service import RemoteGenerator
 from driftledger.components.transformers import Chat, Prompt, Transformers
@@ -29,62 +30,51 @@ from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import DataError
 from driftledger.core.media import Kind
 from driftledger.core.registry import import_extra
-from driftledger.core.types import Float32, Generated, Outcome, Sound, Usage
+from driftledger.core.types import Float32, Generated, Outcome, PromptUsage, Sound, Usage
 from driftledger.data.datasets.sounds import MOST_SECONDS, decode_sound
 from driftledger.data.hub import Source
 
 SOUNDS: frozenset[Kind] = frozenset({"sound"})
-LIBRARIES = ("torch", "transformers", "tokenizers", "scipy")
-"""Of all: scipy brings sounds to a checkpoint's sampling rate."""
 
 
-class HearingChat(Chat):
-    """A chat that hears."""
+class HearingCheckpoint(ImageCheckpoint):
+    """A checkpoint of transformers that hears; scipy brings sounds to its sampling rate."""
 
-    def encode(self, prompts: Sequence[Prompt]) -> Any:
-        """As for images; sounds are at the checkpoint's rate, in one channel.
-
-        Raises:
-            ValueError: the processor refuses a prompt, or would hear the beginning of a sound alone.
-        """
-        extractor = self.processor.feature_extractor
-        sounds = [medium.open().mono(extractor.sampling_rate) for prompt in prompts for medium in prompt.images]
-        most = getattr(extractor, "chunk_length", None)
-        if most and any(len(sound) > most * extractor.sampling_rate for sound in sounds):
-            raise ValueError(f"a sound is longer than the {most} s that it hears")
-        text: dict[str, Any] = {"padding": True, "padding_side": self.padding}
-        if self._begins(prompts[0]):
-            text["add_special_tokens"] = False
-        return self.processor(
-            text=[prompt.text for prompt in prompts],
-            audio=sounds or None,
-            return_tensors="pt",
-            text_kwargs=text,
-            audio_kwargs={"sampling_rate": extractor.sampling_rate} if sounds else {},
-        )
-
-
-class TransformersSounds(Transformers):
-    """Describes sounds by a checkpoint of transformers: Qwen2-Audio, Qwen2.5-Omni, Gemma 3n. See
-    :class:`~driftledger.components.transformers.Transformers`."""
-
-    provider: ClassVar[str] = "transformers_sounds"
-    media: ClassVar[frozenset[Kind]] = SOUNDS
-    libraries: ClassVar[tuple[str, ...]] = LIBRARIES
+    libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers", "scipy")
+    processor_class: ClassVar[str] = "AutoProcessor"
 
     @cached_property
     def backend(self) -> str:
         return "torch"  # no image is resized
 
     def load_processor(self, location: str) -> Any:
-        processor = import_extra("transformers").AutoProcessor.from_pretrained(location, **self.hub_arguments)
-        if not hasattr(processor, "feature_extractor") or not hasattr(processor, "tokenizer"):
-            raise ValueError("it has no processor for both sounds and text")
-        return processor
+        kind = getattr(import_extra("transformers"), self.processor_class)
+        return kind.from_pretrained(location, **self.hub_arguments)
 
-    def chat(self, processor: Any, image_settings: Any) -> Chat:
-        title = f"{self.path!r:.200}"
-        return HearingChat(title, processor, {}, self.template_variables, self.today, self._template)
+
+class HearingChat(Chat):
+    """A chat that hears."""
+
+    needs: ClassVar[str] = "feature_extractor"
+
+    def opened(self, prompts: Sequence[Prompt]) -> dict[str, Any]:
+        """Sounds at the checkpoint's rate, in one channel; it would hear the beginning of a longer one alone."""
+        extractor = self.processor.feature_extractor
+        sounds = [medium.open().mono(extractor.sampling_rate) for prompt in prompts for medium in prompt.images]
+        most = getattr(extractor, "n_samples", None)  # Whisper's; Gemma 3n's is the default of an argument
+        most = most or getattr(signature(type(extractor).__call__).parameters.get("max_length"), "default", None)
+        if most and any(len(sound) > most for sound in sounds):
+            raise ValueError(f"a sound is longer than the {most / extractor.sampling_rate:g} s that it hears")
+        return {"audio": sounds, "audio_kwargs": {"sampling_rate": extractor.sampling_rate}} if sounds else {}
+
+
+class TransformersSounds(HearingCheckpoint, Transformers):
+    """Describes sounds by a checkpoint of transformers: Qwen2-Audio, Qwen2.5-Omni, Gemma 3n. See
+    :class:`~driftledger.components.transformers.Transformers`."""
+
+    provider: ClassVar[str] = "transformers_sounds"
+    media: ClassVar[frozenset[Kind]] = SOUNDS
+    chat_class: ClassVar[type[Chat]] = HearingChat
 
 
 class SoundGenerator(CheckpointComponent, Generator):
@@ -109,25 +99,32 @@ class SoundGenerator(CheckpointComponent, Generator):
         )
         refuse_random(report)
         processor = transformers.AutoProcessor.from_pretrained(source.location, **self.hub_arguments)
+        if hasattr(processor, "tokenizer"):  # VITS has a tokenizer alone, of characters
+            processor.tokenizer.split_special_tokens = True
         return model.to(self.torch_device).eval(), processor
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         torch, (model, processor) = import_extra("torch"), self.loaded
-        config, results = model.config, []
-        rate = getattr(config, "sampling_rate", None) or model.generation_config.sample_rate  # Bark's
-        given = {"guidance_scale": self.guidance_scale, "temperature": self.temperature}
-        arguments: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        config, results = model.config, list[Generated]()
+        bark = model.generation_config if config.model_type == "bark" else None
+        rate = bark.sample_rate if bark else config.sampling_rate
+        arguments = self.model_dump(include={"guidance_scale", "temperature"}, exclude_none=True)
         if config.model_type.startswith("musicgen"):
-            frames = config.audio_encoder.frame_rate
-            arguments |= {"do_sample": True, "max_new_tokens": max(1, round(self.seconds * frames))}
+            frames = max(1, round(self.seconds * config.audio_encoder.frame_rate))
+            arguments |= {"do_sample": True, "max_new_tokens": frames}
         with memory_guard(self.path), quietly(*self.loud), torch.inference_mode():
-            for prompt, seed in zip(prompts, seeds, strict=True):
-                text = prompt.encode("utf-8", "replace").decode()
-                inputs = processor(text=[text], padding=True, return_tensors="pt").to(self.torch_device)
+            for text, seed in zip(well_formed(prompts), seeds, strict=True):
+                inputs = processor(text=[text], return_tensors="pt").to(self.torch_device)
+                if not inputs.input_ids.numel():
+                    results.append(Generated(outcome=Outcome.FAILED, error="it can say none of the characters"))
+                    continue
+                tokens = int(inputs.attention_mask.sum())
+                most = bark.semantic_config["max_input_semantic_length"] if bark else tokens
+                reading = PromptUsage(tokens, min(tokens, most)) if bark else None
                 with torch.random.fork_rng():
                     torch.manual_seed(seed)
                     wave = model.generate(**inputs, **arguments) if model.can_generate() else model(**inputs).waveform
-                results.append(sound_of(wave[0].float().cpu().numpy(), rate))
+                results.append(replace(sound_of(wave[0].float().cpu().numpy(), rate), reading=reading))
         return results
 
 
@@ -146,18 +143,16 @@ class DiffusersSounds(Diffusers):
     media: ClassVar[frozenset[Kind]] = SOUNDS
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        ready, results = self.loaded, []
-        with memory_guard(self.path), quietly(*self.loud):
-            texts = [disarmed(prompt, ready.reader.control) for prompt in prompts]
-            with ready.reader.listening() as rows:
-                drawn = self._draw(ready, texts, seeds)
-            readings = [ready.reader.reading(text, rows) for text in texts]
+        generate = super().generate
+        if "language_model" not in self._index:
+            return generate(prompts, seeds)
+        # AudioLDM 2's goes by how far the longest prompt fills up the others.
+        return [generate([prompt], [seed])[0] for prompt, seed in zip(prompts, seeds, strict=True)]
+
+    def results(self, ready: Ready, drawn: Any) -> list[Generated]:
         parts = ready.pipeline.components
         rate = getattr(parts["vocoder"].config if "vocoder" in parts else parts["vae"].config, "sampling_rate", 0)
-        for values, reading, prompt, text in zip(drawn.audios, readings, prompts, texts, strict=True):
-            revised = None if text == prompt else text
-            results.append(replace(sound_of(np.asarray(values), rate), reading=reading, revised_prompt=revised))
-        return results
+        return [sound_of(np.asarray(values), rate) for values in drawn.audios]
 
 
 class OpenAISpeech(OpenAIComponent, RemoteGenerator):
@@ -198,18 +193,11 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
         return Generated(sound=sound)
 
 
-class HearingEncoder(TransformersEncoder):
+class HearingEncoder(HearingCheckpoint, TransformersEncoder):
     """A sound encoder of transformers, with the checkpoint's own feature extractor."""
 
-    libraries: ClassVar[tuple[str, ...]] = LIBRARIES
+    processor_class: ClassVar[str] = "AutoFeatureExtractor"
     encode_images: ClassVar[Any] = Encoder.encode_images
-
-    @cached_property
-    def backend(self) -> str:
-        return "torch"  # no image is resized
-
-    def load_processor(self, location: str) -> Any:
-        return import_extra("transformers").AutoFeatureExtractor.from_pretrained(location, **self.hub_arguments)
 
 
 class CLAP(HearingEncoder, CLIP):
@@ -220,7 +208,6 @@ class CLAP(HearingEncoder, CLIP):
 
     provider: ClassVar[str] = "clap"
     model_types: ClassVar[tuple[str, ...]] = ("clap",)
-    encode_images: ClassVar[Any] = Encoder.encode_images
 
     def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
         tower, torch = self.loaded, import_extra("torch")

@@ -32,7 +32,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.core.thinking import decoded
-from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
+from driftledger.core.types import Conversation, Medium, Outcome, Reply, Turn, Usage
 from driftledger.data.hub import Source
 
 FLASH = {"flash_attention_2": "flash-attn", "flash_attention_3": "flash-attn-3"}
@@ -59,7 +59,7 @@ class Prompt(NamedTuple):
     """A conversation as a chat template writes it, with a place-holder for each image."""
 
     text: str
-    images: tuple[ImageFile, ...]
+    images: tuple[Medium, ...]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ class Chat:
     """A template to take in place of the checkpoint's."""
     padding: str = "left"
     """On which side shorter prompts are filled up: where new text goes on, or what an encoder reads ends."""
+    needs: ClassVar[str] = "image_processor"
+    """The part of a processor that takes what is not text."""
 
     def __post_init__(self) -> None:
         if self.image_settings:  # so that the setting is blamed, and not the checkpoint
@@ -145,7 +147,7 @@ class Chat:
             raise UnfitError("its text would be read as control tokens of the chat format")
         rendered, as_string = self._rendered(turns)
         places = [
-            (at, n) for at, turn in enumerate(turns) for n, part in enumerate(turn.parts) if isinstance(part, ImageFile)
+            (at, n) for at, turn in enumerate(turns) for n, part in enumerate(turn.parts) if isinstance(part, Medium)
         ]
         for number, (at, place) in enumerate(places if len(places) > 1 else (), 1):
             role, parts = turns[at].role, turns[at].parts
@@ -156,7 +158,7 @@ class Chat:
                         f"{self.title}: its chat template leaves out image {number} of {len(places)}; show it one "
                         "image, without examples"
                     )
-        return Prompt(rendered, tuple(part for turn in turns for part in turn.parts if isinstance(part, ImageFile)))
+        return Prompt(rendered, tuple(part for turn in turns for part in turn.parts if isinstance(part, Medium)))
 
     def tokens(self, prompt: Prompt) -> list[int]:
         """A prompt as numbers, with one place-holder for each image."""
@@ -170,17 +172,17 @@ class Chat:
         Raises:
             ValueError: the processor refuses a prompt.
         """
-        images = [[image.open() for image in prompt.images] for prompt in prompts]
         text: dict[str, Any] = {"padding": True, "padding_side": self.padding, "truncation": False, "verbose": False}
         if self._begins(prompts[0]):
             text["add_special_tokens"] = False
         return self.processor(
-            text=[prompt.text for prompt in prompts],
-            images=images if any(images) else None,
-            return_tensors="pt",
-            text_kwargs=text,
-            images_kwargs=dict(self.image_settings),
+            text=[prompt.text for prompt in prompts], return_tensors="pt", text_kwargs=text, **self.opened(prompts)
         )
+
+    def opened(self, prompts: Sequence[Prompt]) -> dict[str, Any]:
+        """The processor's arguments for what the prompts show."""
+        images = [[image.open() for image in prompt.images] for prompt in prompts]
+        return {"images": images if any(images) else None, "images_kwargs": dict(self.image_settings)}
 
     def _begins(self, prompt: Prompt) -> bool:
         """Whether the template has written the token that begins a text, as ``apply_chat_template`` asks itself."""
@@ -258,6 +260,8 @@ def _template_errors() -> tuple[type[Exception], ...]:
 class ChatCheckpoint(CheckpointComponent, Model):
     """A vision-language checkpoint, whichever engine computes its answers."""
 
+    chat_class: ClassVar[type[Chat]] = Chat
+
     max_new_tokens: int = Field(default=1024, ge=1, le=131072)
     """An answer that reaches it without an end is ``truncated``. Where a conversation allows fewer, it is that many."""
     image_processor: dict[str, JsonValue] = Field(default_factory=dict)
@@ -289,10 +293,10 @@ class ChatCheckpoint(CheckpointComponent, Model):
         return True
 
     def chat(self, processor: Any, image_settings: Mapping[str, Any]) -> Chat:
-        if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
-            raise ValueError("it has no processor for both images and text")
+        if not hasattr(processor, self.chat_class.needs) or not hasattr(processor, "tokenizer"):
+            raise ValueError(f"its processor has no {self.chat_class.needs} or no tokenizer")
         title = f"{self.path!r:.200}"
-        return Chat(title, processor, image_settings, self.template_variables, self.today, self._template)
+        return self.chat_class(title, processor, image_settings, self.template_variables, self.today, self._template)
 
 
 class _Ready(NamedTuple):
@@ -356,6 +360,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         location, arguments = source.location, self.hub_arguments
         processor = self.load_processor(location)
         config = transformers.AutoConfig.from_pretrained(location, **arguments)
+        config = getattr(config, "thinker_config", config)  # of Qwen's Omni models, without the part that speaks
         padding = "right" if config.is_encoder_decoder else "left"
         chat = replace(self.chat(processor, self.image_processor), padding=padding)
         processor.tokenizer.padding_side = padding
@@ -368,6 +373,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         try:
             model, report = model_class(config, self.trust_remote_code).from_pretrained(
                 source.location,
+                config=config,
                 attn_implementation=self.attention,
                 device_map=self.device_map or {"": self.torch_device},
                 quantization_config=quantization,

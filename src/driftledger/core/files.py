@@ -9,12 +9,12 @@ import re
 import shutil
 import stat
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from threading import get_ident
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ruamel.yaml import YAML
@@ -62,6 +62,8 @@ class Record(BaseModel):
 
 
 R = TypeVar("R", bound=Record)
+Files: TypeAlias = Mapping[str, bytes | None]
+"""Path below a folder → its bytes; None: those that are there."""
 
 
 def write_json(path: Path, value: Record | dict[str, Any]) -> None:
@@ -94,6 +96,24 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
     except OSError as error:
         error.filename = error.filename or str(path)  # where there is no room, Python does not say for which file
         raise
+
+
+def write_folder(folder: Path, files: Files, within: Iterable[str] = ("",)) -> None:
+    """Write those of these files that have other bytes, and remove all others.
+
+    Args:
+        within: where others are removed; where a link is in such a place, only the link.
+    """
+    for name in within:
+        if (folder / name).is_symlink():
+            (folder / name).unlink()
+    for name, data in files.items():
+        path = folder / name
+        if data is not None and not (path.is_file() and path.read_bytes() == data):
+            write_bytes(path, data)
+    paths = {folder / name for name in files}
+    for name in within:
+        keep_only(folder / name, paths)
 
 
 def link_file(source: Path, target: Path) -> None:
@@ -339,9 +359,11 @@ def make(folder: Path, inputs: str, write: Callable[[], int | None]) -> None:
 
 def keep_only(top: Path, folders: Collection[Path]) -> None:
     """Remove everything below ``top`` that is not in one of these folders."""
-    wanted = {above for folder in folders for above in folder.parents}
-    for path in list(top.iterdir()) if top.is_dir() else []:
-        if path in wanted and path not in folders:
-            keep_only(path, folders)
-        elif path not in folders:
-            _remove(path)
+    kept, above, waiting = {*folders}, {above for folder in folders for above in folder.parents}, [top]
+    while waiting:
+        place = waiting.pop()
+        for path in list(place.iterdir()) if place.is_dir() else []:
+            if path in above and path not in kept:
+                waiting.append(path)
+            elif path not in kept:
+                _remove(path)

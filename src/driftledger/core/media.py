@@ -126,15 +126,11 @@ def read_wav(data: bytes) -> Sound:
     return Sound((levels.view("<i4").astype(np.float64) / 2**31).astype(np.float32).reshape(-1, channels), rate)
 
 
-def log_mel(sound: Sound, bands: int = 64, most: int = 512) -> NDArray[np.float64]:
-    """The power in triangular bands of the mel scale up to 8 kHz, t×bands in decibels from −80 to the loudest, 0.
-
-    Args:
-        most: the most steps of time.
-    """
+def log_mel(sound: Sound, bands: int = 64) -> NDArray[np.float64]:
+    """The power in triangular bands of the mel scale up to 8 kHz, t×bands in decibels from −80 to the loudest, 0."""
     samples, size = sound.mono(sound.rate).astype(np.float64), 1 << (sound.rate // 25).bit_length()
     samples = np.pad(samples, (0, max(0, size - len(samples))))
-    starts = np.linspace(0, len(samples) - size, min(most, 1 + 4 * (len(samples) - size) // size)).astype(int)
+    starts = np.linspace(0, len(samples) - size, min(512, 1 + 4 * (len(samples) - size) // size)).astype(int)
     frames = samples[starts[:, None] + np.arange(size)] * np.hanning(size)
     highest = min(sound.rate / 2, 8000)
     edges = 700 * (10 ** (np.linspace(0, 2595 * np.log10(1 + highest / 700), bands + 2) / 2595) - 1)

@@ -51,8 +51,14 @@ def main_checkout(root: Path) -> Path:
     would begin with an empty store and pay for every call again. Files alone are read, without starting Git.
     """
     here = root.resolve()
-    for elsewhere in (_copied_from, _worktree_of):
-        if (top := top_of(here)) and (main := elsewhere(top)):
+    copies = next((each for each in here.parents if each.parts[-3:] == _COPIES), None)
+    if copies and (top := top_of(here)) and (main := top_of(copies.parents[2])):
+        here = main / here.relative_to(top)
+    if (top := top_of(here)) and (top / ".git").is_file():  # a further checkout's names its place in the repository
+        entry = top / os.fsdecode((top / ".git").read_bytes()).removeprefix("gitdir: ").strip("\r\n")
+        if entry.parent.name == "worktrees" and entry.is_dir():
+            repository = entry.parent.parent.resolve()
+            main = repository.parent if repository.name == ".git" else repository
             here = main / here.relative_to(top)
     return root if here == root.resolve() else here
 
@@ -69,19 +75,3 @@ def checkouts(root: Path) -> list[Path]:
 def top_of(folder: Path) -> Path | None:
     """Return the top folder of a checkout."""
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
-
-
-def _copied_from(top: Path) -> Path | None:
-    """Return the checkout in which DVC made this copy."""
-    return next((top_of(place.parents[2]) for place in top.parents if place.parts[-3:] == _COPIES), None)
-
-
-def _worktree_of(top: Path) -> Path | None:
-    """Return the main checkout of a further one, where ``.git`` is a file that names its place in the repository."""
-    if not (top / ".git").is_file():
-        return None
-    entry = top / os.fsdecode((top / ".git").read_bytes()).removeprefix("gitdir: ").strip("\r\n")
-    if entry.parent.name != "worktrees" or not entry.is_dir():
-        return None
-    repository = entry.parent.parent.resolve()
-    return repository.parent if repository.name == ".git" else repository

@@ -148,31 +148,20 @@ def import_place(place: str, folder: Path | None = None) -> Any:
 
 
 @cache
-def installed() -> Any:  # a type of Python 3.11 that 3.12 has no more
-    """All entry points, read once: each search opens a file of every distribution."""
-    return metadata.entry_points()
+def installed() -> Mapping[str, tuple[metadata.EntryPoint, ...]]:
+    """Our entry points by their group, read once: that opens a file of every distribution."""
+    points = metadata.entry_points()
+    return {group: tuple(points.select(group=group)) for group in points.groups if group.startswith("driftledger.")}
 
 
 def entry_points(section: str) -> tuple[metadata.EntryPoint, ...]:
     """List what installed distributions bring for a section of settings; what is installed later is not seen."""
-    return tuple(installed().select(group=f"driftledger.{section}"))
+    return installed().get(f"driftledger.{section}", ())
 
 
 def providers(section: str) -> Mapping[str, str]:
     """Every provider of a section by its name, with the place of its class; ours win over those of distributions."""
     return {each.name: each.value for each in entry_points(section)} | OURS[section]
-
-
-def provider_place(section: str, provider: str) -> str:
-    """Return the place of the class behind a provider, ``package.module:Class``; nothing is imported.
-
-    Raises:
-        ConfigError: the provider is unknown.
-    """
-    places = providers(section)
-    if ":" not in provider and provider not in places:
-        raise ConfigError(unknown_name(f"{section} provider", provider, places))
-    return places.get(provider, provider)
 
 
 def provider_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:
@@ -186,10 +175,12 @@ def provider_class(section: str, provider: str, own: Path | None = None) -> type
         ConfigError: the provider is unknown, or cannot be imported.
         UntrustedCodeError: it is a project's own code, which may not be run.
     """
-    is_place = ":" in provider
-    if is_place and own is None and provider not in providers(section).values():
+    places, is_place = providers(section), ":" in provider
+    if is_place and own is None and provider not in places.values():
         raise UntrustedCodeError(f"{provider!r:.80} is this checkout's own code, which is not run without --trust")
-    named: type[Provided] = import_place(provider_place(section, provider), own if is_place else None)
+    if not is_place and provider not in places:
+        raise ConfigError(unknown_name(f"{section} provider", provider, places))
+    named: type[Provided] = import_place(places.get(provider, provider), own if is_place else None)
     return named
 
 

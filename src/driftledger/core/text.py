@@ -24,6 +24,7 @@ _INERT = re.compile(
     r"|(?<=[^\W_])\+(?=[ ,]|$)|(?<=\S) (?=\S)|(?<= )[+=](?= )|[,;%@()/–±·×÷−Δ→])*"
 )
 """Text in which nothing is Markdown: words and numbers with what joins and ends them."""
+_QUOTED = re.compile(r'[",;\t\r\n]')
 MOST_SHOWN = 120
 """Characters of a value in :func:`shown_apart`; a longer one is cut."""
 
@@ -76,7 +77,7 @@ def csv_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
 
     def quoted(cell: object) -> str:
         text = "" if cell is None else str(cell)
-        return '"' + text.replace('"', '""') + '"' if re.search(r'[",;\t\r\n]', text) else text
+        return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
     return "".join(",".join(map(quoted, row)) + "\n" for row in (head, *rows))
 

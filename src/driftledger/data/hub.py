@@ -209,7 +209,7 @@ class HubTable(Provider, ABC):
 
 
 class HuggingFace(HubTable, DatasetProvider):
-    """One split of a dataset, or one as the test set and one as its support set."""
+    """One split of a dataset, or one as the test set and one as its support set; ids are the numbers of rows."""
 
     provider: ClassVar[str] = "huggingface"
     files_in: ClassVar[str] = "image_column"
@@ -218,8 +218,6 @@ class HuggingFace(HubTable, DatasetProvider):
     support_split: str | None = Field(default=None, min_length=1)
     """The split that is the support set, where ``split`` is the test set; it needs a ``label_column``."""
     image_column: str = "image"
-    id_column: str | None = None
-    """Without it a sample's id is the number of its row."""
     category_column: str | None = None
     label_column: str | None = None
     unique_column: str | None = None
@@ -237,7 +235,7 @@ class HuggingFace(HubTable, DatasetProvider):
         sets: dict[str, Split | None] = {self.split: None}
         if self.support_split is not None:
             sets = {self.support_split: "support", self.split: "test"}
-        texts = [column for column in (self.id_column, self.category_column, self.label_column) if column is not None]
+        texts = [column for column in (self.category_column, self.label_column) if column is not None]
         columns, files = [*texts, *([self.unique_column] if self.unique_column else [])], getattr(self, self.files_in)
         for loaded, (name, split) in zip(self.load(*sets), sets.items(), strict=True):
             digits, seen = len(str(max(len(loaded) - 1, 0))), set[str]()
@@ -248,9 +246,9 @@ class HuggingFace(HubTable, DatasetProvider):
                 seen.add(value)
                 text: dict[str | None, str | None] = {None: None}
                 text |= {column: as_text(row.cells[column], f"{row.place} in {column}") for column in texts}
-                own_id = f"{row.number:0{digits}}" if self.id_column is None else text[self.id_column] or ""
+                number = f"{row.number:0{digits}}"
                 yield SourceItem(
-                    id=f"{split}-{own_id}" if split else own_id,
+                    id=f"{split}-{number}" if split else number,
                     name=row.place,
                     read=row.read,
                     category=text[self.category_column] or None,

@@ -188,7 +188,7 @@ def touched_table(rows: Sequence[Mapping[str, Any]]) -> Group:
         if made_with not in groups:
             groups[made_with] = table("score", "model", "metric", "value", "stood", "run", numbers=["value"])
         cells = [place_of(spec, row["keys"]), model]
-        cells.append(metric.named(key) if metric and metric.match(key) is not None else key)
+        cells.append(spec.titled(key))
         cells.append("–" if value is None else figure(value, metric.digits if metric else 4))
         cells.append(f"since {since}" if row["current"] else f"{since} to {row['last_date']:.10}")
         cells.append(first_few([each[:SHORT] for each in row["runs"]], 1) or "–")

@@ -63,8 +63,7 @@ class Number(NamedTuple):
     @property
     def title(self) -> str:
         """What tables call it: ``GC@5``."""
-        key = self.key.rpartition("/")[2]
-        return key if self.metric is None or self.metric.match(key) is None else self.metric.named(key)
+        return self.lineage.spec.titled(self.key.rpartition("/")[2])
 
     @property
     def interval(self) -> ConfidenceInterval | None:
@@ -170,7 +169,7 @@ class Sources:
         if (git := self.git) is None:
             return []
         for commit in git.commits()[::-1]:
-            newest.setdefault(git.ids(commit.id, [SCORES])[0], commit.id)
+            newest.setdefault(git.id_at(commit.id, SCORES), commit.id)
         return [(git, commit, git.files(tree)) for tree, commit in newest.items() if tree]
 
     def _from_git(self, run: Published) -> Evidence | None:
@@ -393,7 +392,7 @@ def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, di
     if git is None:
         return
     for commit in git.commits():
-        [tree] = git.ids(commit.id, [SCORES])
+        tree = git.id_at(commit.id, SCORES)
         for path, blob in () if tree is None else git.files(tree).items():
             if path.endswith(f"/{SCORE}"):
                 stood[path, blob] = (stood.get((path, blob), (commit,))[0], commit)

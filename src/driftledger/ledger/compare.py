@@ -335,7 +335,7 @@ def _compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
         if (metric.headline or metric.compared) and metric.row and metric.higher_is_better is not None:
             ours, theirs = spec.keys_of(metric, a), spec.keys_of(metric, b)
             both = [key for key in ours if key in theirs]
-            keys += both[-1:] if both else [*ours[-1:], *theirs[-1:]]
+            keys += (both or [*ours, *theirs])[-1:]
     return keys
 
 

@@ -131,25 +131,20 @@ def read_all_evidence(
     if data is None:
         raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
     lock, published, now = parse_lock(data), published_code(root), code_version(root)
-    lineages_by_path: dict[str, Lineage] = {}  # a score without a generator belongs to several runs
-    checked, runs = set[tuple[str, str]](), []
+    # A score without a generator belongs to several runs.
+    shown = [(spec, keys) for spec, keys in selected if any(each.shows(keys) for each in combinations)]
+    folders = [_folder(lock, spec.scores, keys) for spec, keys in shown]
+    for out, locked in dict.fromkeys((folder.out, folder.md5) for folder in folders):
+        if not (listing := tree.listing(out)):  # Git keeps the scores of a model, and DVC does not
+            raise LedgerError(f"{out} is missing; run 'dvc repro', or 'git checkout {out}'")
+        if (md5 := listing_md5(listing)) != locked:
+            raise LedgerError(
+                f"{out} is not what {LOCK} has (md5 {md5}, not {locked}); 'git status {out}' shows what changed, "
+                "'dvc repro' computes it again"
+            )
+    every, runs = [read_lineage(tree, lock, spec, keys) for spec, keys in shown], []
     for combination in combinations:
-        lineages = []
-        for spec, keys in (each for each in selected if combination.shows(each[1])):
-            path = spec.scores.at(keys)
-            if path not in lineages_by_path:
-                folder = _folder(lock, spec.scores, keys)
-                if (folder.out, folder.md5) not in checked:  # Git keeps the scores of a model, and DVC does not
-                    checked.add((folder.out, folder.md5))
-                    if not (listing := tree.listing(folder.out)):
-                        raise LedgerError(f"{folder.out} is missing; run 'dvc repro', or 'git checkout {folder.out}'")
-                    if (md5 := listing_md5(listing)) != folder.md5:
-                        raise LedgerError(
-                            f"{folder.out} is not what {LOCK} has (md5 {md5}, not {folder.md5}); 'git status "
-                            f"{folder.out}' shows what changed, 'dvc repro' computes it again"
-                        )
-                lineages_by_path[path] = read_lineage(tree, lock, spec, keys)
-            lineages.append(lineages_by_path[path])
+        lineages = [each for (_, keys), each in zip(shown, every, strict=True) if combination.shows(keys)]
         fingerprint = fingerprint_of({each.folder.path: each.score for each in lineages}, combination)
         runs.append(
             Evidence(

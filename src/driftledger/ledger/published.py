@@ -21,7 +21,6 @@ from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lineage import PUBLISHED, CodeVersion, Evidence
 from driftledger.ledger.objects.git import Git, why_unread
 
-FOLDER = PUBLISHED
 _NAME = re.compile(r"[0-9a-f]{64}\.json")
 
 
@@ -57,7 +56,7 @@ class Published(Record):
     @property
     def file(self) -> str:
         """The path of its file, relative to the top folder."""
-        return f"{FOLDER}/{sha256_of(self.to_dict())}.json"
+        return f"{PUBLISHED}/{sha256_of(self.to_dict())}.json"
 
 
 def publish(root: Path, evidence: Evidence) -> Path | None:
@@ -101,28 +100,28 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
     for run in evidence:
         result.findings += _differences(root, run, runs)
     if git is None:
-        result.skip(FOLDER, f"deleted files cannot be looked for in Git's history: {why_unread(root)}")
+        result.skip(PUBLISHED, f"deleted files cannot be looked for in Git's history: {why_unread(root)}")
         return result
-    for name, commit in git.ever_in(FOLDER).items():
-        file = f"{FOLDER}/{name}"
+    for name, commit in git.ever_in(PUBLISHED).items():
+        file = f"{PUBLISHED}/{name}"
         if _NAME.fullmatch(name) and file not in files:
             what = f"commit {commit[:12]} has it, and it is gone; 'git checkout {commit[:12]} -- {file}' restores it"
             result.findings.append(Finding("missing", file, what))
     if git.is_shallow:
         why = "this clone has the newest commits only; 'git fetch --unshallow' gets those that may have more files"
-        result.skip(FOLDER, why)
+        result.skip(PUBLISHED, why)
     return result
 
 
 def refuse_if_deleted(root: Path) -> None:
     """Raise LedgerError if the last commit has files of published runs that are gone: new ones would hide that."""
     git = Git.around(root)
-    [tree] = git.ids(git.heads()[0], [FOLDER]) if git else [None]
-    gone = sorted(each for each in git.files(tree) if not (root / FOLDER / each).is_file()) if git and tree else []
+    tree = git.id_at(git.heads()[0], PUBLISHED) if git else None
+    gone = sorted(each for each in git.files(tree) if not (root / PUBLISHED / each).is_file()) if git and tree else []
     if gone:
         raise LedgerError(
-            f"the last commit has {len(gone)} published runs that are not here, {FOLDER}/{gone[0]} first; "
-            f"'git checkout HEAD -- {FOLDER}' restores them"
+            f"the last commit has {len(gone)} published runs that are not here, {PUBLISHED}/{gone[0]} first; "
+            f"'git checkout HEAD -- {PUBLISHED}' restores them"
         )
 
 
@@ -151,7 +150,7 @@ def _differences(root: Path, run: Evidence, runs: Mapping[str, Published]) -> It
     published = {name: each for name, each in runs.items() if each.fingerprint == run.fingerprint}
     if not published:
         what = f"it has no file of {run.name}, fingerprint {run.fingerprint}; run 'driftledger track'"
-        yield Finding("missing", FOLDER, what)
+        yield Finding("missing", PUBLISHED, what)
         return
     try:
         now = {each.path: each for each in _published(root, run).scores}
@@ -166,9 +165,9 @@ def _differences(root: Path, run: Evidence, runs: Mapping[str, Published]) -> It
 
 def _files(root: Path) -> dict[str, Published | str]:
     """Path of each file → its run, or what is wrong with it, as a phrase after its name."""
-    folder, files = root / FOLDER, dict[str, Published | str]()
+    folder, files = root / PUBLISHED, dict[str, Published | str]()
     for path in sorted(folder.glob("*.json")) if folder.is_dir() and not folder.is_symlink() else []:
-        name = f"{FOLDER}/{path.name}"
+        name = f"{PUBLISHED}/{path.name}"
         try:
             if path.is_symlink():
                 raise ValueError("it is a link")

@@ -9,7 +9,6 @@ import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -20,9 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from driftledger.benchmarks.descriptions import Description
 from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
-from driftledger.core.errors import ConfigError
+from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_json, load_yaml
-from driftledger.core.registry import LONGEST, PROVIDED_SECTIONS, Provided, provider_class, provider_place, providers
+from driftledger.core.registry import LONGEST, PROVIDED_SECTIONS, Provided, provider_class, providers
 from driftledger.core.strict import Name, Strict
 from driftledger.core.text import for_line
 from driftledger.data.datasets.base import DatasetProvider
@@ -128,11 +127,9 @@ def selectable(section: str, given: str, base_url: str | None = None, key: str |
         entry |= {"dtype": "bfloat16"} if "dtype" in fields and section != "encoders" else {}
         entry |= service if "base_url" in fields else {}
     else:
-        nearest = get_close_matches(given, catalogue(section), n=1)
-        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        unknown = unknown_name(section[:-1], given[:200], catalogue(section))
         raise ConfigError(
-            f"{section[:-1]} {given!r:.200} is unknown; {hint}name one that 'driftledger models' lists, a folder, or "
-            f"PROVIDER/MODEL with one of the providers {', '.join(sorted(valid))}"
+            f"{unknown}; or a folder, or PROVIDER/MODEL with one of the providers {', '.join(sorted(valid))}"
         )
     return name_of(Path(rest or given.rpartition(":")[2]).name), entry
 
@@ -158,7 +155,7 @@ def name_of(text: str) -> str:
     ['my_photos_2024', 'images_2024', 'fotos_fur_anna', 'my_images', 'qwen3_vl_8b']
     """
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    name = "_".join("".join(c if c.isalnum() else " " for c in plain).split())
+    name = "_".join(re.findall("[a-z0-9]+", plain))
     if not name:
         return "my_images"
     is_text = load_yaml(name) == name  # and no number, date, truth or nothing
@@ -188,7 +185,7 @@ def checked_class(section: str, provider: str, own: Path | None = None) -> type[
         if not re.fullmatch(r"frechet_[a-z0-9_]+", name):
             lacks = f"has the frechet_name {name!r:.80}; give it one of frechet_ and a-z 0-9 _"
     if lacks:
-        raise ConfigError(f"{provider_place(section, provider)} {lacks}")
+        raise ConfigError(f"{provider} {lacks}")
     return cls
 
 

@@ -67,8 +67,7 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
             for key in values.keys() - preset.get(section, {}).keys() if section in benchmark_names() else ():
                 if (content.get(section) or {}).get(key) == values[key]:
                     preset.setdefault(section, {})[key] = load_yaml(section_text(section))[section][key]
-    text = _laid_over(params.read_text(encoding="utf-8"), preset)
-    return text, parse_settings(load_yaml(text), f"{PARAMS} with the preset {name}", root.absolute())
+    return _laid_over(root, params.read_text(encoding="utf-8"), preset, f"the preset {name}")
 
 
 def apply_preset(root: Path, name: str) -> list[str]:
@@ -98,9 +97,8 @@ def first_params(root: Path, preset: str, images: Mapping[str, str], chosen: Cho
         laid["run"] |= {name: [*images] for name in ours if laid["run"].get(name)}
     laid["run"] |= {section: [*entries] for section, entries in chosen.items()}
     datasets = {name: {"provider": "image_folder", "path": path} for name, path in images.items()}
-    text = _laid_over((OWN / "templates" / PARAMS).read_text(encoding="utf-8"), laid, {"datasets": datasets, **chosen})
-    parse_settings(load_yaml(text), f"{PARAMS} with the preset {preset}", root.absolute())
-    return text
+    text = (OWN / "templates" / PARAMS).read_text(encoding="utf-8")
+    return _laid_over(root, text, laid, f"the preset {preset}", {"datasets": datasets, **chosen})[0]
 
 
 def with_entry(root: Path, section: str, name: str, entry: Mapping[str, Any] | None, *, only: bool) -> str:
@@ -109,14 +107,11 @@ def with_entry(root: Path, section: str, name: str, entry: Mapping[str, Any] | N
     Raises:
         ConfigError: another entry has that name, or the selection would not be valid.
     """
-    params = root / PARAMS
-    content, text = read_yaml(params), params.read_text(encoding="utf-8")
+    content, text = read_yaml(root / PARAMS), (root / PARAMS).read_text(encoding="utf-8")
     if entry is not None and (content.get(section) or {}).get(name, entry) != entry:
         raise ConfigError(f"{PARAMS} has another entry {section}.{name}; rename that, or change it there")
     others = [] if only else [each for each in content["run"][section] if each != name]
-    text = _laid_over(text, {"run": {section: [*others, name]}}, {section: {name: entry}})
-    parse_settings(load_yaml(text), f"{PARAMS} with {name}", root.absolute())
-    return text
+    return _laid_over(root, text, {"run": {section: [*others, name]}}, name, {section: {name: entry}})[0]
 
 
 def section_text(name: str) -> str:
@@ -125,10 +120,12 @@ def section_text(name: str) -> str:
     return (files(package) / "settings.yaml").read_text(encoding="utf-8")
 
 
-def _laid_over(text: str, preset: Mapping[str, Any], entries: Chosen | None = None) -> str:
+def _laid_over(
+    root: Path, text: str, preset: Mapping[str, Any], what: str, entries: Chosen = NOTHING
+) -> tuple[str, Settings]:
     """Set what a preset sets, and add entries in block style, in which an address needs no quotes; comments stay.
 
-    Sections of benchmarks that nothing is selected for are left out.
+    Sections of benchmarks that nothing is selected for are left out. Errors call the change ``what``.
     """
     yaml, written = YAML(), io.StringIO()
     yaml.preserve_quotes, yaml.width = True, 4096
@@ -151,7 +148,7 @@ def _laid_over(text: str, preset: Mapping[str, Any], entries: Chosen | None = No
                 comments = content[section].ca.items.get(key)
                 if comments and len(comments) > 2 and comments[2]:
                     comments[2].column = 0  # one blank behind the value, however long it is now
-    for section, named in (entries or {}).items():
+    for section, named in entries.items():
         for name, entry in named.items():
             if entry is not None and name not in (content.get(section) or {}):
                 if not content.get(section):
@@ -161,4 +158,5 @@ def _laid_over(text: str, preset: Mapping[str, Any], entries: Chosen | None = No
                 if section == "datasets":
                     content[section][name].yaml_add_eol_comment("subfolders are categories", "path", column=0)
     yaml.dump(content, written)
-    return written.getvalue()
+    text = written.getvalue()
+    return text, parse_settings(load_yaml(text), f"{PARAMS} with {what}", root.absolute())

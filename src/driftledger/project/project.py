@@ -102,13 +102,12 @@ class Project:
     def to_score(self, spec: Benchmark, keys: Mapping[str, str]) -> ToScore:
         """Return what a score is computed from; errors as of :meth:`component`."""
         section = self.settings.section(spec.name)
-        scoring = spec.scoring_of(section, self.settings.run.seed)
-        named = {role: keys.get(role) or getattr(scoring, role, None) for role in ("encoder", "text_encoder")}
+        named = {role: keys.get(role) or getattr(section, role, None) for role in ("encoder", "text_encoder")}
         return ToScore(
             keys=keys,
             folders=self._folders(spec, keys),
-            scoring=scoring,
-            min_coverage=section.min_coverage,
+            section=section,
+            seed=self.settings.run.seed,
             encoders={role: self.component("encoders", name) for role, name in named.items() if name is not None},
             beside=self.files_beside(spec),
             features=FeatureStore(self.state / "features"),

@@ -14,12 +14,12 @@ from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.errors import MissingExtraError, MissingSourceError, StoreError
 from driftledger.core.files import files_digest, keep_only, made_from, write_json
-from driftledger.core.registry import PROVIDED_SECTIONS, provider_place
+from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.text import say
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_files
 from driftledger.project.project import RESOLVED, Project
-from driftledger.project.settings import Settings, marked
+from driftledger.project.settings import Settings
 
 NOTHING = "none"
 """Noted in place of a missing file or component, since DVC wants every parameter to exist."""
@@ -44,31 +44,7 @@ def resolved(project: Project) -> dict[str, Any]:
     What is not on this machine, such as a colleague's weights, is kept as it was noted before, if its entry is written
     as it was then: whatever needs no new call still runs. Standard error lists it.
     """
-    settings, before = project.settings, project.noted().get("entries", {})
-    noted: dict[str, Any] = {section: {} for section in PROVIDED_SECTIONS}
-    entries = dict[str, dict[str, str]]()  # how each was written, and its digest; no stage depends on it
-    for section, name in [(each, name) for each in PROVIDED_SECTIONS for name in settings.named(each)]:
-        entry, key = settings.build(section, name), f"{section}.{name}"
-        given = [entry.provider, entry.model_dump(mode="json", exclude_defaults=True)]
-        if isinstance(entry, Component):
-            given += [entry.version, entry.code_is_identity and entry.code_digest]
-        written = sha256_of(given)
-        try:
-            digest = entry.fingerprint if isinstance(entry, Component) else entry.source_digest()
-        except (MissingSourceError, MissingExtraError) as error:
-            if before.get(key, {}).get("written") != written:
-                raise
-            digest = before[key]["digest"]
-            kept = "its noted version is kept, and only new calls to it fail"
-            say(f"driftledger: {key} is not on this machine ({error}); {kept}")
-        entries[key] = {"written": written, "digest": digest}
-        noted[section][name] = digest
-        if isinstance(entry, Provider):
-            noted[section][name] = {"provider": entry.provider, **given[1], "source": digest}
-            place = provider_place(section, entry.provider)
-            # What Python gave is never made again.
-            if (section, name) not in settings.given and not is_ours(place):
-                noted[section][name]["code"] = code_digest(place)
+    settings, noted = project.settings, _versions(project)
     noted["data"] = {"version": DATA_VERSION} | {each: noted.pop(each) for each in ("datasets", "question_sets")}
     noted["descriptions"] = {name: _description(settings, name, noted) for name in settings.named("descriptions")}
     noted["judge"] = noted["models"][settings.judge] if settings.judge else NOTHING
@@ -96,7 +72,36 @@ def resolved(project: Project) -> dict[str, Any]:
         "correlation": settings.correlation.model_dump(mode="json"),
         "leaderboards": {path.name: sha256_file(path) for path in leaderboard_files(project.root)},
     }
-    return noted | {"entries": entries}
+    return noted
+
+
+def _versions(project: Project) -> dict[str, Any]:
+    """Return the digest of each component, and what each entry of data is made from, by section and name."""
+    settings, before = project.settings, project.noted().get("entries", {})
+    noted: dict[str, Any] = {section: {} for section in PROVIDED_SECTIONS}
+    noted["entries"] = {}  # how each was written, and its digest; no stage depends on it
+    for section, name in [(each, name) for each in PROVIDED_SECTIONS for name in settings.named(each)]:
+        entry, key = settings.build(section, name), f"{section}.{name}"
+        given = [entry.provider, entry.model_dump(mode="json", exclude_defaults=True)]
+        if isinstance(entry, Component):
+            given += [entry.version, entry.code_is_identity and entry.code_digest]
+        written = sha256_of(given)
+        try:
+            digest = entry.fingerprint if isinstance(entry, Component) else entry.source_digest()
+        except (MissingSourceError, MissingExtraError) as error:
+            if before.get(key, {}).get("written") != written:
+                raise
+            digest = before[key]["digest"]
+            kept = "its noted version is kept, and only new calls to it fail"
+            say(f"driftledger: {key} is not on this machine ({error}); {kept}")
+        noted["entries"][key] = {"written": written, "digest": digest}
+        noted[section][name] = digest
+        if isinstance(entry, Provider):
+            noted[section][name] = {"provider": entry.provider, **given[1], "source": digest}
+            module = type(entry).__module__
+            if (section, name) not in settings.given and not is_ours(module):  # what Python gave is never made again
+                noted[section][name]["code"] = code_digest(module)
+    return noted
 
 
 def folder_in(stage: Stage, keys: Mapping[str, str]) -> str:
@@ -135,9 +140,8 @@ def _shaped_by(
             inputs[key] = noted[_SECTION_OF[key]][name]
         elif key == "description":
             inputs[key] = noted["descriptions"][name]
-    for where, mark, names in marked(spec.name, section):
-        setting = where.removeprefix(f"{spec.name}.")
-        if isinstance(mark, EntryOf) and setting in stage.settings:
+    for setting, mark, names in section.marks(EntryOf):
+        if setting in stage.settings:
             inputs[setting] = {name: noted[mark.section][name] for name in names}
     if stage.judged:
         inputs["judge"] = noted["judge"]

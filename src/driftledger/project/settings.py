@@ -6,7 +6,7 @@ Each registered benchmark has a list in ``run``, and a section of its own.
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -186,9 +186,8 @@ class Settings(Strict):
     def references(self) -> Iterator[tuple[str, EntryOf, str]]:
         """Yield where a benchmark's section names entries of a catalogue: the setting, its mark, the name."""
         for spec in self.benchmarks:
-            for where, mark, names in marked(spec.name, self.section(spec.name)):
-                if isinstance(mark, EntryOf):
-                    yield from ((where, mark, name) for name in names)
+            for key, mark, names in self.section(spec.name).marks(EntryOf):
+                yield from ((f"{spec.name}.{key}", mark, name) for name in names)
 
     def description(self, name: str) -> Description:
         """Return how a catalogue name asks for a description; errors as in :meth:`entry`."""
@@ -223,14 +222,6 @@ class Settings(Strict):
         except ConfigError as error:
             error.args = (f"{where}: {error}",)
             raise
-
-
-def marked(name: str, section: Section) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
-    """Yield the marks of the settings of a benchmark's section, and the names that each setting holds."""
-    for key, field in type(section).model_fields.items():
-        given = getattr(section, key)
-        for mark in field.metadata:
-            yield f"{name}.{key}", mark, given if isinstance(given, tuple) else () if given is None else (given,)
 
 
 @cache
@@ -317,10 +308,10 @@ def _selection(settings: Settings) -> Iterator[str]:
                 yield f"run.{spec.name} goes over {name!r}, with questions for {other}; name it in run.{other}"
         if empty := [f"run.{key}s" for key in spec.scores.keys if not run.names(spec.name, key)]:
             yield f"{spec.name} needs {' and '.join(empty)}; select some, or nothing in run.{spec.name}"
-        for where, mark, names in marked(spec.name, settings.section(spec.name)):
-            others = [name for name in names if name not in getattr(run, spec.name)]
-            if isinstance(mark, OfSelected) and others:
-                yield f"{where}: {others[0]!r} is not in run.{spec.name}; select it, or remove it"
+        for key, _, names in settings.section(spec.name).marks(OfSelected):
+            for name in names:
+                if name not in getattr(run, spec.name):
+                    yield f"{spec.name}.{key}: {name!r} is not in run.{spec.name}; select it, or remove it"
     for where, mark, name in settings.references():
         if mark.must == "ask once":
             description = settings.description(name)
@@ -334,10 +325,10 @@ _ANY_MODEL = {"generators": "gpt_image_2 or sdxl", "encoders": "vit or dinov2", 
 
 def _components(settings: Settings) -> Iterator[str]:
     """Say which components can't do their work: they are unknown, lack a tower, or only understand certain others."""
-    run = settings.run
+    run, built = settings.run, cache(partial(_built, settings))
     for section in PROVIDED_SECTIONS:
         for name in settings.named(section):
-            _built(settings, section, name)
+            built(section, name)
     towers = [("image", name, "run.encoders", "name it in run.text_encoders") for name in run.encoders]
     towers += [("text", name, "run.text_encoders", "name it in run.encoders") for name in run.text_encoders]
     for where, mark, name in settings.references():
@@ -348,7 +339,7 @@ def _components(settings: Settings) -> Iterator[str]:
             kind = "image" if shown.choose == "similar_image" else "text"
             towers.append((kind, shown.encoder, f"descriptions.{name}", f"{shown.choose} needs one; name another"))
     for kind, name, where, remedy in towers:
-        encoder: Encoder | None = _built(settings, "encoders", name)
+        encoder: Encoder | None = built("encoders", name)
         if encoder is not None and not (encoder.media if kind == "image" else encoder.reads):
             yield f"{where}: {name!r} has no {kind} tower; {remedy}"
     used = dict[tuple[str, str, str], None]()
@@ -357,9 +348,9 @@ def _components(settings: Settings) -> Iterator[str]:
             for name in run.names(spec.name, key):
                 if key != "model":
                     used[f"{key}s", f"run.{key}s", name] = None
-                component = _built(settings, f"{key}s", name)
+                component = built(f"{key}s", name)
                 for on in getattr(run, spec.name) if spec.data is DATASET and component else ():
-                    medium = getattr(_built(settings, "datasets", on), "medium", "image")
+                    medium = getattr(built("datasets", on), "medium", "image")
                     if medium not in component.media and component.provider not in CONTROLS:
                         does = "makes" if key == "generator" else "takes"
                         yield (
@@ -370,7 +361,7 @@ def _components(settings: Settings) -> Iterator[str]:
     if judge := settings.judge:
         used["models", "run.judge", judge] = None
     for (section, place, name), model in product(used, run.models):
-        reader, speaker = _built(settings, section, name), _built(settings, "models", model)
+        reader, speaker = built(section, name), built("models", model)
         if speaker is None or reader is None or reader.understands is None:
             continue
         spoken = {each.provider for each in type(speaker).__mro__ if issubclass(each, Model)}

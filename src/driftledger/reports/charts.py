@@ -9,11 +9,16 @@ import logging
 import math
 import textwrap
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Metric, Scatter
 from driftledger.benchmarks.score import HIGH, LOW, Score, base_key
+from driftledger.core.canonical import sha256_bytes, sha256_file
+from driftledger.core.files import write_bytes
 from driftledger.core.text import for_line
 from driftledger.reports.scores import Block
 from driftledger.reports.tables import cells_of, direction, title_of
@@ -43,6 +48,9 @@ _STYLE: Any = {
 }
 
 
+Steps: TypeAlias = dict[int, float]
+
+
 class Series(NamedTuple):
     """What distinguishes one model's marks from another's."""
 
@@ -59,7 +67,8 @@ class Drawing(NamedTuple):
     name: str
     title: str
     note: str
-    draw: Callable[["Axes"], None]
+    draw: "partial[None]"
+    """Draws on axes what it holds, which is all that the figure shows."""
     size: tuple[float, float]
     """Width and height in inches, without title and note."""
 
@@ -119,60 +128,70 @@ def _bars(block: Block, series: Mapping[str, Series], metric: Metric, key: str) 
     scores, cells, intervals = block.scores, cells_of(block, key), [score.interval(key) for score in block.scores]
     letters = {model: f" ({cell.letters})" for model, cell in cells.items() if cell.letters}
     labels = [short(score.model) + letters.get(score.model, "") for score in scores]
-
-    def draw(axis: "Axes") -> None:
-        values = [cell.value or 0.0 for cell in cells.values()]
-        ends = [0.0, *values, *(end for pair in intervals for end in pair or ())]
-        low, high = min(ends), max(ends) or 1.0
-        axis.set_xlim(low - 0.02 * (high - low) * (low < 0), high + 0.33 * (high - low))
-        for row, (score, pair) in enumerate(zip(scores, intervals, strict=True)):
-            look, cell = series[score.model], cells[score.model]
-            if cell.value is not None:
-                axis.barh(row, cell.value, 0.55, color=look.fill, edgecolor=look.colour, linewidth=1.2)
-            if pair is not None:
-                axis.plot(pair, [row, row], color=INK, linewidth=1.2, marker="|", markersize=5)
-            style: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8.5}
-            axis.text(1.0, row, cell.text, transform=axis.get_yaxis_transform(), **style)
-        axis.set_yticks(range(len(scores)), labels)
-        axis.tick_params(axis="y", length=0, labelcolor=INK)
-        axis.set_ylim(len(scores) - 0.4, -0.6)
-        axis.grid(axis="x")
-
+    looks = [series[score.model] for score in scores]
+    values = [cell.value for cell in cells.values()]
+    drawing = partial(_draw_bars, labels, values, [cell.text for cell in cells.values()], intervals, looks)
     alike = "models that share a letter cannot be told apart" if letters else ""
     note = _about(block, alike, intervals="whiskers" if any(intervals) else "")
     title = f"{block.spec.title}: {title_of(metric, key)}"
-    return Drawing(f"bars_{key}", title, note, draw, (_WIDE, 0.4 + 0.26 * len(scores)))
+    return Drawing(f"bars_{key}", title, note, drawing, (_WIDE, 0.4 + 0.26 * len(scores)))
+
+
+def _draw_bars(
+    labels: Sequence[str],
+    values: Sequence[float | None],
+    texts: Sequence[str],
+    intervals: Sequence[tuple[float, float] | None],
+    looks: Sequence[Series],
+    axis: "Axes",
+) -> None:
+    ends = [0.0, *(value or 0.0 for value in values), *(end for pair in intervals for end in pair or ())]
+    low, high = min(ends), max(ends) or 1.0
+    axis.set_xlim(low - 0.02 * (high - low) * (low < 0), high + 0.33 * (high - low))
+    for row, (value, text, pair, look) in enumerate(zip(values, texts, intervals, looks, strict=True)):
+        if value is not None:
+            axis.barh(row, value, 0.55, color=look.fill, edgecolor=look.colour, linewidth=1.2)
+        if pair is not None:
+            axis.plot(pair, [row, row], color=INK, linewidth=1.2, marker="|", markersize=5)
+        style: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8.5}
+        axis.text(1.0, row, text, transform=axis.get_yaxis_transform(), **style)
+    axis.set_yticks(range(len(labels)), labels)
+    axis.tick_params(axis="y", length=0, labelcolor=INK)
+    axis.set_ylim(len(labels) - 0.4, -0.6)
+    axis.grid(axis="x")
 
 
 def _lines(block: Block, series: Mapping[str, Series], curve: str, title: str, across: str) -> Drawing:
     """A line per model over steps, with a band where there are intervals."""
 
-    def steps_of(score: Score, name: str) -> dict[int, float]:
+    def steps_of(score: Score, name: str) -> Steps:
         return {point.step: point.value for point in sorted(score.curves.get(name, ()), key=lambda point: point.step)}
 
     points = {score.model: values for score in block.scores if (values := steps_of(score, curve))}
-    bands = {score.model: [steps_of(score, curve + end) for end in (LOW, HIGH)] for score in block.scores}
+    bands = {score.model: (steps_of(score, curve + LOW), steps_of(score, curve + HIGH)) for score in block.scores}
     order = sorted(points, key=lambda model: -list(points[model].values())[-1])
 
-    def draw(axis: "Axes") -> None:
-        from matplotlib.ticker import MaxNLocator
-
-        for model in order:
-            look, (x, y) = series[model], (list(points[model]), list(points[model].values()))
-            style: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "linewidth": 1.6, "markersize": 5}
-            marker = look.marker if len(x) <= 12 else ""
-            axis.plot(x, y, label=short(model), marker=marker, markerfacecolor=look.fill, **style)
-            low, high = bands[model]
-            if steps := [step for step in x if step in low and step in high]:
-                ends = [low[step] for step in steps], [high[step] for step in steps]
-                axis.fill_between(steps, *ends, color=look.colour, alpha=0.13, linewidth=0)
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.set_xlabel(across)
-        axis.grid(axis="y")
-        axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0)
-
+    lines = [(short(model), series[model], points[model], *bands[model]) for model in order]
     note = _about(block, intervals="bands" if any(map(any, bands.values())) else "")
-    return Drawing(curve.replace("/", "_"), f"{block.spec.title}: {title}", note, draw, (_WIDE, 3.3))
+    name, drawing = curve.replace("/", "_"), partial(_draw_lines, across, lines)
+    return Drawing(name, f"{block.spec.title}: {title}", note, drawing, (_WIDE, 3.3))
+
+
+def _draw_lines(across: str, lines: Sequence[tuple[str, Series, Steps, Steps, Steps]], axis: "Axes") -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    for name, look, points, low, high in lines:
+        x, y = list(points), list(points.values())
+        style: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "linewidth": 1.6, "markersize": 5}
+        marker = look.marker if len(x) <= 12 else ""
+        axis.plot(x, y, label=name, marker=marker, markerfacecolor=look.fill, **style)
+        if steps := [step for step in x if step in low and step in high]:
+            ends = [low[step] for step in steps], [high[step] for step in steps]
+            axis.fill_between(steps, *ends, color=look.colour, alpha=0.13, linewidth=0)
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.set_xlabel(across)
+    axis.grid(axis="y")
+    axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0)
 
 
 def _scatter(block: Block, series: Mapping[str, Series], plain: Scatter) -> Drawing:
@@ -180,19 +199,29 @@ def _scatter(block: Block, series: Mapping[str, Series], plain: Scatter) -> Draw
     scores = [score for score in block.scores if {plain.x, plain.y} <= score.metrics.keys()]
     x, y = (metric.title for key in (plain.x, plain.y) if (metric := block.spec.metric(key)))
 
-    def draw(axis: "Axes") -> None:
-        for label, points in plain.lines.items():
-            axis.plot(*zip(*points, strict=True), color=MUTED, linewidth=0.7, linestyle=(0, (1, 3)))
-            axis.text(*points[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
-        for score in scores:
-            look, point = series[score.model], ([score.metrics[plain.x]], [score.metrics[plain.y]])
-            style: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.fill}
-            axis.plot(*point, look.marker, label=short(score.model), markersize=7.5, clip_on=False, **style)
-        axis.set(xlim=(-2, 104), ylim=(-2, 102), xlabel=f"{x}, %", ylabel=f"{y}, %", aspect="equal")
-        axis.legend(loc="center left", bbox_to_anchor=(1.04, 0.5), borderaxespad=0)
-
+    models = [
+        (short(score.model), series[score.model], score.metrics[plain.x], score.metrics[plain.y]) for score in scores
+    ]
+    drawing = partial(_draw_scatter, f"{x}, %", f"{y}, %", list(plain.lines.items()), models)
     title = f"{block.spec.title}: {y} against {x}"
-    return Drawing(plain.name, title, _about(block, plain.note), draw, (_WIDE, 4.4))
+    return Drawing(plain.name, title, _about(block, plain.note), drawing, (_WIDE, 4.4))
+
+
+def _draw_scatter(
+    across: str,
+    up: str,
+    lines: Sequence[tuple[str, Sequence[tuple[float, float]]]],
+    models: Sequence[tuple[str, Series, float, float]],
+    axis: "Axes",
+) -> None:
+    for label, points in lines:
+        axis.plot(*zip(*points, strict=True), color=MUTED, linewidth=0.7, linestyle=(0, (1, 3)))
+        axis.text(*points[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
+    for name, look, x, y in models:
+        style: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.fill}
+        axis.plot([x], [y], look.marker, label=name, markersize=7.5, clip_on=False, **style)
+    axis.set(xlim=(-2, 104), ylim=(-2, 102), xlabel=across, ylabel=up, aspect="equal")
+    axis.legend(loc="center left", bbox_to_anchor=(1.04, 0.5), borderaxespad=0)
 
 
 def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:
@@ -229,38 +258,63 @@ def matrix(
     """
     rows, columns = [short(each, 60) for each in rows], [short(each) for each in columns]
     wide, high = (max(map(len, names), default=0) for names in (rows, columns))
-    steep: dict[str, Any] = {"rotation": 40, "ha": "left"} if high > 4 else {}
+    steep = high > 4
+    across = 0.3 + 0.077 * wide + 0.42 * len(columns) + 0.06 * high * steep  # by the widths of letters
+    down = 0.4 + max(0.28 * len(rows), 0.3) + 0.05 * high * steep
+    drawing = partial(_draw_matrix, rows, columns, values, most, digits, steep)
+    return Drawing(name, title, note, drawing, (max(5.5, across), down))
 
-    def draw(axis: "Axes") -> None:
-        from matplotlib.colors import LinearSegmentedColormap
 
-        axis.set_facecolor("#f3f4f6")
-        shades = LinearSegmentedColormap.from_list("shades", ["#b02a1e", "#ffffff", "#005a8c"])
-        if values:
-            cells = [[math.nan if value is None else value for value in row] for row in values]
-            axis.pcolormesh(cells, cmap=shades, vmin=-most, vmax=most, edgecolors="white", linewidth=1)
-        for y, row in enumerate(values):
-            for x, value in enumerate(row):
-                if value is not None:
-                    text = f"{value:.{digits}f}".replace("-", "−")
-                    text = text.replace("0.", ".", 1) if most == 1 else text
-                    colour = "white" if abs(value) > 0.6 * most else INK
-                    axis.text(x + 0.5, y + 0.5, text, ha="center", va="center", color=colour, fontsize=7.5)
-        axis.invert_yaxis()
-        axis.set_xticks([place + 0.5 for place in range(len(columns))], columns, **steep)
-        axis.set_yticks([place + 0.5 for place in range(len(rows))], rows)
-        axis.tick_params(length=0, labelcolor=INK, top=True, labeltop=True, bottom=False, labelbottom=False)
-        axis.spines[:].set_visible(False)
+def _draw_matrix(
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Sequence[Sequence[float | None]],
+    most: float,
+    digits: int,
+    steep: bool,
+    axis: "Axes",
+) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
 
-    across = 0.3 + 0.077 * wide + 0.42 * len(columns) + 0.06 * high * bool(steep)  # by the widths of letters
-    down = 0.4 + max(0.28 * len(rows), 0.3) + 0.05 * high * bool(steep)
-    return Drawing(name, title, note, draw, (max(5.5, across), down))
+    axis.set_facecolor("#f3f4f6")
+    shades = LinearSegmentedColormap.from_list("shades", ["#b02a1e", "#ffffff", "#005a8c"])
+    if values:
+        cells = [[math.nan if value is None else value for value in row] for row in values]
+        axis.pcolormesh(cells, cmap=shades, vmin=-most, vmax=most, edgecolors="white", linewidth=1)
+    for y, row in enumerate(values):
+        for x, value in enumerate(row):
+            if value is not None:
+                text = f"{value:.{digits}f}".replace("-", "−")
+                text = text.replace("0.", ".", 1) if most == 1 else text
+                colour = "white" if abs(value) > 0.6 * most else INK
+                axis.text(x + 0.5, y + 0.5, text, ha="center", va="center", color=colour, fontsize=7.5)
+    axis.invert_yaxis()
+    turned: dict[str, Any] = {"rotation": 40, "ha": "left"} if steep else {}
+    axis.set_xticks([place + 0.5 for place in range(len(columns))], columns, **turned)
+    axis.set_yticks([place + 0.5 for place in range(len(rows))], rows)
+    axis.tick_params(length=0, labelcolor=INK, top=True, labeltop=True, bottom=False, labelbottom=False)
+    axis.spines[:].set_visible(False)
 
 
 def short(text: str, most: int = _NAME) -> str:
     """One line of at most so many characters, valid in XML."""
     line = "".join("?" if 0xD800 <= ord(c) < 0xE000 or ord(c) & 0xFFFE == 0xFFFE else c for c in for_line(text))
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def kept_figures(drawings: Sequence[Drawing], folder: Path | None) -> list[bytes]:
+    """Draw figures, but for those in a folder of figures by a digest of what they show; it has these alone then."""
+    if folder is None:
+        return list(map(drawn, drawings))
+    by = sha256_file(Path(__file__)), version("matplotlib")
+    shown = [(by, each.draw.func.__name__, each.draw.args, each.title, each.note, each.size) for each in drawings]
+    files = [folder / f"{sha256_bytes(ascii(each).encode())}.svg" for each in shown]
+    for file, drawing in zip(files, drawings, strict=True):
+        if not file.is_file():
+            write_bytes(file, drawn(drawing))
+    for file in {*folder.glob(f"{'[0-9a-f]' * 64}.svg")} - {*files}:
+        file.unlink()
+    return [file.read_bytes() for file in files]
 
 
 def drawn(drawing: Drawing) -> bytes:

@@ -110,11 +110,10 @@ def _support(
         return {}
     categories = [each.category or ONE_CATEGORY for each in samples]
     means = means_of({KEY: values}, categories, score.details["groups"])
-    section = project.settings.section("genception")
-    scoring = benchmark("genception").scoring_of(section, project.settings.run.seed)
+    confidence = project.settings.section("genception").confidence
     return {
         **means.overall,
-        **interval_ends({KEY: interval_of_known(values, categories, scoring)}).metrics,
+        **interval_ends({KEY: interval_of_known(values, categories, confidence)}).metrics,
         "category": {name: row[KEY] for name, row in means.by_category.items() if KEY in row},
         "group": {name: row[KEY] for name, row in means.by_group.items() if KEY in row},
     }

@@ -1,12 +1,10 @@
 """Every benchmark's models side by side: tables as in the papers for people, one row per value for programs."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from driftledger.benchmarks.base import COVERAGE, NOTHING, NOWHERE, Benchmark, Cell, Cells, Metric, Place, Table
 from driftledger.benchmarks.score import Score, base_key, marks_of
-from driftledger.core.files import write_text
 from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_cell, for_csv
 from driftledger.reports.scores import Block, Part, best_first
@@ -81,8 +79,7 @@ def sections(part: Part) -> Iterator[Section]:
         scores, absent = block.scores, list[str]()
         reasons = [((key, why), score.model) for score in scores for key, why in sorted(score.absent.items())]
         for (key, why), models in _with_models(reasons, scores):
-            metric = spec.metric(key)
-            absent.append(f"No {metric.named(key) if metric else key} ({models}): {why}.")
+            absent.append(f"No {spec.titled(key)} ({models}): {why}.")
         absent += [f"No rank ({model}): {why}." for model, why in block.apart.items()]
         flags = _with_models([(flag, score.model) for score in scores for flag in score.flags], scores)
         yield Section(
@@ -195,8 +192,8 @@ def remarks(parts: Sequence[Part]) -> Iterator[str]:
     return (f"{models}: {mark}" for mark, models in _with_models(marked, scores))
 
 
-def write_leaderboard(target: Path, parts: Sequence[Part], further: Sequence[Section] = ()) -> None:
-    """Write ``target`` as ``.csv``, one row per value, and as ``.md``, an overview and all tables.
+def leaderboard_files(parts: Sequence[Part], further: Sequence[Section] = ()) -> dict[str, bytes]:
+    """Make ``leaderboard.csv``, one row per value, and ``leaderboard.md``, an overview and all tables.
 
     Args:
         further: what follows the sections of the benchmarks.
@@ -206,8 +203,8 @@ def write_leaderboard(target: Path, parts: Sequence[Part], further: Sequence[Sec
     lines += [line for each in remarks(parts) for line in (f"- {for_cell(each)}", "")]
     for section in (*(section for part in parts for section in sections(part)), *further):
         lines += markdown_section(section)
-    write_text(target.with_suffix(".md"), "\n".join(lines))
-    write_text(target.with_suffix(".csv"), csv_text(_COLUMNS, (row for part in parts for row in _csv_rows(part))))
+    table = csv_text(_COLUMNS, (row for part in parts for row in _csv_rows(part)))
+    return {"leaderboard.md": "\n".join(lines).encode(), "leaderboard.csv": table.encode()}
 
 
 def markdown_section(section: Section) -> Iterator[str]:

@@ -43,8 +43,7 @@ def selected_scores(project: Project) -> list[Score]:
 def selected_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> Score:
     """Read one of them; errors as in :func:`selected_scores`."""
     score = read_json(project.root / spec.scores.at(keys) / SCORE, Score)
-    wanted = spec.scoring_of(project.settings.section(spec.name), project.settings.run.seed)
-    if spec.scoring.model_validate(score.inputs.settings) != wanted:
+    if score.inputs.settings != spec.scored_with(project.settings.section(spec.name), project.settings.run.seed):
         raise StoreError(
             f"the score of {spec.name} on {score.on} for {score.model} was computed with other settings than "
             "params.yaml has now; run 'dvc repro'"
@@ -119,26 +118,24 @@ class Block:
         bounded = metric is not None and bool(metric.row) and metric.higher_is_better and number in score.metrics
         if metric is None or not bounded or score.coverage == 1:
             return None
-        by_group = dict[str, list[list[float | None]]]()
+        by_mean, rows = metric.pairing == "mean", list[tuple[str, list[float | None]]]()
         for row in self.rows_of(score):
             alone = [row.alone(repeat) for repeat in range(max(1, len(row.repeats)))]
-            each = [value for part in alone for value in metric.values_in(part, number) or [None]]
-            by_group.setdefault(row.group if metric.pairing == "mean" else "", []).append(each)
+            values = [value for part in alone for value in metric.values_in(part, number) or [None]]
+            rows.append((row.group if by_mean else "", values))
         # A group without any value has none at this step: its chains end sooner.
-        of = {name: rows for name, rows in by_group.items() if any(value is not None for row in rows for value in row)}
-        every = [value for rows in of.values() for row in rows for value in row]
-        finite = [value for value in every if value is not None]
-        by_mean = metric.pairing == "mean"
-        if len(finite) == len(every) or (
-            by_mean and not _makes(metric, self._units(metric, score, number), score.metrics[number])
-        ):
+        going_on = {group for group, values in rows if any(value is not None for value in values)}
+        rows = [(group, values) for group, values in rows if group in going_on]
+        known = [value for _, values in rows for value in values if value is not None]
+        makes = not by_mean or _makes(metric, self._units(metric, score, number), score.metrics[number])
+        if not makes or len(known) == sum(len(values) for _, values in rows):
             return None
-        ends = []
-        for missing in (min(0.0, *finite), max(finite)):
-            whole = [[missing if value is None else value for value in row] for rows in of.values() for row in rows]
-            names = [name for name, rows in of.items() for _ in rows]
-            ends.append(_value(metric, [*zip(map(exact_mean, whole), names, strict=True)]))
-        return ConfidenceInterval(*ends)
+
+        def whole(missing: float) -> float:
+            filled = [([missing if value is None else value for value in values], group) for group, values in rows]
+            return _value(metric, [(exact_mean(values), group) for values, group in filled])
+
+        return ConfidenceInterval(whole(min(0.0, *known)), whole(max(known)))
 
     def tested(self, number: str) -> Tested | None:
         """Test a number once; None where no test can be made: neither direction is better, or rows do not make it

@@ -112,10 +112,8 @@ def _model_tables(block: Block) -> Iterator[Table]:
     named = {number.rpartition("/")[2] for columns in shown.values() for number in columns.values()}
     first = spec.shown_key(spec.metrics[0], scores)
     covered = {s.model: coverage_cell(s)._replace(more=bounds(block, s, first)) for s in scores}
-    filled = (
-        f"In brackets behind a coverage: {spec.metrics[0].named(first or '')} if all that is missing were worth 0, "
-    )
-    filled += "and if it were worth as much as the best of the rest."
+    worth = "all that is missing were worth 0, and if it were worth as much as the best of the rest."
+    filled = f"In brackets behind a coverage: {spec.metrics[0].named(first or '')} if {worth}"
     for place, (title, columns) in enumerate(shown.items(), 1):
         further = {key: key for key in families if place == 1 and key not in {*named, *spec.layout.left_out}}
         head, cells, notes = [""], list[dict[str, Cell]](), list[str]()

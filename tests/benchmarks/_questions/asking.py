@@ -199,14 +199,8 @@ class Exam:
     def score(self) -> Scored:
         """Score what is collected, and write it."""
         spec = benchmark(self.benchmark)
-        scoring = {key: value for key, value in self.section.model_dump().items() if key in spec.scoring.model_fields}
-        given = ToScore(
-            keys=KEYS,
-            folders={stage.name: self.folder(stage) for stage in spec.stages[:-1]},
-            scoring=spec.scoring.model_validate(scoring | {"seed": 3}),
-            min_coverage=self.section.min_coverage,
-        )
-        scored = spec.score(given)
+        folders = {stage.name: self.folder(stage) for stage in spec.stages[:-1]}
+        scored = spec.score(ToScore(KEYS, folders, self.section, seed=3))
         write_score(self.folder(spec.scores), spec, scored)
         return scored
 

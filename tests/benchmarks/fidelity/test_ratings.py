@@ -10,7 +10,6 @@ import pytest
 from driftledger.benchmarks.fidelity.ratings import (
     Rated,
     Rating,
-    ToRate,
     mean_ratings,
     read_ratings,
     to_rate,
@@ -22,7 +21,7 @@ from driftledger.core.files import write_jsonl
 from tests.support.ledgers import iteration
 
 HEAD = "dataset,sample,model,description,rater,rating\n"
-ROWS = [ToRate("birds", "a", "blind", "A bird."), ToRate("birds", "b", "blind", "=cmd()")]
+ROWS = [Rating("birds", "a", "blind", "A bird."), Rating("birds", "b", "blind", "=cmd()")]
 
 
 @pytest.fixture
@@ -45,7 +44,7 @@ def rate(path: Path, *ratings: int | str, separator: str = ",") -> None:
 
 
 def given_to(rater: str, rating: int, sample: str = "a", description: str = "A bird.") -> Rating:
-    return Rating(("birds", sample, "blind"), description, rater, rating)
+    return Rating("birds", sample, "blind", description, rater, rating)
 
 
 def test_ratings_are_read_as_spreadsheets_save_them(sheet: Path):
@@ -87,8 +86,8 @@ def test_means_over_raters():
     ratings = [
         *(given_to("ann", 5), given_to("bob", 4), given_to("cid", 4)),
         given_to("ann", 1, "b", "Another."),
-        given_to("bob", 3, "b", "Another.")._replace(place=("dogs", "b", "blind")),
-        given_to("bob", 3, "b", "Another.")._replace(place=("birds", "b", "regions")),
+        given_to("bob", 3, "b", "Another.")._replace(dataset="dogs"),
+        given_to("bob", 3, "b", "Another.")._replace(model="regions"),
     ]
     texts = {"b": "Another.", "a": "A bird.", "c": "Nobody rated it.", "d": None}
     assert mean_ratings(ratings, "birds", "blind", texts) == Rated({"b": 1.0, "a": 13 / 3}, 4, 3, 0)

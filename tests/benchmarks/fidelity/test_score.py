@@ -13,7 +13,7 @@ from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.fidelity.ratings import COLUMNS
-from driftledger.benchmarks.fidelity.spec import Fidelity, FidelityScoring, FidelitySettings
+from driftledger.benchmarks.fidelity.spec import Fidelity, FidelitySettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
@@ -29,7 +29,6 @@ from tests.support.labelled import Item, write_labelled
 from tests.support.ledgers import iteration, result
 from tests.support.params import default_params
 
-SCORING = FidelityScoring(ssim_side=64, confidence=0.9, seed=1)
 DRAWN = {"a": (100, 0, 0), "b": (100, 100, 0), "c": (0, 100, 0), "d": None}
 """Sample → the colour that was drawn again from its description; all were (100, 0, 0)."""
 
@@ -63,8 +62,8 @@ def scored(
     given = ToScore(
         keys={"dataset": "d", "model": "m", "generator": "g", "encoder": "e"},
         folders={"dataset": folder / "d", "redraw": folder / "r"},
-        scoring=SCORING,
-        min_coverage=min_coverage,
+        section=FidelitySettings.model_construct(ssim_side=64, confidence=0.9, min_coverage=min_coverage),
+        seed=1,
         encoders={"encoder": encoder},
         beside={"ratings": sheet} if ratings else {},
     )

@@ -9,8 +9,7 @@ import pytest
 from PIL import Image
 
 from driftledger.benchmarks._chains.records import ChainRequest, medium_path
-from driftledger.benchmarks.genception.score import GenCeptionScoring
-from driftledger.benchmarks.genception.spec import GenCeption
+from driftledger.benchmarks.genception.spec import GenCeption, GenCeptionSettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import REPEAT, Row, Score
 from driftledger.benchmarks.scoring import ToScore, interval_ends, interval_of_known
@@ -87,12 +86,11 @@ def scored(
     keys = {"dataset": "d", "model": "m", "generator": "g"}
     about = {"benchmark": "genception", "stage": "chain", "keys": keys, "data_digest": "dd", "components": components}
     write_json(folder / "c" / CARD, CollectedCard.model_validate(about | {"protocol": asked.model_dump()}))
-    scoring = GenCeptionScoring(
-        iterations=3, iterations_by_group=by_group, confidence=0.95, seed=1, text_encoder="letters" if reader else None
-    )
+    settings = {"iterations_by_group": by_group, "text_encoder": "letters" if reader else None}
+    section = GenCeptionSettings.model_construct(iterations=3, confidence=0.95, min_coverage=min_coverage, **settings)
     encoders = {"encoder": TableEncoder()} | ({"text_encoder": reader} if reader else {})
     folders = {"dataset": folder / "d", "chain": folder / "c"}
-    return GenCeption().score(ToScore(keys | {"encoder": "e"}, folders, scoring, min_coverage, encoders))
+    return GenCeption().score(ToScore(keys | {"encoder": "e"}, folders, section, 1, encoders))
 
 
 def test_gc_is_averaged_per_sample_then_category_then_over_categories(tmp_path: Path) -> None:
@@ -228,8 +226,7 @@ def test_of_repeats_a_sample_is_worth_its_mean(tmp_path: Path) -> None:
     assert any("over 3 images" in flag for flag in found.flags)
     assert [point.value for point in found.curves["gc_std"]] == [found.metrics[f"gc_at_{t}_std"] for t in (1, 2, 3)]
     means = np.array([row.values["gc"][1] for row in rows], dtype=float)
-    scoring = GenCeptionScoring(iterations=3, confidence=0.95, seed=1)
-    estimate = interval_of_known(means, [row.group for row in rows], scoring)
+    estimate = interval_of_known(means, [row.group for row in rows], 0.95)
     assert interval_ends({"gc_at_2": estimate}).metrics.items() <= found.metrics.items()
     with pytest.raises(CoverageError, match=r"7 of 8 chains reached t=3.*a2, repeat 1: refused at t=3"):
         scored(tmp_path / "few", ANGLES, AGAIN, min_coverage=0.9)

@@ -83,16 +83,8 @@ IMAGES: list[list[list[str]]] = CASE["images"]
 PAIRS = [pair for image in IMAGES for pair in image]
 ABILITIES = {
     "perception": [
-        "existence",
-        "count",
-        "position",
-        "color",
-        "posters",
-        "celebrity",
-        "scene",
-        "landmark",
-        "artwork",
-        "OCR",
+        *("existence", "count", "position", "color", "posters"),
+        *("celebrity", "scene", "landmark", "artwork", "OCR"),
     ],
     "cognition": ["commonsense_reasoning", "numerical_calculation", "text_translation", "code_reasoning"],
 }

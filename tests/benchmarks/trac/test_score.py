@@ -11,8 +11,8 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, Collect
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.trac.collect import TracProtocol
-from driftledger.benchmarks.trac.score import TracScoring, retrieve
-from driftledger.benchmarks.trac.spec import Trac
+from driftledger.benchmarks.trac.score import retrieve
+from driftledger.benchmarks.trac.spec import Trac, TracSettings
 from driftledger.components.base import ComponentCard, Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError
@@ -22,8 +22,6 @@ from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
 from tests.support.ledgers import record, trac_score
-
-SCORING = TracScoring(confidence=0.9, seed=1)
 
 SUPPORT = {
     "r1": ("robin", "a red breast and a brown back"),
@@ -83,8 +81,8 @@ def scored(
     given = ToScore(
         keys={"dataset": "birds", "model": "colour", "description": "features", "text_encoder": "tfidf"},
         folders={"dataset": folder / "birds", "describe": folder / "said"},
-        scoring=SCORING.model_copy(update={"sampled_classes": sampled}),
-        min_coverage=min_coverage,
+        section=TracSettings.model_construct(confidence=0.9, sampled_classes=sampled, min_coverage=min_coverage),
+        seed=1,
         encoders={"text_encoder": encoder or TfIdf()},
     )
     found, rows = Trac().score(given)

@@ -20,6 +20,7 @@ from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Conversation, ImageFile
+from driftledger_demo.sounds import Listener, Sounds, Synthesiser
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.fakes.sleeping import SleepingGenerator, SleepingModel, shifts
@@ -97,6 +98,17 @@ def test_actors_and_a_node_are_lost_and_no_call_is(cluster: Any, tmp_path: Path)
     assert killed
     assert {shift.pid for shift in batches if shift.ended} - killed
     assert {shift.asked for shift in batches} == {shift.asked for shift in shifts(tmp_path / "alone.log")}
+
+
+def test_sounds_go_to_actors_and_come_back(cluster: Any, tmp_path: Path) -> None:
+    shown = []
+    for item in list(Sounds().items())[::7]:
+        (file := tmp_path / f"{item.id}.wav").write_bytes(item.read())
+        shown.append(ImageFile(file, sha256_file(file)))
+    pair = Listener(detail="fine"), Synthesiser()
+    there = run(*pair, shown, tmp_path / "there", workers(cluster.address, 1))
+    assert there == run(*pair, shown, tmp_path / "here")
+    assert len({str(step["image"]) for chain in there for step in chain if step["image"]}) == 2 * len(shown)
 
 
 def test_a_batch_that_takes_every_actor_down_ends_the_run(cluster: Any, tmp_path: Path) -> None:

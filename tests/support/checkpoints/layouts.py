@@ -21,6 +21,7 @@ SMALL = {
     "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2, "depth": 2,
     "num_key_value_heads": 2, "num_heads": 2, "head_dim": 16, "max_position_embeddings": 4096, "out_hidden_size": 32,
     "pad_token_id": 0, "sliding_window": 512, "projection_dim": 32, "vision_output_dim": 32, "attention_heads": 2,
+    "d_model": 32, "encoder_layers": 2, "encoder_attention_heads": 2, "encoder_ffn_dim": 48, "output_dim": 32,
 }  # fmt: skip
 """Settings of configurations, and what they are unless a layout says otherwise."""
 
@@ -35,8 +36,9 @@ def build(folder: Path, layout: dict[str, Any], seed: int = 0) -> Path:
         setattr(tokenizer, name, token)
         setattr(tokenizer, f"{name}_id", ids[name])
     processor = _made(layout["processor"], tokenizer=tokenizer)
-    config = CONFIG_MAPPING[layout["model_type"]]().to_dict()
-    for held in (config, config.get("vision_config") or {}, config.get("text_config") or {}):
+    whole = CONFIG_MAPPING[layout["model_type"]]().to_dict()
+    config = whole.get("thinker_config", whole)
+    for held in (config, *(config.get(f"{part}_config") or {} for part in ("vision", "audio", "text"))):
         held.update({name: value for name, value in SMALL.items() if name in held})
         held.update({name: len(tokenizer) for name in ("vocab_size", "vocab_size_per_layer_input") if name in held})
         for name, number in ids.items():
@@ -45,13 +47,13 @@ def build(folder: Path, layout: dict[str, Any], seed: int = 0) -> Path:
             held.pop(name, None)
     for name, value in layout["config"].items():
         config[name] = (config.get(name) or {}) | value if isinstance(value, dict) else value
-    made = CONFIG_MAPPING[layout["model_type"]].from_dict(config)
+    made = CONFIG_MAPPING[layout["model_type"]].from_dict(whole | layout.get("whole", {}))
     with seeded(seed), torch.no_grad():
         model = randomise(model_class(made, trusted=False).from_config(made))
         for name, gate in model.named_parameters():
             if "attn_gate" in name:  # of Llama 3.2 Vision: closed until it is trained
                 gate.fill_(1)
-        head = model.get_output_embeddings().weight
+        head = getattr(model, "thinker", model).get_output_embeddings().weight
         silent = torch.ones(len(head), dtype=torch.bool)
         silent[spoken(tokenizer)] = False
         head[silent] = 0

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import BertTokenizer, CLIPTokenizer, PreTrainedTokenizerFast, T5Tokenizer
+from transformers import BertTokenizer, CLIPTokenizer, PreTrainedTokenizerFast, RobertaTokenizer, T5Tokenizer
 
 from lab.trio.tokens import merges_of
 
@@ -44,6 +44,13 @@ def clip_tokenizer() -> CLIPTokenizer:
     merges = merges_of([*word[:-1], word[-1] + "</w>"] for word in WORDS)
     entries = [*BYTES, *(byte + "</w>" for byte in BYTES), *map("".join, merges), "<|startoftext|>", "<|endoftext|>"]
     return CLIPTokenizer(_ids(entries), merges, model_max_length=CLIP_LENGTH)
+
+
+def roberta_tokenizer(length: int) -> RobertaTokenizer:
+    """RoBERTa's tokenizer: byte-level BPE, with tokens that begin and end a text."""
+    merges = merges_of([SPACE, *word] for word in WORDS)
+    entries = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *BYTES, *map("".join, merges)]
+    return RobertaTokenizer(_ids(entries), merges, model_max_length=length)
 
 
 def t5_tokenizer(length: int = 512) -> T5Tokenizer:

@@ -50,7 +50,7 @@ LEAKING = {"do_sample": True, "temperature": 1.5, "top_k": 5, "repetition_penalt
 
 PARTS = (
     "{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}"
-    "{% if part['type'] == 'image' %}IMAGE{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}"
+    "{% if part['type'] == 'text' %}{{ part['text'] }}{% else %}IMAGE{% endif %}{% endfor %}{% endif %}"
 )
 
 

@@ -16,25 +16,14 @@ Drawn: TypeAlias = Mapping[tuple[str, int], Medium]
 """(Sample, t) → what iteration t drew."""
 
 
-class Iterations(BaseModel):
-    """How far chains go."""
-
-    iterations: int = Field(ge=1, le=100)
-    iterations_by_group: dict[str, int] | None = Field(default=None, exclude_if=lambda by_group: by_group is None)
-    """Group of the dataset → where the chains of its categories stop, sooner than all others."""
-
-    def of_category(self, category: str | None, groups: Mapping[str, Collection[str]]) -> int:
-        """T of the samples of a category; ``groups`` are the dataset's."""
-        by_group = self.iterations_by_group or {}
-        stops = (t for group, t in by_group.items() if category in groups.get(group, ()))
-        return next(stops, self.iterations)
-
-
-class ChainRequest(Iterations):
+class ChainRequest(BaseModel):
     """What was asked of every sample of a chain."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    iterations: int = Field(ge=1, le=100)
+    iterations_by_group: dict[str, int] | None = Field(default=None, exclude_if=lambda by_group: by_group is None)
+    """Group of the dataset → where the chains of its categories stop, sooner than all others."""
     describe_prompt: str
     max_tokens: int | None
     """How long a description may be; None is the model's own limit."""
@@ -44,6 +33,13 @@ class ChainRequest(Iterations):
     seed: int
     repeats: int = Field(default=1, ge=1, le=1000, exclude_if=lambda repeats: repeats == 1)
     """How many chains each sample has, from seeds of their own."""
+
+
+def last_of(
+    iterations: int, by_group: Mapping[str, int] | None, category: str | None, groups: Mapping[str, Collection[str]]
+) -> int:
+    """T of the samples of a category; ``groups`` are the dataset's."""
+    return next((t for group, t in (by_group or {}).items() if category in groups.get(group, ())), iterations)
 
 
 def of_repeat(repeat: int) -> str:

@@ -117,11 +117,11 @@ def common_fields(
         lost: how many chains could not be scored.
         most: no value of these metrics can be larger, or smaller than its negative.
     """
-    metrics = numbers(whole)
+    metrics, confidence = numbers(whole), data.confidence
     by_repeat = [numbers(each) for each in alone] if len(alone) > 1 else []
     spreads = {key + STD: std for key, std in deviations(by_repeat).items() if key in metrics and key != "images"}
     intervals = interval_ends(
-        {key: interval_of_known(whole.values[key], strata, data.scoring, most) for key in estimated if key in metrics}
+        {key: interval_of_known(whole.values[key], strata, confidence, most) for key in estimated if key in metrics}
     )
     total = len(alone) * len(strata)
     return {

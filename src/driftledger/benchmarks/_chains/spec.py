@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
-from driftledger.benchmarks._chains.records import ChainRequest, asked_again, medium_path, of_repeat
+from driftledger.benchmarks._chains.records import ChainRequest, asked_again, last_of, medium_path, of_repeat
 from driftledger.benchmarks.base import DATASET, RECORDS_OF, Benchmark, Input, Metric, Rule, Stage
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix
@@ -102,7 +102,8 @@ class ChainBenchmark(Benchmark):
         for sample in samples:  # stand-ins: what is asked of t > 1 is not known before the chain goes on
             ask = describe(collecting.model(), request, sample.medium, Context(collecting.on, sample.id, 1))
             draw = collecting.generator(), request.generate_prompt
-            calls[sample.id] = [(ask.component, ask.conversation), draw] * request.of_category(sample.category, groups)
+            last = last_of(request.iterations, request.iterations_by_group, sample.category, groups)
+            calls[sample.id] = [(ask.component, ask.conversation), draw] * last
         records, complete = list[CollectedRecord](), True
         for repeat in range(request.repeats):
             try:
@@ -173,7 +174,8 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Steps[list
     request, on = ChainRequest.model_validate(collecting.protocol), collecting.on
     records: list[CollectedRecord] = []
     parent = sample.medium
-    for t in range(1, request.of_category(sample.category, collecting.dataset.groups) + 1):
+    groups = collecting.dataset.groups
+    for t in range(1, last_of(request.iterations, request.iterations_by_group, sample.category, groups) + 1):
         context = Context(on, sample.id, t)
         seed = derive_seed(request.seed, on, sample.id, t, repeat)
         ask = describe(collecting.model(), request, parent, context, repeat)

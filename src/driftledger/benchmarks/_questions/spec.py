@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult, read_records
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, check_coverage, outcome_counts
-from driftledger.benchmarks.settings import Scoring, Section, holding
+from driftledger.benchmarks.settings import Section, holding
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import Ask, Context, Planned, Steps
 from driftledger.core.canonical import sha256_of
@@ -47,12 +47,6 @@ class QuestionSection(Section):
     """What every figure of the score follows."""
 
 
-class QuestionScoring(Scoring):
-    """What the scoring over questions depends on."""
-
-    unread: Unread
-
-
 class ReadAnswer(NamedTuple):
     """An answer, and what it is read or graded as."""
 
@@ -70,7 +64,6 @@ class QuestionBenchmark(Benchmark):
     data: ClassVar[Stage] = QUESTION_SET
     questions: ClassVar[QuestionRules]
     settings: ClassVar[type[QuestionSection]] = QuestionSection
-    scoring: ClassVar[type[QuestionScoring]] = QuestionScoring
     parser: ClassVar[str]
     """The version of what reads the answers, or a judge's grades; a part of each score's protocol."""
 
@@ -168,9 +161,10 @@ class GradedAnswers(FromRecords):
         unread = [grade for grade in self.grades if grade.read is None and grade.outcome is not Outcome.REFUSED]
         lost = [f"{grade.record.unit}: {grade.outcome}, {grade.how}" for grade in unread]
         read, total = len(self.grades) - len(unread), len(self.grades)
-        unread_is_wrong = cast(QuestionScoring, given.scoring).unread == "wrong"
+        unread_is_wrong = given.section.unread == "wrong"
         counts = read or (unread_is_wrong and any(grade.outcome is not Outcome.FAILED for grade in unread))
-        check_coverage(read, total, "answers could be read", spec.name, given.min_coverage, lost, nothing=not counts)
+        least = given.section.min_coverage
+        check_coverage(read, total, "answers could be read", spec.name, least, lost, nothing=not counts)
         card = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
         self.digest, self.groups = card.digest, card.groups
         self.by_question = grouped(self.grades, lambda grade: grade.record.unit)
@@ -232,14 +226,14 @@ def joint_outcome(outcomes: Sequence[Outcome]) -> Outcome:
 def flow(
     name: str,
     *asked: str,
-    scoring: type[QuestionScoring] = QuestionScoring,
+    scored: tuple[str, ...] = (),
     judged: bool = False,
     version: int = 4,
 ) -> tuple[Stage, Stage]:
     """The stage that asks the model, and the judge where there is one; and the stage that scores the answers.
 
     Args:
-        asked: settings of the benchmark's section that the first depends on.
+        asked: settings of the benchmark's section that the first depends on; ``scored``: those of the second.
         judged: whether a judge grades the answers.
         version: of the stage that scores.
     """
@@ -247,7 +241,7 @@ def flow(
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"
     holds = ("order",) if "permutations" in asked else ()
     answer = Stage("answer", keys, folder, 2, ("prompt", *asked), judged, holds)
-    return answer, score_stage(name, keys, scoring, version=version)
+    return answer, score_stage(name, keys, "unread", *scored, version=version)
 
 
 def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> tuple[Ask, list[int]]:

@@ -33,29 +33,24 @@ RUBRIC: Mapping[int, str] = {
 }
 """What each rating means, in the paper's words; higher is better."""
 
-COLUMNS = ("dataset", "sample", "model", "description", "rater", "rating")
 _COMMAND = "driftledger people ratings"
 """It writes such a sheet."""
 
 
 class Rating(NamedTuple):
-    """What one person thinks of one description."""
-
-    place: tuple[str, str, str]
-    """Dataset, sample and model."""
-    text: str
-    """As the sheet shows it, but for blanks, which spreadsheets change."""
-    rater: str
-    rating: int
-
-
-class ToRate(NamedTuple):
-    """A description that is to be rated, as the model wrote it."""
+    """What one person thinks of one description; or a description that is to be rated."""
 
     dataset: str
     sample: str
     model: str
     description: str
+    """As the model wrote it; of a sheet without what spreadsheets change, which are blanks."""
+    rater: str = ""
+    rating: int = 0
+    """From 1 to 5."""
+
+
+COLUMNS = Rating._fields
 
 
 class Rated(NamedTuple):
@@ -71,7 +66,7 @@ class Rated(NamedTuple):
     """Ratings of another description of such a sample, or of one that has none now; they are in no mean."""
 
 
-def to_rate(dataset: str, folders: Mapping[str, Path], seed: int, samples: int) -> list[ToRate]:
+def to_rate(dataset: str, folders: Mapping[str, Path], seed: int, samples: int) -> list[Rating]:
     """Choose the descriptions to rate: those of the same samples, drawn by ``seed``, of every model.
 
     Args:
@@ -84,7 +79,7 @@ def to_rate(dataset: str, folders: Mapping[str, Path], seed: int, samples: int) 
     for model, folder in folders.items():
         records = [each for each in read_records(folder) if not each.repeat]
         chosen = sorted(records, key=lambda record: sha256_of([seed, "rating", record.unit]))[:samples]
-        rows += [ToRate(dataset, record.unit, model, record.text) for record in chosen if record.text]
+        rows += [Rating(dataset, record.unit, model, record.text) for record in chosen if record.text]
     return rows
 
 
@@ -95,7 +90,7 @@ def read_ratings(path: Path) -> list[Rating]:
         ConfigError: it is missing or is not such a sheet, a rating is not one from 1 to 5 or does not say of what or by
             whom it is, or one person has rated one text twice.
     """
-    ratings, lines = list[Rating](), dict[tuple[tuple[str, str, str], str, str], int]()
+    ratings, lines = list[Rating](), dict[Rating, int]()
     for line, cells in read_table(path, COLUMNS, "ratings", _COMMAND).entries():
         given, rater, where = cells["rating"], cells["rater"], f"ratings: {path}, line {line}"
         if not given:
@@ -106,15 +101,16 @@ def read_ratings(path: Path) -> list[Rating]:
         if not re.fullmatch("[1-5]", given):
             must = "a whole number from 1 (completely unfaithful) to 5 (completely faithful)"
             raise ConfigError(f"{where}: the rating is {for_line(given)!r:.100}; it must be {must}, or empty")
-        place, text = (cells["dataset"], cells["sample"], cells["model"]), _compared(cells["description"])
-        before = lines.setdefault((place, text, rater), line)
+        place = cells["dataset"], cells["sample"], cells["model"]
+        rating = Rating(*place, _compared(cells["description"]), rater)
+        before = lines.setdefault(rating, line)
         if before != line:
             of = for_line(" · ".join(place))
             raise ConfigError(
                 f"{where}: {for_line(rater)!r:.100} has a rating of {of!r:.200} in line {before} already; remove one "
                 "of the two"
             )
-        ratings.append(Rating(place, text, rater, int(given)))
+        ratings.append(rating._replace(rating=int(given)))
     return ratings
 
 
@@ -127,16 +123,16 @@ def mean_ratings(ratings: Iterable[Rating], dataset: str, model: str, descriptio
     now: dict[tuple[str, ...], str | None] = {
         (dataset, _name(sample), model): text for sample, text in descriptions.items()
     }
-    mine = [each for each in ratings if (each.place[0], each.place[2]) == (dataset, model)]
-    used = [each for each in mine if (text := now.get(each.place)) is not None and each.text == _compared(text)]
+    mine = [each for each in ratings if (each.dataset, each.model) == (dataset, model)]
+    used = [each for each in mine if (text := now.get(each[:3])) is not None and each.description == _compared(text)]
     given: dict[str, list[int]] = {}
     for each in used:
-        given.setdefault(each.place[1], []).append(each.rating)
+        given.setdefault(each.sample, []).append(each.rating)
     means = {sample: sum(some) / len(some) for sample in descriptions if (some := given.get(_name(sample)))}
     return Rated(means, len(used), len({each.rater for each in used}), len(mine) - len(used))
 
 
-def write_sheet(path: Path, rows: Sequence[ToRate], rater: str | None) -> tuple[int, int]:
+def write_sheet(path: Path, rows: Sequence[Rating], rater: str | None) -> tuple[int, int]:
     """Write a sheet in which these descriptions can be rated, or add to the one that is there.
 
     Each description gets a row with an empty rating, by ``rater`` if one is named, unless there is a row for it by that

@@ -7,7 +7,7 @@
 from collections.abc import Container, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -42,7 +42,7 @@ from driftledger.benchmarks.fidelity.ratings import mean_ratings, read_ratings
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import PERCENT, FromDataset, Scored, ToScore, check_coverage, outcome_counts
-from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection, Scoring
+from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.strict import Name
@@ -83,12 +83,6 @@ class FidelitySettings(RepeatedSection):
     """A CSV file with what people think of the descriptions; `driftledger people ratings` writes it."""
 
 
-class FidelityScoring(Scoring):
-    """What the scoring depends on."""
-
-    ssim_side: int
-
-
 class Fidelity(ChainBenchmark):
     """One description and one redrawing per image, compared with it."""
 
@@ -97,7 +91,7 @@ class Fidelity(ChainBenchmark):
     named: ClassVar[str] = "redrawing"
     drawing: ClassVar[str] = "redraw"
     collects: ClassVar[Stage] = chain_stage("redraw", name, "description", "repeats", "generate_prompt")
-    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), FidelityScoring, ("ratings",), version=5)
+    scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=5)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _per_sample(
             "ssim",
@@ -158,7 +152,6 @@ class Fidelity(ChainBenchmark):
         IMAGES,
     )
     settings: ClassVar[type[FidelitySettings]] = FidelitySettings
-    scoring: ClassVar[type[FidelityScoring]] = FidelityScoring
     layout: ClassVar[Layout] = Layout(
         glance=("ssim", "clip_s", "clap_score"),
         across=("ssim", "clip_s", "clip_s_i", *_SIMILARITIES, "fid", "frechet_{name}"),
@@ -205,7 +198,7 @@ class Fidelity(ChainBenchmark):
             CoverageError: fewer than ``min_coverage`` of the redrawings are there.
             ConfigError: the sheet cannot be read.
         """
-        data, scoring = FromDataset(given, self), cast(FidelityScoring, given.scoring)
+        data, section = FromDataset(given, self), given.section
         encoder, samples = given.encoders["encoder"], self.samples(data.samples)
         categories = [sample.category or ONE_CATEGORY for sample in samples]
         repeats = range(data.protocol(ChainRequest).repeats)
@@ -218,10 +211,10 @@ class Fidelity(ChainBenchmark):
             if (sample.id, 1) not in drawn[repeat]
         ]
         total, kind = len(repeats) * len(samples), samples[0].medium.kind
-        check_coverage(total - len(lost), total, f"{kind}s were redrawn", "fidelity", given.min_coverage, lost)
+        check_coverage(total - len(lost), total, f"{kind}s were redrawn", "fidelity", section.min_coverage, lost)
         described = [[records[repeat, sample.id] for sample in samples] for repeat in repeats]
         images = [[some.get((sample.id, 1)) for sample in samples] for some in drawn]
-        alone = [_measured(samples, *each, given, scoring.ssim_side) for each in zip(images, described, strict=True)]
+        alone = [_measured(samples, *each, given, section.ssim_side) for each in zip(images, described, strict=True)]
         whole = mean_of(alone)
         ratings = read_ratings(given.beside["ratings"]) if "ratings" in given.beside else []
         descriptions = {record.unit: record.text or None for record in described[0]}

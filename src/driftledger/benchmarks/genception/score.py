@@ -1,11 +1,10 @@
 """The scoring half: how similar each chain stays to its first sample, seen through one encoder."""
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, Iterations, drawn_media, of_repeat
+from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRequest, drawn_media, last_of, of_repeat
 from driftledger.benchmarks._chains.scoring import (
     ALIKE,
     ALL,
@@ -23,7 +22,6 @@ from driftledger.benchmarks._chains.scoring import (
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.score import HIGH, LOW, STD, Point, Score
 from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, outcome_counts
-from driftledger.benchmarks.settings import Scoring
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.types import Float64
@@ -32,13 +30,6 @@ from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
 
 TEXT_MEAN = "text_similarity_mean"
-
-
-class GenCeptionScoring(Scoring, Iterations):
-    """What the scoring depends on."""
-
-    text_encoder: str | None = None
-    """Its name; None too in scores from before descriptions were compared."""
 
 
 def score_chains(given: ToScore, spec: Benchmark) -> Scored:
@@ -50,9 +41,10 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
     Raises:
         CoverageError: fewer than ``min_coverage`` of the chains reached T.
     """
-    data, scoring = FromDataset(given, spec), cast(GenCeptionScoring, given.scoring)
+    data, section = FromDataset(given, spec), given.section
     samples, categories, groups = data.samples, data.categories, data.dataset.groups
-    end_of = {name: scoring.of_category(name, groups) for name in set(categories)}
+    by_group = getattr(section, "iterations_by_group", None)
+    end_of = {name: last_of(section.iterations, by_group, name, groups) for name in set(categories)}
     repeats = range(data.protocol(ChainRequest).repeats)
     last = {(record.repeat, record.unit): record for record in data.records}
     lost = {}
@@ -63,10 +55,10 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
                 error = f", {record.error}" if record.error else ""
                 lost[repeat, sample.id] = f"{sample.id}{of_repeat(repeat)}: {record.outcome} at t={record.step}{error}"
     total = len(repeats) * len(samples)
-    what = "chains reached " + ("their T" if scoring.iterations_by_group else f"t={scoring.iterations}")
-    check_coverage(total - len(lost), total, what, "genception", given.min_coverage, [*lost.values()])
+    what = "chains reached " + ("their T" if by_group else f"t={section.iterations}")
+    check_coverage(total - len(lost), total, what, "genception", section.min_coverage, [*lost.values()])
 
-    iterations = range(1, scoring.iterations + 1)
+    iterations = range(1, section.iterations + 1)
     ends = np.array([end_of[name] for name in categories])
     alone = [_measured(data, repeat, given, ends, iterations) for repeat in repeats]
     whole, frechet = mean_of(alone), given.encoders["encoder"].frechet_name

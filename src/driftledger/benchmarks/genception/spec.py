@@ -39,7 +39,7 @@ from driftledger.benchmarks.base import (
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
-from driftledger.benchmarks.genception.score import GenCeptionScoring, score_chains
+from driftledger.benchmarks.genception.score import score_chains
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
@@ -86,7 +86,9 @@ class GenCeption(ChainBenchmark):
     collects: ClassVar[Stage] = chain_stage(
         "chain", name, "iterations", "iterations_by_group", "repeats", "describe_prompt", "generate_prompt"
     )
-    scores: ClassVar[Stage] = score_stage("genception", (*KEYS, "encoder"), GenCeptionScoring, version=3)
+    scores: ClassVar[Stage] = score_stage(
+        "genception", (*KEYS, "encoder"), "iterations", "iterations_by_group", "text_encoder", version=3
+    )
     metrics: ClassVar[tuple[Metric, ...]] = (
         _metric(
             "gc_at_{t}",
@@ -158,7 +160,6 @@ class GenCeption(ChainBenchmark):
         IMAGES,
     )
     settings: ClassVar[type[GenCeptionSettings]] = GenCeptionSettings
-    scoring: ClassVar[type[GenCeptionScoring]] = GenCeptionScoring
     layout: ClassVar[Layout] = Layout(
         for_dvc=("gc_at_{t}", "similarity_at_{t}"),
         means_of_groups="group",

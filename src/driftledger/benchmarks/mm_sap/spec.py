@@ -7,7 +7,7 @@ Perception".
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -18,7 +18,6 @@ from driftledger.benchmarks._questions.spec import (
     READ,
     GradedAnswers,
     QuestionBenchmark,
-    QuestionScoring,
     QuestionSection,
     ReadAnswer,
     answer_of,
@@ -51,12 +50,6 @@ class MMSAPSettings(QuestionSection):
     """Of the options of each question, the same for every model; section 4.2 of the paper."""
     count_free_refusals: bool
     """Whether declining in free text counts as choosing the refusal."""
-
-
-class MMSAPScoring(QuestionScoring):
-    """What the scoring depends on."""
-
-    count_free_refusals: bool
 
 
 class MMSAPQuestions(QuestionRules):
@@ -121,7 +114,7 @@ class MMSAP(QuestionBenchmark):
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
-    collects, scores = flow("mm_sap", "permutations", scoring=MMSAPScoring, version=5)
+    collects, scores = flow("mm_sap", "permutations", scored=("count_free_refusals",), version=5)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _percent(
             "score",
@@ -187,7 +180,6 @@ class MMSAP(QuestionBenchmark):
         ),
     )
     settings: ClassVar[type[MMSAPSettings]] = MMSAPSettings
-    scoring: ClassVar[type[MMSAPScoring]] = MMSAPScoring
     parser: ClassVar[str] = choice.VERSION
     unfair: ClassVar[tuple[Rule, ...]] = (
         *QuestionBenchmark.unfair,
@@ -246,11 +238,12 @@ class MMSAP(QuestionBenchmark):
         Raises:
             CoverageError: too little could be read, or every answer is a refusal in free text that does not count.
         """
-        graded, scoring = GradedAnswers(given, self), cast(MMSAPScoring, given.scoring)
+        section: MMSAPSettings = given.section
+        graded = GradedAnswers(given, self)
         questions = graded.questions
 
         def chosen(question: QuestionEntry, grade: ReadAnswer) -> int:
-            refused = grade.outcome is Outcome.REFUSED and scoring.count_free_refusals
+            refused = grade.outcome is Outcome.REFUSED and section.count_free_refusals
             choice = question.refusal if refused else grade.read
             return -1 if choice is None else int(choice)
 
@@ -283,7 +276,7 @@ class MMSAP(QuestionBenchmark):
         for name in MEASURES:
             numerator, denominator = (sum(sides) for sides in zip(*(one[name] for one in parts), strict=True))
             if denominator.any():
-                estimates[name] = share_interval(numerator, denominator, images, scoring.confidence)
+                estimates[name] = share_interval(numerator, denominator, images, section.confidence)
         intervals = interval_ends(estimates, PERCENT)
         accepted = [one["score"] for one in parts]
         rows = [

@@ -313,7 +313,7 @@ class MMVet(QuestionBenchmark):
         by_combination = capabilities.by_combination(grades, needed, unread_is_wrong=wrong)
         sums = np.array([sum(round(STEPS * (grade or 0)) for grade in row) for row in grades])
         images = [question.image_sha256 for question in questions]
-        estimate = share_interval(sums, STEPS * counted.sum(axis=1), images, given.scoring.confidence)
+        estimate = share_interval(sums, STEPS * counted.sum(axis=1), images, given.section.confidence)
         ends = interval_ends({"total": estimate}, PERCENT)
         rows = [
             question_row(

@@ -189,7 +189,7 @@ class MME(QuestionBenchmark):
                 },
             )
             rows.append(row)
-        shares, scores = _intervals(rows, given.scoring.confidence)
+        shares, scores = _intervals(rows, given.section.confidence)
         metrics = _values(overall._replace(score=None)) | {"refused": graded.refused}
         if together.score is not None and together.mean is not None:
             metrics |= {"score": together.mean, "score_sum": together.score}

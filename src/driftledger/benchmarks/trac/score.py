@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from driftledger.benchmarks.scoring import (
     noted,
     outcome_counts,
 )
-from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.trac.collect import TracProtocol, condition_name, condition_of
 from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
@@ -38,13 +37,6 @@ FEW = 100
 Flags = NDArray[np.bool_]
 Condition = tuple[int | None, int]
 """The length that was allowed, and how many examples were shown."""
-
-
-class TracScoring(Scoring):
-    """What the scoring depends on."""
-
-    sampled_classes: tuple[str, ...] = ()
-    """Empty too in scores from before there was a choice."""
 
 
 class Retrieval(NamedTuple):
@@ -78,8 +70,8 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         CoverageError: fewer than ``min_coverage`` of the test samples can be scored under some condition.
     """
     data = FromDataset(given, spec)
-    card, scoring, protocol = data.dataset, cast(TracScoring, given.scoring), data.protocol(TracProtocol)
-    sampled, labels = card.name in scoring.sampled_classes, {each.id: each.label or "" for each in data.samples}
+    card, section, protocol = data.dataset, given.section, data.protocol(TracProtocol)
+    sampled, labels = card.name in section.sampled_classes, {each.id: each.label or "" for each in data.samples}
     by_condition = grouped((record for record in data.records if record.step), condition_of)
     metrics, groups = dict[Condition, dict[str, float]](), dict[str, dict[str, float]]()
     retrievals = dict[Condition, Retrieval]()
@@ -90,9 +82,9 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         outcome_of = {each.unit: each.outcome for each in records if each.extra["split"] == "test"}
         lost = [f"{unit}: {outcome}" for unit, outcome in outcome_of.items() if unit not in scored]
         what = f"test samples of {card.name} can be scored"
-        check_coverage(len(scored), len(outcome_of), what, "trac", given.min_coverage, lost)
+        check_coverage(len(scored), len(outcome_of), what, "trac", section.min_coverage, lost)
         retrievals[condition] = retrieved
-        metrics[condition] = metrics_of(retrieved, card.leaks, scoring, sampled=sampled)
+        metrics[condition] = metrics_of(retrieved, card.leaks, section.confidence, sampled=sampled)
         length, shots = condition
         counts = {"shots": shots, "scored": len(scored), "total": len(outcome_of)}
         counts |= {} if length is None else {"max_tokens": length}
@@ -197,7 +189,7 @@ def retrieve(
 
 
 def metrics_of(
-    retrieved: Retrieval, leaked: Mapping[str, str], scoring: TracScoring, *, sampled: bool = False
+    retrieved: Retrieval, leaked: Mapping[str, str], confidence: float, *, sampled: bool = False
 ) -> dict[str, float]:
     """Return percentages, and the mean number of words; a share of nothing is absent.
 
@@ -210,9 +202,9 @@ def metrics_of(
     for name, hits in retrieved.hits.items():
         if sampled:
             ones = np.ones(n, np.int64)
-            share = share_interval(hits.astype(np.int64), ones, retrieved.truth, scoring.confidence)
+            share = share_interval(hits.astype(np.int64), ones, retrieved.truth, confidence)
         else:
-            share = proportion_interval(int(hits.sum()), n, scoring.confidence, retrieved.varies[name])
+            share = proportion_interval(int(hits.sum()), n, confidence, retrieved.varies[name])
         values |= {name: _percent(hits)} | interval_ends({name: share}, PERCENT).metrics
     best = int(np.argmax(curve))
     values |= {"vote_best": curve[best], "vote_best_k": float(best + 1)}

@@ -41,7 +41,7 @@ from driftledger.benchmarks.trac.collect import (
     condition_of,
     length_name,
 )
-from driftledger.benchmarks.trac.score import TracScoring, score_descriptions
+from driftledger.benchmarks.trac.score import score_descriptions
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import RunSteps
 from driftledger.components.base import Model
@@ -77,7 +77,7 @@ class Trac(Benchmark):
     collects: ClassVar[Stage] = Stage(
         "describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", 2, holds=("split",)
     )
-    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), TracScoring, version=4)
+    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=4)
     metrics: ClassVar[tuple[Metric, ...]] = (
         _accuracy(
             "top1",
@@ -149,7 +149,6 @@ class Trac(Benchmark):
         _count("max_tokens", "longest description, in tokens"),
     )
     settings: ClassVar[type[TracSettings]] = TracSettings
-    scoring: ClassVar[type[TracScoring]] = TracScoring
     unfair: ClassVar[tuple[Rule, ...]] = (
         Rule("prompt", "another prompt asks for another description"),
         Rule("prefix", "a reply that is begun for a model goes on otherwise"),

@@ -65,7 +65,7 @@ class Contents:
             near: the path, relative to the top folder, at which it was written.
         """
         if (md5, near) not in self._paths:
-            path = next((file for file in self._candidates(md5, near) if md5_bytes(file.read_bytes()) == md5), None)
+            path = next((file for file in self._candidates(md5, near) if self.here.md5(file) == md5), None)
             if path is None:
                 return None
             self._paths[md5, near] = path
@@ -98,25 +98,31 @@ class Contents:
     def recorded(self, folder: Folder) -> Path:
         """A folder of exactly the recorded bytes, for code that reads folders: to be read, and not written to.
 
-        It holds links, or copies where the disk has none, and lasts as long as this object.
+        It is the one in the workspace where that has these bytes. Otherwise it holds links, or copies where the disk
+        has none, and lasts as long as this object.
 
         Raises:
             LedgerError: bytes are not here.
         """
-        if folder not in self._recorded:
-            files = {name: self.path(md5, f"{folder.path}/{name}") for name, md5 in self.manifest(folder).items()}
-            place = Path(mkdtemp(dir=self._temporary))
-            for name, path in files.items():
-                if path is None:
-                    raise LedgerError(f"{folder.path}/{name} of md5 {folder.md5} is not here; {FETCH}")
-                link = place / name
-                link.parent.mkdir(parents=True, exist_ok=True)
-                try:
-                    link.symlink_to(path.resolve())
-                except OSError:
-                    shutil.copyfile(path, link)
-            self._recorded[folder] = place
-        return self._recorded[folder]
+        if folder in self._recorded:
+            return self._recorded[folder]
+        manifest, top = self.manifest(folder), self.root / folder.path
+        files = (file for file in top.rglob("*") if file.is_symlink() or not file.is_dir())
+        present = {file.relative_to(top).as_posix() for file in files}
+        if present == manifest.keys() and self.listing_here(folder.path) == manifest:  # nothing else may be read there
+            return self._recorded.setdefault(folder, top)
+        place = Path(mkdtemp(dir=self._temporary))
+        for name, md5 in manifest.items():
+            path = self.path(md5, f"{folder.path}/{name}")
+            if path is None:
+                raise LedgerError(f"{folder.path}/{name} of md5 {folder.md5} is not here; {FETCH}")
+            link = place / name
+            link.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                link.symlink_to(path.resolve())
+            except OSError:
+                shutil.copyfile(path, link)
+        return self._recorded.setdefault(folder, place)
 
     def _known_listings(self, out: str, md5: str) -> Iterator[dict[str, str]]:
         for cached in self.cached(md5):

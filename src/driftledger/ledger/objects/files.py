@@ -23,7 +23,8 @@ class Workspace:
     """
 
     def __init__(self, root: Path, *, trust: bool = False) -> None:
-        self.root, self._trust = root, trust
+        self.root, self._trust, self._top = root, trust, root.resolve()
+        self._md5s = dict[tuple[int, ...], str]()
         ignored = self.read(".dvcignore") or b""
         self._ignored = GitIgnoreSpec.from_lines(ignored.decode(errors="replace").splitlines())
 
@@ -31,10 +32,18 @@ class Workspace:
         """The file at a path, as itself or by a link to one below the top folder; None if nothing is there."""
         file = self.root / path
         try:
-            is_here = file.is_file() and (self._trust or file.resolve().is_relative_to(self.root.resolve()))
+            is_here = file.is_file() and (self._trust or file.resolve().is_relative_to(self._top))
         except (OSError, ValueError):  # a NUL in its name
             return None
         return file if is_here else None
+
+    def md5(self, file: Path) -> str:
+        """The MD5 of any file; where several names lead to it, it is read once."""
+        facts = file.stat()
+        key = facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+        if key not in self._md5s:
+            self._md5s[key] = md5_bytes(file.read_bytes())
+        return self._md5s[key]
 
     def read(self, path: str) -> bytes | None:
         """The bytes of a file; None where it is missing."""
@@ -46,7 +55,7 @@ class Workspace:
         top = self.root / folder
         files = sorted(Path(below, name) for below, _, names in os.walk(top) for name in names)
         return {
-            file.relative_to(top).as_posix(): md5_bytes(file.read_bytes())
+            file.relative_to(top).as_posix(): self.md5(file)
             for file in files
             if self.here(file) and not self._ignored.match_file(file.relative_to(self.root).as_posix())
         }

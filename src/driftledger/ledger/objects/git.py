@@ -86,9 +86,12 @@ class Git:
         except _UNREADABLE:
             return None
 
-    def ids(self, commit: str, paths: Iterable[str]) -> list[str | None]:
-        """What a commit has at each of the paths, a file or a folder: an object's id, or None."""
-        return [None if entry is None else str(entry.id) for entry in (self._entry(commit, path) for path in paths)]
+    def id_at(self, commit: str, path: str) -> str | None:
+        """The id of the file or folder that a commit has at a path of the project."""
+        try:
+            return str(self._repository[commit].peel(pygit2.Tree)[self.prefix + path].id)
+        except _UNREADABLE:
+            return None
 
     def read(self, name: str | None) -> bytes | None:
         """The content of a file by its id; None where the repository has no such file."""
@@ -107,10 +110,10 @@ class Git:
         """
         seen = set[str]()
         for commit in self._walk(tips or self._tips(), SortMode.TIME):
-            entry = self._entry(str(commit.id), path)
-            if entry is not None and str(entry.id) not in seen:
-                seen.add(str(entry.id))
-                yield str(entry.id), str(commit.id)
+            named = self.id_at(str(commit.id), path)
+            if named is not None and named not in seen:
+                seen.add(named)
+                yield named, str(commit.id)
 
     def ever_in(self, folder: str) -> dict[str, str]:
         """Name of each file that a commit of HEAD's history has in a folder → the newest such commit."""
@@ -153,13 +156,6 @@ class Git:
         except _UNREADABLE:
             return None
 
-    def _entry(self, commit: str, path: str) -> pygit2.Object | None:
-        """What a commit has at a path of the project."""
-        try:
-            return self._repository[commit].peel(pygit2.Tree)[self.prefix + path]
-        except _UNREADABLE:
-            return None
-
 
 def _date(commit: pygit2.Commit) -> str:
     date = datetime.fromtimestamp(min(max(commit.commit_time, 0), _LAST_SECOND), UTC)
@@ -174,11 +170,11 @@ class CommitTree(NamedTuple):
 
     def read(self, path: str) -> bytes | None:
         """The bytes of a file; None where the commit has no such file."""
-        return self.git.read(self.git.ids(self.commit, [path])[0])
+        return self.git.read(self.git.id_at(self.commit, path))
 
     def listing(self, folder: str) -> dict[str, str]:
         """Path relative to the folder → MD5 of every file below it."""
-        [tree] = self.git.ids(self.commit, [folder])
+        tree = self.git.id_at(self.commit, folder)
         return {} if tree is None else self.git.listing(tree)
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from driftledger.benchmarks.base import DATASET
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import md5_bytes, sha256_file, sha256_of
+from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json, read_jsonl
 from driftledger.data import records
@@ -92,7 +92,7 @@ class _Check:
         for name, md5 in files.items():
             path = f"{folder.path}/{name}"
             for cached in self._contents.cached(md5):
-                if md5_bytes(cached.read_bytes()) != md5:
+                if self._contents.here.md5(cached) != md5:
                     root = self._contents.root
                     place = cached.relative_to(root) if cached.is_relative_to(root) else cached
                     what = f"DVC's cache holds other bytes under the name of {path}; delete it and run 'dvc fetch'"

@@ -24,6 +24,7 @@ from driftledger.benchmarks.collecting import Collecting, Replay
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord, RecordedResult
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.scoring import ToScore
+from driftledger.benchmarks.settings import recorded
 from driftledger.collect.batches import ask_batch, finished
 from driftledger.collect.call import Ask, Call
 from driftledger.collect.features import FeatureStore
@@ -145,8 +146,8 @@ def _to_score(
     return ToScore(
         keys=stored.keys,
         folders={stage.name: contents.recorded(lineage.folders[stage.name]) for stage in spec.stages[:-1]},
-        scoring=spec.scoring.model_validate(stored.inputs.settings),
-        min_coverage=0.0,  # which may refuse, and changes no number
+        section=recorded(spec.settings, stored.inputs.settings | {"min_coverage": 0.0}),  # 0 refuses nothing
+        seed=stored.inputs.settings["seed"],
         encoders=encoders,
         beside=beside,
         features=features,

@@ -14,8 +14,7 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, Score, base_key
 from driftledger.benchmarks.traces import Trace, worth_showing
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.errors import ConfigError
-from driftledger.core.files import new_folder, write_bytes, write_text
+from driftledger.core.files import Files
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import Combination
 from driftledger.core.text import for_terminal
@@ -36,7 +35,7 @@ from driftledger.reports.leaderboard import (
     side_by_side,
 )
 from driftledger.reports.scores import Part
-from driftledger.reports.site.thumbnails import write_thumbnails
+from driftledger.reports.site.thumbnails import thumbnails_of
 from driftledger.reports.site.units import files_of, number_of, strips_of, texts_of
 from driftledger.reports.tables import interval, title_of
 
@@ -57,8 +56,8 @@ COMPARISON = (
 )
 KINDS = {"not ranked": "Not ranked with the others", "controls": "Controls, which do not look at the image"}
 
-Figures = Mapping[str, Sequence[tuple[str, Drawing, bytes]]]
-"""Section → its figures, each with the name of its file."""
+Figures = Mapping[str, Sequence[tuple[str, Drawing, bytes | None]]]
+"""Section → its figures, each with the name of its file, and its bytes unless these are not asked for."""
 
 
 class Chains(NamedTuple):
@@ -101,7 +100,7 @@ def href(origin: Origin) -> str:
     return f"{path_of(origin.score)}#{place}"
 
 
-def write_site(
+def site_files(
     folder: Path,
     project: Project,
     parts: Sequence[Part],
@@ -109,21 +108,21 @@ def write_site(
     figures: Figures,
     *,
     images: bool = True,
-    before: Path | None = None,
-) -> None:
-    """Write the site whole, in the place of an earlier one.
+    only: str | None = None,
+) -> Files:
+    """Make the files of the site, without those pictures that ``folder`` has.
 
     Args:
         images: whether pages may show images of datasets.
-        before: a site whose thumbnails are taken over; by default the earlier one.
+        only: a model: its page, and nothing else.
 
-    Raises:
-        ConfigError: ``folder`` holds something else.
+    Errors as in :func:`~driftledger.reports.site.thumbnails.thumbnail`.
     """
-    if folder.exists() and not (folder / STYLE).is_file() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} is not a report of driftledger, and would be replaced; name a new folder")
+    pages: dict[str, bytes | None] = {name: (HERE / name).read_bytes() for name in (STYLE, SCRIPT)}
     scores = [score for part in parts for score in part.scores]
-    chains, missing = _read_chains(project.root, parts)
+    chains, missing = _read_chains(project.root, parts, only)
+    files = [file for each in chains for trace in each.traces.values() for file in files_of(trace)]
+    pictures, thumbnails = thumbnails_of(files, folder) if images else ({}, {})
     shelves = {each.shelf for each in chains if each.traces}
     nav = [("Leaderboard", "index.html"), *((part.spec.title, f"{part.spec.name}.html") for part in parts)]
     templates = Environment(
@@ -134,70 +133,69 @@ def write_site(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    with new_folder(folder) as top:
-        files = [file for each in chains for trace in each.traces.values() for file in files_of(trace)]
-        templates.globals |= {
-            "nav": [*nav, *((name, f"{name.lower()}.html") for name in ("Comparison", "Correlation", "Gallery"))],
-            "made_with": f"driftledger {__version__}",
-            "series": series_of(scores),
-            "pictures": write_thumbnails(top, files, before or folder) if images else {},
-            "href": href,
-            "breaking": lambda name: escape(for_terminal(name)).replace("_", Markup("_<wbr>")),
-            "by_kind": lambda table: {"": table.rows} if table.across else by_kind(table, parts),
-            "kinds": KINDS,
-            "number_of": number_of,
-            "texts_of": texts_of,
-            "strips_of": strips_of,
-            "title_of": title_of,
-            "interval": interval,
-        }
+    templates.globals |= {
+        "nav": [*nav, *((name, f"{name.lower()}.html") for name in ("Comparison", "Correlation", "Gallery"))],
+        "made_with": f"driftledger {__version__}",
+        "series": series_of(scores),
+        "pictures": pictures,
+        "href": href,
+        "breaking": lambda name: escape(for_terminal(name)).replace("_", Markup("_<wbr>")),
+        "by_kind": lambda table: {"": table.rows} if table.across else by_kind(table, parts),
+        "kinds": KINDS,
+        "number_of": number_of,
+        "texts_of": texts_of,
+        "strips_of": strips_of,
+        "title_of": title_of,
+        "interval": interval,
+    }
 
-        def write(path: str, template: str, title: str, **context: Any) -> None:
-            """Write a page; ``root`` leads from it to the top of the site."""
-            root = "../" * path.count("/")
-            text = templates.get_template(template).render(root=root, path=path, title=title, **context)
-            write_text(top / path, text)
+    def write(path: str, template: str, title: str, **context: Any) -> None:
+        """Make a page; ``root`` leads from it to the top of the site."""
+        root = "../" * path.count("/")
+        text = templates.get_template(template).render(root=root, path=path, title=title, **context)
+        pages[path] = text.encode()
 
-        table = overview(parts)
-        write(
-            "index.html",
-            "index.html.j2",
-            "Leaderboard",
-            table=table and table._replace(notes=[LEGEND, *table.notes[1:]]),
-            models=len({score.model for score in scores}),
-            scores=len(scores),
-            evaluated=list(_evaluated(project, scores)),
-            remarks=list(remarks(parts)),
-            chains=list(_first_chains(chains)) if images else [],
-        )
-        every = [table for part in parts if (table := side_by_side(part))]
-        for path, title, some, lead in (
-            *((f"{part.spec.name}.html", part.spec.title, list(sections(part)), "") for part in parts),
-            ("comparison.html", "Comparison", [Section("Side by side", "all", every)], COMPARISON),
-            (
-                "correlation.html",
-                "Correlation",
-                [Section("Headlines", "correlation", correlation.tables)],
-                correlation.lead,
-            ),
-        ):
-            write(path, "benchmark.html.j2", title, lead=lead, sections=some, figures=figures, shelves=shelves)
-        locks = locked_now(project.root)
-        for model, own in grouped(scores, lambda score: score.model).items():
+    locks = locked_now(project.root)
+    for model, own in grouped(scores, lambda score: score.model).items():
+        if only in (None, model):
             views = [_score_view(score, locks, project.combinations, own, chains) for score in own]
             write(path_of(own[0]), "run.html.j2", model, parts=views)
-        write("gallery.html", "gallery.html.j2", "Gallery", shelves=list(_shelves(chains)), missing=missing)
-        for name, _, data in (figure for some in figures.values() for figure in some):
-            write_bytes(top / "figures" / name, data)
-        for name in (STYLE, SCRIPT):
-            write_bytes(top / name, (HERE / name).read_bytes())
+    if only is not None:
+        return pages
+    table = overview(parts)
+    write(
+        "index.html",
+        "index.html.j2",
+        "Leaderboard",
+        table=table and table._replace(notes=[LEGEND, *table.notes[1:]]),
+        models=len({score.model for score in scores}),
+        scores=len(scores),
+        evaluated=list(_evaluated(project, scores)),
+        remarks=list(remarks(parts)),
+        chains=list(_first_chains(chains)) if images else [],
+    )
+    every = [table for part in parts if (table := side_by_side(part))]
+    for path, title, some, lead in (
+        *((f"{part.spec.name}.html", part.spec.title, list(sections(part)), "") for part in parts),
+        ("comparison.html", "Comparison", [Section("Side by side", "all", every)], COMPARISON),
+        (
+            "correlation.html",
+            "Correlation",
+            [Section("Headlines", "correlation", correlation.tables)],
+            correlation.lead,
+        ),
+    ):
+        write(path, "benchmark.html.j2", title, lead=lead, sections=some, figures=figures, shelves=shelves)
+    write("gallery.html", "gallery.html.j2", "Gallery", shelves=list(_shelves(chains)), missing=missing)
+    drawings = {f"figures/{name}": data for some in figures.values() for name, _, data in some}
+    return {**pages, **drawings, **thumbnails}
 
 
-def _read_chains(root: Path, parts: Sequence[Part]) -> tuple[list[Chains], list[str]]:
-    """What models made of units, once for all scores over the same records, and data without records."""
+def _read_chains(root: Path, parts: Sequence[Part], only: str | None) -> tuple[list[Chains], list[str]]:
+    """What models, or one, made of units, once for all scores over the same records, and data without records."""
     chains, missing, done = [], dict[str, None](), set[tuple[Path, ...]]()
     every = [(block, score) for part in parts for block in part.blocks for score in block.scores]
-    for block, score in every:
+    for block, score in (each for each in every if only in (None, each[1].model)):
         folders = {stage.name: root / stage.at(score.keys) for stage in block.spec.stages}
         *sources, _ = folders.values()
         if not all(folder.is_dir() for folder in sources):
@@ -278,7 +276,7 @@ def _score_view(
         "on": " · ".join(score.keys[key] for key in spec.scores.keys if key != "model"),
         "numbers": numbers,
         "behind": files,
-        "absent": [(m.named(key) if (m := spec.metric(key)) else key, why) for key, why in score.absent.items()],
+        "absent": [(spec.titled(key), why) for key, why in score.absent.items()],
         "commands": [*commands, ("Make it again", f"dvc repro {spec.scores.lock(score.keys)}")],
         "units": {own.unit_id(unit): trace for unit, trace in own.traces.items()},
         "total": own.total,
@@ -292,7 +290,7 @@ def _shelves(chains: Sequence[Chains]) -> Iterator[Mapping[str, Any]]:
         spec, first = benchmark(models[0].score.benchmark), models[0].score
         key, _ = spec.headline(first)
         metric = spec.metric(key)
-        title, sign = (key, 1) if metric is None else (metric.named(key), 1 if metric.is_higher else -1)
+        title, sign = spec.titled(key), -1 if metric and not metric.is_higher else 1
         cards: list[tuple[float, Mapping[str, Any]]] = []
         for unit in dict.fromkeys(unit for each in models for unit in each.traces):
             valued = [(each.traces[unit].values.get(title), each) for each in models if unit in each.traces]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from PIL import Image
 
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.files import read_bytes
+from driftledger.core.files import Files, read_bytes
 from driftledger.core.media import kind_of, spectrogram
 from driftledger.data.datasets.base import PILLOW_LIMIT
 from driftledger.data.datasets.decode import decode
@@ -51,30 +51,26 @@ def thumbnail(file: Path, side: int = SIDE) -> bytes:
     return written.getvalue()
 
 
-def write_thumbnails(site: Path, files: Iterable[Path], before: Path) -> Mapping[Path, ShownImage]:
-    """Write the pictures of these files as ``images/<first two digits>/<SHA-256 of the file's bytes>.webp``, and copies
-    of sounds beside them.
-
-    Args:
-        before: the earlier site. Its pictures are taken over, so a change of how they are made needs another folder.
+def thumbnails_of(files: Iterable[Path], site: Path) -> tuple[Mapping[Path, ShownImage], Files]:
+    """Make the pictures of these files, as ``images/<first two digits>/<SHA-256 of the file's bytes>.webp``, and copies
+    of sounds beside them, without those that the site has: a change of how they are made needs another folder.
 
     Errors as in :func:`thumbnail`.
     """
 
-    def write(digest: str, file: Path) -> ShownImage:
+    def made(digest: str, file: Path) -> tuple[ShownImage, Files]:
         path = f"images/{digest[:2]}/{digest}.webp"
-        data = (before / path).read_bytes() if (before / path).is_file() else thumbnail(file)
-        (site / path).parent.mkdir(parents=True, exist_ok=True)
-        (site / path).write_bytes(data)  # into a site that is not in its place yet
+        new: dict[str, bytes | None] = {path: None if (site / path).is_file() else thumbnail(file)}
         sound = str(Path(path).with_suffix(".wav")) if kind_of(file) == "sound" else ""
         if sound:
-            (site / sound).write_bytes(read_bytes(file))
-        with Image.open(BytesIO(data)) as image:
-            return ShownImage(path, *image.size, sound)
+            new[sound] = None if (site / sound).is_file() else read_bytes(file)
+        with Image.open(BytesIO(data) if (data := new[path]) else site / path) as image:
+            return ShownImage(path, *image.size, sound), new
 
     files = list(dict.fromkeys(files))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         digests = list(pool.map(lambda file: sha256_bytes(read_bytes(file)), files))
-        new = dict(zip(digests, files, strict=True))
-        shown = dict(zip(new, pool.map(write, new, new.values()), strict=True))
-    return {file: shown[digest] for file, digest in zip(files, digests, strict=True)}
+        each = dict(zip(digests, files, strict=True))
+        shown = dict(zip(each, pool.map(made, each, each.values()), strict=True))
+    pictures = {file: shown[digest][0] for file, digest in zip(files, digests, strict=True)}
+    return pictures, {path: data for _, some in shown.values() for path, data in some.items()}

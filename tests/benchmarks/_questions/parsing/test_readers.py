@@ -56,91 +56,13 @@ def test_hand_written_case(name: str, case: dict[str, Any]) -> None:
     assert (read.outcome is Outcome.OK) == (read.value is not None)
 
 
-# --- Forms of answers that choices and yes-or-no share, in either direction ---
-
-VEHICLES = ("a red car", "a blue truck", "a green bicycle", "a yellow bus", "It cannot be determined from the image")
-CORRECTED = (
-    *("{}. Hold on. {}.", "{}. Let me look again: {}.", "{}. Looking more closely, {}.", "{}. My apologies, {}."),
-    *("{}. I take that back: {}.", "{}. I changed my mind. {}.", "{}. I change my answer to {}.", "~~{}~~ {}"),
-    *("{}. Wait, that's not right. {}.", "{}. Actually, the answer is {}.", "{} at first, but {}.", "{}. Moment, {}."),
-    *("At first I thought {}, but {}.", "I was going to say {}, but it's {}.", "It's not {}, it's {}."),
-    *("{}. That's wrong, {}.", "{}。等等，{}。", "{}。更正：{}。", "{}。抱歉，{}。", "{}。仔细看，{}。"),
-)
-TAKEN_BACK = (
-    *("{}, wait", "{}. Wait, let me look again.", "{}. Wait, that's wrong.", "{}. I take that back.", "{}。等等。"),
-    *("{}. Actually, I am not sure.", "{}. Scratch that.", "{} is not correct."),
-)
-SAID = (
-    *(
-        "Answer: {} [left]",
-        "Then it is small, so {}.",
-        "It is there. Therefore, {}.",
-        "In short, {}.",
-        "Definitely {}.",
-    ),
-    *("That's a {}.", "I'm not sure, but {}.", "Please answer yes or no: {}", "A: {}", "{} rather than anything else"),
-    *("{}. It was small at first, but it grew.", "{}. Sorry for the delay.", 'Answer: {}. The sign says "wait".'),
-)
-
-
-@pytest.mark.parametrize("form", [*CORRECTED, *TAKEN_BACK])
-def test_an_answer_that_is_taken_back_never_counts(form: str) -> None:
-    for one, other in (("Yes", "No"), ("No", "Yes")):
-        assert parse_yes_no(form.format(one, other)).value is (other == "Yes" if form in CORRECTED else None)
-    assert parse_choice(form.format("B", "C"), VEHICLES, 4).value == (2 if form in CORRECTED else None)
-
-
-@pytest.mark.parametrize("form", SAID)
-def test_no_is_read_wherever_yes_is(form: str) -> None:
-    assert [parse_yes_no(form.format(word)).value for word in ("Yes", "No")] == [True, False]
-
-
-CHOSEN = (
-    *("Final - B", "B is the better option.", "B is my choice.", "B best fits."),
-    *("Option B best describes the image.", "Must be B.", "A fits, though B fits better.", "Leaning towards B."),
-    *("I'll take B.", "I have chosen B.", "It is not A, C or D. B."),
-    *("While A might seem plausible, the answer is B.", "【答案】B", "Not A, not C, not D; B."),
-    *("A, C, D do not match. B does.", "A: no. C: no. D: no. B.", "Eliminating A, C and D, B remains."),
-    *("B, not A or C.", "不是A、C或D，是B。", "A、C、D都不对，所以选B。", "排除A、C、D，只剩B。"),
-    *("既不是A也不是C，而是B。", "错误的是A，正确的是B。", "图片中的车辆符合B的描述。", "图片内容与B一致。"),
-    *("我觉得B比较合适。", "B是最佳选择。", "我的选择是B。"),
-    *("There's no red car, green bicycle, or yellow bus. It's a blue truck.",),
-)
-DISCUSSED = (
-    *("Option B: this would be a truck. Option C: a bicycle.", "Option B fits the colour, but not the wheels."),
-    *("B would be right if it were blue.", "A is likely, but B is more likely."),
-    *("Option B, a blue truck, would need six wheels.", "Choosing B would ignore the colour."),
-    *("A, B and C are vehicles.", "选项A是一辆红色汽车。选项B是一辆蓝色卡车。", "选项B说的是卡车。"),
-    *("Answer B mentions a truck.", "The option A is a red car.", "B, the truck, is not here.", "B, or possibly C."),
-    *("B选项描述的是卡车，图中没有。", "只剩A和B。", "A red car, a green bicycle and a yellow bus are not visible."),
-)
-
-
-@pytest.mark.parametrize(("reply", "choice"), [*((each, 1) for each in CHOSEN), *((each, None) for each in DISCUSSED)])
-def test_an_option_is_chosen_or_only_discussed(reply: str, choice: int | None) -> None:
-    assert parse_choice(reply, VEHICLES, 4).value == choice
-
-
-CUT = (
-    "The answer is {}. However, the",
-    "The answer is {}. It is so. But the",
-    "The answer might be {}. The image",
-    "答案是{}。但",
-)
-
-
-@pytest.mark.parametrize("form", [*CUT, "Final answer: A"])
-def test_a_cut_reply_that_has_doubts_or_may_go_on_is_not_read(form: str) -> None:
-    assert [parse_yes_no(form.format(word), cut=True).value for word in ("yes", "no")] == [None, None]
-    assert parse_choice(form.format("B"), VEHICLES, 4, cut=True).value is None
-
-
 # --- The corpora of cases/reading, a fifth of which is unseen ---
 
 
 @pytest.mark.parametrize(("part", "missed", "of_each", "alarms"), [("", 1, 0.97, 3), ("_unseen", 3, 0.93, 1)])
 def test_refusals(part: str, missed: int, of_each: float, alarms: int) -> None:
     known = kinds(corpus(f"refusals{part}"))
+    assert len(known) == 7
     assert sum(total - right for right, total in known.values()) <= missed
     assert all(right >= of_each * total for right, total in known.values()), known
     assert sum(is_refusal(case["reply"]) for case in corpus(f"near_refusals{part}")) <= alarms

@@ -18,6 +18,7 @@ from driftledger.benchmarks._questions.parsing.reply import (
     Reply,
     after_last,
     agreed,
+    before,
     meant,
     unparsed,
 )
@@ -124,8 +125,8 @@ class Options:
         for index in self._longest_first:
             for match in re.finditer(re.escape(self._needles[index]), low):
                 start, end = match.span()
-                article = not self._articles[index] or find("article_before").search(low, max(0, start - 5), start)
-                begins = not find("runs_in").search(low, max(0, start - 2), start + 1)
+                article = not self._articles[index] or before("article_before", low, start)
+                begins = not before("runs_in", low, start + 1)
                 if article and begins and _ends(low, start, end):
                     every.append(Reading(index, "option_text", start, end))
         for mention in sorted(every, key=lambda mention: (mention.start, -mention.end)):
@@ -147,7 +148,7 @@ def _ends(low: str, start: int, end: int) -> bool:
     """Whether no word runs on at ``end``, and no number is only a bound or a part: *at least 3*, *1 of 4*."""
     if find("runs_on").match(low, end - 1):
         return False
-    bounded = find("bound_before").search(low, max(0, start - 24), start) or find("bound_after").match(low, end)
+    bounded = before("bound_before", low, start) or find("bound_after").match(low, end)
     return not (bounded and find("is_number").fullmatch(low, start, end))
 
 
@@ -207,7 +208,7 @@ class _ChoiceReply(Reply[int]):
     def _weighed(self, readings: Sequence[Reading[int]]) -> Parsed[int]:
         """What ``readings`` agree on, unless it is only possible and another option or a refusal follows."""
         choice, start = agreed(readings), readings[0].start
-        possible = self.before("maybe", start, 60)
+        possible = before("maybe", self.low, start)
         last = max(reading.end for reading in readings)
         if (possible or choice.value is None) and any(end > last for end in self.refused):
             return Parsed(Outcome.REFUSED, None, "free_refusal")
@@ -220,7 +221,7 @@ class _ChoiceReply(Reply[int]):
         """Where all options are repeated in order, each with its letter: from where to where."""
         start = following = 0
         for mention in self.mentions:
-            label = find("label_before").search(self.text, max(0, mention.start - 14), mention.start)
+            label = before("label_before", self.text, mention.start)
             if label and index_of(label["letter"]) == mention.value:
                 start = start if mention.value else label.start("letter")
                 following = 1 if mention.value == 0 else following + 1 if mention.value == following else 0
@@ -234,8 +235,8 @@ class _ChoiceReply(Reply[int]):
         ``bare``: nothing announces an answer here, so that what is read has to be one by itself.
         """
         if denied := self.at("not", position):
-            sentence = find("sentence_end").search(self.low, denied.end(), position + 99)
-            meant = find("but").search(self.low, denied.end(), sentence.start() if sentence else position + 99)
+            sentence = find("sentence_end").search(self.low, denied.end(), position + BACK)
+            meant = find("but").search(self.low, denied.end(), sentence.start() if sentence else position + BACK)
             if meant is None:
                 return None
             position = meant.end()
@@ -326,17 +327,17 @@ class _ChoiceReply(Reply[int]):
         yield from self.announced("answer", "answer_phrase")
         explained = find("explanation").search(self.low, 1)
         spans = [line.span() for line in find("line").finditer(self.text)]
-        if last := find("last_sentence").search(self.low, max(0, len(self.low) - 120)):
+        if last := before("last_sentence", self.low, len(self.low)):
             spans.append(last.span("last"))
-        before = False
+        has_answer = False
         for start, end in spans:
-            if before and explained and start >= explained.start():
+            if has_answer and explained and start >= explained.start():
                 return
             reading = self.read(start, bare=True)
             if reading and not self.denied(reading, reading.start):
                 alone = reading.end <= end and self.at("line_closed", reading.end)
                 if alone or start == 0:
-                    before = True
+                    has_answer = True
                     joined = any(those[0].end == reading.end and len(those) > 1 for those in self.lists[:1])
                     several = not alone and (joined or self._lists_another(reading))
                     yield reading.several() if several else reading
@@ -371,9 +372,9 @@ class _ChoiceReply(Reply[int]):
                 continue
             leading = mention.start in leads and self.at("whole", mention.end)
             anywhere = mention.value == self.refusal and " " in self.low[mention.start : mention.end]
-            begins = self.before("sentence_before", mention.start, 28) and self.at("verb_after", mention.end)
-            edge = (begins or self.at("sentence_after", mention.end)) and not self.before(
-                "elsewhere", mention.start, 28
+            begins = before("sentence_before", self.low, mention.start) and self.at("verb_after", mention.end)
+            edge = (begins or self.at("sentence_after", mention.end)) and not before(
+                "elsewhere", self.low, mention.start
             )
             placed = placed or bool(anywhere or label or leading or edge)
             readings.append(mention)
@@ -382,6 +383,6 @@ class _ChoiceReply(Reply[int]):
 
     def _concluded(self) -> Iterator[Reading[int]]:
         """A letter with which the reply ends, behind a colon and some words."""
-        end = find("conclusion").search(self.text, max(0, len(self.text) - 120))
+        end = before("conclusion", self.text, len(self.text))
         if end and not find("not_concluded").search(self.low, max(0, end.start() - 40)):
             yield from filter(None, [self.read(end.start("letter"), bare=True)])

@@ -72,10 +72,6 @@ class Reply(ABC, Generic[V]):
         match = self.at(name, position)
         return match.end() if match else position
 
-    def before(self, name: str, position: int, reach: int) -> re.Match[str] | None:
-        """What a list finds in the ``reach`` characters before ``position``."""
-        return find(name).search(self.low, max(0, position - reach), position)
-
     def denied(self, reading: Reading[V], start: int) -> bool:
         """Whether ``reading`` is denied or only imagined by the words around; ``start``: where the statement begins."""
         sentence = after_last("but", after_last("sentence_end", self.low[max(0, start - BACK) : start]))
@@ -84,7 +80,7 @@ class Reply(ABC, Generic[V]):
     def announced(self, name: str, how: str) -> Iterator[Reading[V]]:
         """Behind the announcements of a list, but for those of what is not the answer: *the wrong answer is*."""
         for match in find(name).finditer(self.low):
-            mine = not self.before("not_mine", match.start(), 40)
+            mine = not before("not_mine", self.low, match.start())
             if mine and (reading := self.read(match.end())) and not self.denied(reading, match.start()):
                 yield reading.named(how)
 
@@ -96,10 +92,10 @@ class Reply(ABC, Generic[V]):
         """The answer of a reply that was cut: a final one, or one in a sentence that others follow without a doubt."""
         length = len(self.low)
         doubted = max((doubt.start() for doubt in find("doubt").finditer(self.low)), default=-1)
-        may_go_on = find("cut_word").search(self.low, max(0, length - 10))
+        may_go_on = before("cut_word", self.low, length)
         readings = [each for each in self.final() if each.end < length or not may_go_on]
         for each in () if thinking else self.announced("answer", "answer_phrase"):
-            certain = doubted < each.end and not self.before("maybe", each.start, 60)
+            certain = doubted < each.end and not before("maybe", self.low, each.start)
             if certain and self.at("another_sentence", each.end):
                 readings.append(each)
         return agreed(readings) if readings else unparsed("unfinished")
@@ -110,6 +106,11 @@ def meant(text: str) -> str:
     """A plain reply without what it takes back, denies as a list or gives up: *A. No, wait*; *not A or C, but*."""
     kept = after_last("retraction", folded(text))
     return replaced("passed_over", text[len(text) - len(kept) :]).lstrip(" .,:;!?…\n")
+
+
+def before(name: str, text: str, position: int) -> re.Match[str] | None:
+    """What a list finds right before ``position``."""
+    return find(name).search(text, max(0, position - BACK), position)
 
 
 def after_last(name: str, text: str) -> str:
