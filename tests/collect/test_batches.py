@@ -274,6 +274,7 @@ class Reader(Heavy, Model):
 
 def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(tmp_path: Path) -> None:
     """Each answer names the lengths in its batch. Of 20 units, 16 are neighbours; four of these allow short answers."""
+    MEMORY["most"] = 1000
     lengths = [4 * (number * 7 % 20) for number in range(20)]
 
     def one(number: int) -> Steps[str | None]:
