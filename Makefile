@@ -98,7 +98,7 @@ $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
 # LiteLLM's proxy and vLLM contradict what others want, and run apart from them; without them, their tests are skipped.
 # Every Eval Ever's own code wants a newer Python; the schema in its wheel is what exports are held to.
 # torch for the CPU is 7 GB smaller than torch for CUDA, which is what PyPI has.
-$(VENV)/installed-all: $(VENV)/installed-dev requirements-all.txt
+$(VENV)/installed-all: $(VENV)/installed-dev requirements-all.txt tests/extras/vllm/overrides.txt
 	$(UV) --torch-backend=cpu --constraint requirements-all.txt -e '.[test-all]' 2> /dev/null || \
 		$(UV) --constraint requirements-all.txt -e '.[test-all]'
 	$(UV) --no-deps --python-version 3.12 --target $(VENV)/schemas every-eval-ever==0.3.0

@@ -10,13 +10,13 @@ from typing import ClassVar
 import pytest
 from PIL import Image
 
-from driftledger.collect.batches import LocalCalls
+from driftledger.collect.batches import Answer, LocalCalls, finished
 from driftledger.collect.call import Ask, Context, Draw, Result, Steps
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model, QueueModel
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, OutOfMemoryError
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Turn
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.simulated import Batches, Pen, Queue, simulate
@@ -251,3 +251,61 @@ def test_devices_are_kept_busy(tmp_path: Path) -> None:
     card = simulate(Batches(), Pen(), 64, 3, tmp_path / "batches")["card"]
     assert card["utilisation"] > 0.99
     assert card["gaps"] == 1
+
+
+class Reader(Heavy, Model):
+    """Reads texts of like length together; each letter of the longest takes memory for every text."""
+
+    provider: ClassVar[str] = "reader"
+    version: ClassVar[str] = "1"
+    batch_size: int = 4
+    weight: int = 0
+
+    @property
+    def neighbours(self) -> int:
+        return 16
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        texts = [str(part) for each in conversations for part in each.turns[0].parts]
+        self.take(len(texts) * max(map(len, texts)))
+        BATCHES.append(("reader", len(texts)))
+        return [Reply(f"beside {sorted(map(len, texts))}") for _ in texts]
+
+
+def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(tmp_path: Path) -> None:
+    """Each answer names the lengths in its batch. Of 20 units, 16 are neighbours; four of these allow short answers."""
+    MEMORY["most"] = 1000
+    lengths = [4 * (number * 7 % 20) for number in range(20)]
+
+    def one(number: int) -> Steps[str | None]:
+        turn = Turn("user", ("a" * lengths[number] + chr(65 + number),))
+        asked = Conversation((turn,), max_tokens=None if number % 5 else 8)
+        return (yield Ask(Reader(), "read", asked, Context("d", str(number), 1))).text
+
+    with CallStore(tmp_path / "whole") as store:
+        whole = run_protocols(map(one, range(20)), store)
+    for alike in ([0, 5, 10, 15], [number for number in range(16) if number % 5], [16, 17, 18, 19]):
+        ordered = sorted(alike, key=lengths.__getitem__, reverse=True)
+        batches = [ordered[start : start + 4] for start in range(0, len(ordered), 4)]
+        for batch in batches:
+            assert {whole[number] for number in batch} == {f"beside {sorted(lengths[number] + 1 for number in batch)}"}
+    BATCHES.clear()
+    with CallStore(tmp_path / "stopped") as store:  # after the first two batches
+        for number in (number for number in range(20) if whole[number] in {whole[0], whole[2]}):
+            call = next(one(number))
+            store.put([finished(call, Answer(Reply(whole[number] or ""), 0.0))])
+        assert run_protocols(map(one, range(20)), store) == whole
+    assert [size for _, size in BATCHES] == [4, 4, 4]
+
+
+def test_only_batches_of_long_prompts_are_halved(tmp_path: Path) -> None:
+    MEMORY["most"] = 600
+
+    def one(number: int) -> Steps[str | None]:
+        asked = Conversation((Turn("user", (chr(65 + number) * (200 if number % 2 else 100),)),))
+        return (yield Ask(Reader(), "read", asked, Context("d", str(number), 1))).note
+
+    with CallStore(tmp_path) as store:
+        notes = run_protocols(map(one, range(16)), store)
+    assert notes == [None, "made in a batch of 2 instead of 4: out of memory"] * 8
+    assert [size for _, size in BATCHES] == [2] * 4 + [4] * 2

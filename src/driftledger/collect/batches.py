@@ -1,9 +1,11 @@
 """Calls to components on this machine: which of them form a batch, and how they are made.
 
 A batch holds what units at neighbouring positions ask of one component at the same step: with a batch size of 4, the
-third calls of units 8 to 11. It depends neither on timing nor on which other calls are stored, so that a resumed run,
-and a shard, form the batches that an uninterrupted run forms. This matters because in reduced precision a call's result
-depends on the other calls of its batch. An engine with a queue of its own forms its batches itself.
+third calls of units 8 to 11. Where a component wants calls of like length together, it holds those of more neighbours
+that are next to each other in length, as their texts and images have it. It depends neither on timing nor on which
+other calls are stored, so that a resumed run, and a shard, form the batches that an uninterrupted run forms. This
+matters because in reduced precision a call's result depends on the other calls of its batch. An engine with a queue of
+its own forms its batches itself.
 """
 
 import asyncio
@@ -16,12 +18,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from PIL import Image
 
 from driftledger.collect.call import Ask, Call, Cost, Draw, Finished, Result
 from driftledger.components.base import Component, QueueModel
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
+from driftledger.core.grouping import grouped
 from driftledger.core.media import encoded
 from driftledger.core.terminal import Progress
 from driftledger.core.text import say
@@ -54,28 +60,37 @@ class Run:
         """Why no more calls are started."""
         self.step = dict.fromkeys(positions, -1)
         """Position → the number of the unit's current call, or :data:`ENDED`."""
-        self._sizes: dict[tuple[str, type[Call]], int] = {}
-        """Component and what is asked of it (a unified model both answers and draws) → size of a batch."""
+        self._sizes: dict[tuple[str, type[Call]], tuple[int, int]] = {}
+        """Component and what is asked of it (a unified model both answers and draws) → the size of a batch, and of how
+        many neighbours it is formed."""
         self._batches: dict[tuple[str, type[Call], int], dict[int, dict[int, Waiting]]] = {}
-        """The same, and the first position of a batch → step → position → the call that waits."""
+        """The same, and the first of the neighbours → step → position → the call that waits."""
 
-    def add(self, position: int, call: Call, size: int) -> asyncio.Future[Result]:
+    def add(self, position: int, call: Call, size: int, neighbours: int) -> asyncio.Future[Result]:
         """Let a unit's call wait until its batch is complete; the unit has moved to this step."""
         kind = call.component.fingerprint, type(call)
-        self._sizes[kind] = size
-        steps = self._batches.setdefault((*kind, position - position % size), {})
+        self._sizes[kind] = size, neighbours
+        steps = self._batches.setdefault((*kind, position - position % neighbours), {})
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         steps.setdefault(self.step[position], {})[position] = call, result
         return result
 
     def complete(self, position: int) -> Iterator[list[Waiting]]:
-        """Yield each batch that this unit completes, now that it has come to its step: in the order of the units."""
-        for kind, size in self._sizes.items():
-            first = position - position % size
+        """Yield each batch that this unit completes, now that it has come to its step: in the order of the units, or
+        the longest first."""
+        for kind, (size, neighbours) in self._sizes.items():
+            first = position - position % neighbours
             steps = self._batches.get((*kind, first), {})
-            members = [self.step.get(member, ENDED) for member in range(first, first + size)] if steps else []
+            members = [self.step.get(member, ENDED) for member in range(first, first + neighbours)] if steps else []
             for step in [step for step in steps if min(members) >= step]:
-                yield [call for _, call in sorted(steps.pop(step).items())]
+                calls = [waiting for _, waiting in sorted(steps.pop(step).items())]
+                measured = [(length(call[0]) if size < neighbours else (0, 0, 0), call) for call in calls]
+                measured.sort(key=itemgetter(0), reverse=True)
+                for alike in grouped(measured, lambda call: call[0][:2]).values():
+                    for start in range(0, len(alike), size):
+                        batch = [call for _, call in alike[start : start + size]]
+                        if not all(result.done() for _, result in batch):  # else all are stored
+                            yield batch
 
     def stop(self, error: BaseException) -> None:
         """Start no more calls, and give every waiting one an error in place of its result."""
@@ -83,6 +98,22 @@ class Run:
         for batch in (batch for steps in self._batches.values() for batch in steps.values()):
             set_error((result for _, result in batch.values()), error)
         self._batches.clear()
+
+
+def length(call: Call) -> tuple[int, int, int]:
+    """The most tokens of an answer, the number of images or sounds, and about how many tokens a prompt has.
+
+    It is a guess, by characters and pixels alone: it has to be there before a checkpoint is, and the same each time.
+    """
+    if isinstance(call, Draw):
+        return 0, 0, len(call.prompt) // 4
+    parts = [part for turn in call.conversation.turns for part in turn.parts]
+    media, tokens = [part for part in parts if isinstance(part, Medium)], 0
+    for medium in media:
+        with suppress(OSError, ValueError, Image.DecompressionBombError), Image.open(medium.path) as image:
+            tokens += image.width * image.height // 28**2  # as Qwen-VL has it
+    tokens += sum(len(part) for part in parts if isinstance(part, str)) // 4
+    return call.conversation.max_tokens or 0, len(media), tokens
 
 
 def set_error(futures: Iterable[asyncio.Future[Any]], error: BaseException) -> None:
@@ -160,7 +191,8 @@ class LocalCalls:
     """Makes calls one batch after the other, and copes with errors and with a lack of memory.
 
     When memory runs out, the components that are not at work are released first, and from then on at every change of
-    component; when that is not enough, the component's batches are halved for the rest of the run.
+    component; when that is not enough, the component's batches are halved for the rest of the run. Where like lengths
+    are together, shorter ones go on in whole batches.
 
     When a component raises, the calls of the batch are made one by one. A call that raises again has the outcome
     ``failed``, with the exception's class and message. The first traceback of each class goes to stderr.
@@ -169,6 +201,7 @@ class LocalCalls:
     _loaded: dict[str, Component] = field(default_factory=dict)
     is_crowded: bool = False
     _most: dict[str, int] = field(default_factory=dict)
+    """Component → the calls that fit into a batch; times their length, where like lengths are together."""
     _shown: set[tuple[str, type[Exception]]] = field(default_factory=set)
 
     def make(self, calls: Sequence[Call]) -> list[Answer]:
@@ -183,14 +216,15 @@ class LocalCalls:
             self._release_others(component)
         self._loaded[component.fingerprint] = component
         answers: list[Answer] = []
+        longest = max([1, *(length(call)[2] for call in calls if component.batch_size < component.neighbours)])
         while len(answers) < len(calls):
-            most = self._most.get(component.fingerprint, len(calls))
+            most = max(1, self._most.get(component.fingerprint, len(calls) * longest) // longest)
             part = calls[len(answers) : len(answers) + most]
             note = f"made in a batch of {len(part)} instead of {len(calls)}: out of memory"
             try:
                 answers += self._each(part, note if len(part) < len(calls) else None)
             except OutOfMemoryError as error:
-                self._make_room(component, error, len(part))
+                self._make_room(component, error, len(part), longest)
         return answers
 
     def queue(self, component: QueueModel, calls: Mapping[int, Call], new: Mapping[int, Call]) -> dict[int, Reply]:
@@ -226,10 +260,10 @@ class LocalCalls:
             self.release(component)
             if not isinstance(error, OutOfMemoryError):
                 raise
-            self._make_room(component, error, 1)
+            self._make_room(component, error, 1, 1)
         return ended
 
-    def _make_room(self, component: Component, error: OutOfMemoryError, size: int) -> None:
+    def _make_room(self, component: Component, error: OutOfMemoryError, size: int, longest: int) -> None:
         """Release other components, or halve the component's batches; OutOfMemoryError if neither is left to do."""
         name, half = component.provider, size // 2
         if self._loaded.keys() - {component.fingerprint} and not self.is_crowded:
@@ -237,7 +271,7 @@ class LocalCalls:
             self._release_others(component)
             say(f"{error}; {name} now has the memory to itself, and others are loaded when needed")
         elif half:
-            self._most[component.fingerprint] = half
+            self._most[component.fingerprint] = half * longest
             say(f"{error}; going on with batches of {half} instead of {size} for {name}")
         else:
             smaller = "take a smaller checkpoint, a smaller dtype or a larger device"
@@ -289,9 +323,9 @@ class Workers:
         """Calls that are to be put into an engine's queue, by the component's fingerprint."""
         self._engines: dict[str, asyncio.Task[None]] = {}
 
-    def batch_size(self, component: Component) -> int:
-        """How many neighbours form a batch: one where an engine forms its batches itself."""
-        return 1 if isinstance(component, QueueModel) else component.batch_size
+    def batches(self, component: Component) -> tuple[int, int]:
+        """The size of a batch, and of how many neighbours it is formed: 1 where an engine forms its batches itself."""
+        return (1, 1) if isinstance(component, QueueModel) else (component.batch_size, component.neighbours)
 
     @asynccontextmanager
     async def _turn(self, component: Component) -> AsyncIterator[None]:

@@ -97,8 +97,8 @@ class RayWorkers(Workers):
             raise WorkersError(f"{place} cannot be used ({_message(error)}); start it or correct its address") from None
         return ray
 
-    def batch_size(self, component: Component) -> int:
-        return super().batch_size(component) if (crew := self._crew(component)) is None else crew.batch_size
+    def batches(self, component: Component) -> tuple[int, int]:
+        return super().batches(component) if (crew := self._crew(component)) is None else crew.batches
 
     async def make(self, calls: Sequence[Call], run: Run | None = None) -> list[Finished]:
         if (crew := self._crew(calls[0].component)) is None:
@@ -142,7 +142,8 @@ class _Crew:
         """What an actor makes its component of; see :class:`_Actor`."""
         self.most = settings.replicas or len(devices) or 1
         queues = isinstance(component, QueueModel)
-        self.batch_size = min(_OF_A_QUEUE, component.batch_size) if queues else component.batch_size
+        size = min(_OF_A_QUEUE, component.batch_size) if queues else component.batch_size
+        self.batches = size, size if queues else component.neighbours
         self.at_once = max(1, component.batch_size // _OF_A_QUEUE) if queues else 1
         """Batches that an actor has; one, so that the batch which takes it down is known."""
         on_gpu = component.spec["identity"].get("device") == "cuda"

@@ -169,7 +169,10 @@ class Collector:
                     if run.stopped is not None:
                         raise run.stopped
                     if not isinstance(call.component, RemoteComponent):
-                        waiting = run.add(position, call, self._workers.batch_size(call.component))
+                        waiting = run.add(position, call, *self._workers.batches(call.component))
+                elif call.component.batch_size < call.component.neighbours:  # it is one of those that form batches
+                    waiting = run.add(position, call, call.component.batch_size, call.component.neighbours)
+                    waiting.set_result(result)
                 self._look(run, position)
                 if waiting is not None:
                     result = await waiting
@@ -199,6 +202,8 @@ class Collector:
         try:
             for call, waiting in batch:
                 digest = call.key.digest
+                if waiting.done():
+                    continue
                 if (result := self.store.find(digest)) is not None:  # stored since
                     waiting.set_result(result)
                 elif digest in self._asked:

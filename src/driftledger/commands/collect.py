@@ -342,7 +342,7 @@ def collect_shard(project: Project, shard: str, into: Path, models: Sequence[str
     """
     part = Shard.parse(shard)
     tasks = tasks_of(project, models)
-    block = math.lcm(*(component.batch_size for task in tasks for component in task.collecting().asked))
+    block = math.lcm(*(component.neighbours for task in tasks for component in task.collecting().asked))
     folder, left_out = part.store(into), 0
     with (
         project.store(writes=False) as main,

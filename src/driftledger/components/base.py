@@ -55,6 +55,11 @@ class Component(Provided, ABC):
     """How many calls are handed over at once; part of the identity, since in reduced precision the
     company in a batch changes what comes out."""
 
+    @property
+    def neighbours(self) -> int:
+        """Of how many calls in a row those of like length form batches; ``batch_size`` where they do as they come."""
+        return self.batch_size
+
     knows: Operational[str | None] = Field(default=None, min_length=1, max_length=300)
     """What it knows of the program that made the data which it is measured on, in one phrase; its :attr:`mark`."""
 

@@ -29,6 +29,7 @@ def test_the_fingerprint_follows_the_weights_and_what_shapes_the_answer(llava: P
     for settings in (
         {"dtype": "bfloat16"}, {"max_new_tokens": 17}, {"beams": 2}, {"attention": "eager"}, {"today": "2025-01-02"},
         {"image_backend": "torchvision"}, {"image_processor": {"do_resize": False}}, {"batch_size": 3},
+        {"by_length": True},
     ):  # fmt: skip
         assert model(llava, **settings).fingerprint != before
     moved = llava.rename(tmp_path / "there")
