@@ -104,6 +104,17 @@ def test_a_scaled_set_and_features_that_do_not_vary() -> None:
     assert frechet_distance(*wide) == pytest.approx(frechet_distance(a, b), rel=1e-11)
 
 
+def test_features_that_nearly_depend_on_one_another() -> None:
+    """Roots of small eigenvalues would be off by 4e-10; the nuclear norm has none."""
+    chance = dice(35)
+    a, b, turn = chance.normal(size=(50, 3)), chance.normal(size=(50, 3)), np.linalg.qr(chance.normal(size=(3, 3)))[0]
+    a, b = (each * [1, 1, 1e-3] @ turn for each in (a, b))
+    centred = [(each - each.mean(axis=0)) / 7 for each in (a, b)]
+    spread = sum(np.square(each).sum() for each in centred) - 2 * np.linalg.norm(centred[0] @ centred[1].T, "nuc")
+    shift = a.mean(axis=0) - b.mean(axis=0)
+    assert frechet_distance(a, b) == pytest.approx(shift @ shift + spread, rel=1e-12)
+
+
 def test_of_many_samples_whose_features_vary_no_large_matrix_is_decomposed(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = (0.1 * features(200, 4, seed) for seed in (3, 4))
     monkeypatch.delattr(np.linalg, "svd")
