@@ -3,6 +3,7 @@
 Each command imports what it needs when it is called, since each stage of a run is a process of its own.
 """
 
+import atexit
 import errno
 import gc
 import io
@@ -56,18 +57,12 @@ TrustOption = Annotated[
     bool, typer.Option("--trust", help="This checkout is my own: follow its links, use its DVC cache, run its code.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
-NoWaitOption = Annotated[
-    bool, typer.Option("--no-wait", help="End at once, with exit code 2, if another process uses the call store.")
-]
+NoWaitOption = Annotated[bool, typer.Option("--no-wait", help="End with exit code 2 if the call store is in use.")]
 
 
 _GIVEN = "A name that 'driftledger models' lists, PROVIDER/MODEL such as openai/gpt-5.4-mini, or a folder."
-BaseUrlOption = Annotated[
-    str | None, typer.Option(metavar="URL", help="Where the services named here are: up to and with /v1.")
-]
-KeyOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="With --base-url: the environment variable that holds its key.")
-]
+BaseUrlOption = Annotated[str | None, typer.Option(metavar="URL", help="Where these services are: up to and with /v1.")]
+KeyOption = Annotated[str | None, typer.Option(metavar="NAME", help="With --base-url: the variable with its key.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -139,9 +134,7 @@ def add(
 @app.command(rich_help_panel=EVALUATE)
 def run(
     context: typer.Context,
-    targets: Annotated[
-        list[str] | None, typer.Argument(metavar="[STAGE]...", help="Only these stages and what they need.")
-    ] = None,
+    targets: Annotated[list[str] | None, typer.Argument(metavar="[STAGE]...", help="These and what they need.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Run every stage again, also those up to date.")] = False,
     plain: Annotated[bool, typer.Option("--plain", "-v", help="Show the text of DVC and of the stages.")] = False,
     no_wait: NoWaitOption = False,
@@ -156,9 +149,7 @@ def run(
 @app.command(rich_help_panel=EVALUATE)
 def plan(
     context: typer.Context,
-    local: Annotated[
-        bool, typer.Option("--local", help="For a checkout of others: build no data, ask no host, run no code of it.")
-    ] = False,
+    local: Annotated[bool, typer.Option("--local", help="For a checkout of others: only read; ask no host.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Count the calls that are still needed, and what they may cost."""
@@ -176,11 +167,7 @@ def plan(
 @app.command(rich_help_panel=EVALUATE)
 def models(
     words: Annotated[
-        str,
-        typer.Argument(
-            metavar="[FILTER]",
-            help="A part of a name; or models, generators, encoders, datasets, question_sets or descriptions.",
-        ),
+        str, typer.Argument(metavar="[FILTER]", help="A part of a name, or a section such as generators or datasets.")
     ] = "",
 ) -> None:
     """List the catalogue: what each needs, what it costs, checked when."""
@@ -201,16 +188,13 @@ def preset(
     if name is None:
         show(facts(presets_in_words(context.obj.root).items()))
     else:
-        changed = apply_preset(context.obj.root, name) or [f"params.yaml selects {name} already"]
-        _say(*changed)
+        _say(*(apply_preset(context.obj.root, name) or [f"params.yaml selects {name} already"]))
 
 
 @app.command(rich_help_panel=EVALUATE)
 def upgrade(
     context: typer.Context,
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing: exit code 1 and the files that differ.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only list files that differ; then exit code 1.")] = False,
 ) -> None:
     """Write dvc.yaml and other generated files again.
 
@@ -240,12 +224,8 @@ def new(
 def collect(
     context: typer.Context,
     model: Annotated[list[str] | None, typer.Option(help="Only this one of run.models; may be repeated.")] = None,
-    shard: Annotated[
-        str | None, typer.Option(metavar="I/N", help="Only the I-th of N parts, counted from 0; with --into.")
-    ] = None,
-    into: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="With --shard: where its calls go, for 'driftledger merge'.")
-    ] = None,
+    shard: Annotated[str | None, typer.Option(metavar="I/N", help="Only part I of N, from 0; with --into.")] = None,
+    into: Annotated[Path | None, typer.Option(metavar="FOLDER", help="With --shard: where its calls go.")] = None,
     no_wait: NoWaitOption = False,
 ) -> None:
     """Make the missing calls alone, or one of several shards of them.
@@ -302,10 +282,7 @@ def remove_unused(
 @app.command(rich_help_panel=ASK)
 def audit(
     context: typer.Context,
-    target: Annotated[
-        str | None,
-        typer.Argument(help="A run, a score, an image, RUN:METRIC; or a value or name, to see what it could mean."),
-    ] = None,
+    target: Annotated[str | None, typer.Argument(help="A run, score, image or RUN:METRIC; or a value or name.")] = None,
     full: Annotated[bool, typer.Option("--full", help="All files, settings, versions and lock entries.")] = False,
     model: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this model.")] = None,
     generator: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this generator.")] = None,
@@ -482,6 +459,7 @@ def stage(
 def main() -> None:
     """The ``driftledger`` command."""
     gc.set_threshold(50_000)  # by Python's own 700 new objects, looking for garbage takes a fifth of what imports take
+    atexit.register(gc.freeze)  # likewise at the end, of all that was imported: a quarter of a short command
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")  # else it reads about all that is installed to find some
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal need not have every character that models and tables use

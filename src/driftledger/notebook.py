@@ -15,7 +15,7 @@ from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark as benchmark_of
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.traces import Shot, Trace
-from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError
+from driftledger.core.errors import DriftledgerError, LedgerError, StoreError
 from driftledger.core.files import read_jsonl
 from driftledger.core.media import data_url, kind_of
 from driftledger.core.paths import Combination
@@ -27,7 +27,6 @@ from driftledger.ledger.compare import compare
 from driftledger.ledger.lineage import read_all_evidence
 from driftledger.ledger.published import read_published
 from driftledger.project.project import Project
-from driftledger.project.settings import PARAMS
 from driftledger.reports.scores import selected_score
 from driftledger.reports.site.thumbnails import thumbnail
 
@@ -106,8 +105,6 @@ class OpenedProject:
             ConfigError: ``params.yaml`` is missing or wrong.
         """
         self.path = Path(path).expanduser().absolute()
-        if not (self.path / PARAMS).is_file():
-            raise ConfigError(f"{self.path} has no {PARAMS}; open the top folder of a project")
         self._project = Project(self.path, own_code=trust)
         assert self._project.settings  # which are checked when they are read
 

@@ -194,7 +194,7 @@ def test_what_nothing_uses_is_shown_and_then_removed(project: Project, monkeypat
     project = changed(project.root, lambda params: params["run"].update(models=["blind"]))
     named = SimpleNamespace(components=[{"fingerprint": project.component("generators", "painter").fingerprint}])
     with monkeypatch.context() as patch:
-        patch.setattr("driftledger.commands.collect.read_published", lambda _: [SimpleNamespace(scores=[named])])
+        patch.setattr("driftledger.ledger.published.read_published", lambda _: [SimpleNamespace(scores=[named])])
         beside_published = remove_unused(project)
     described, unpublished = (int(each.split(" calls")[0]) for each in (beside_published, remove_unused(project)))
     assert unpublished > described > 0

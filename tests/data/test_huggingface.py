@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from driftledger.core.errors import ConfigError, DataError, MissingExtraError
 from driftledger.data.build import build
@@ -104,9 +103,10 @@ def test_a_support_and_a_test_split(tmp_path: Path) -> None:
     assert len(built(tmp_path, folder, **splits)) == 30
     assert len(built(tmp_path, folder, **splits, per_category=1)) == 4
     assert len(built(tmp_path, folder, **splits, per_category={"test": 1})) == 22
-    for wrong in ({"support_split": "train"}, splits | {"support_split": "test"}):
-        with pytest.raises(ValidationError):
-            HuggingFace.model_validate({"path": str(folder)} | wrong)
+    with pytest.raises(DataError, match="is in the support set without a label"):
+        built(tmp_path, folder, support_split="train")
+    with pytest.raises(DataError, match="has no support set; add samples to it"):
+        built(tmp_path, folder, **splits | {"support_split": "test"})
 
 
 @pytest.mark.parametrize("case", cases(__file__, "hub"), ids=str)

@@ -14,7 +14,7 @@ from driftledger.benchmarks._questions.parsing.refusal import is_refusal
 from driftledger.components.base import Component, Model
 from driftledger.components.contract import check_component
 from driftledger.core.errors import DataError
-from driftledger.core.registry import entry_points, provider_class
+from driftledger.core.registry import provider_class, providers
 from driftledger.core.types import Conversation, ImageFile, Outcome, PromptUsage, Turn
 from driftledger.project.catalogue import CatalogueEntry, catalogue
 from driftledger_demo.encoders.tfidf import WORD, TfIdf
@@ -30,10 +30,10 @@ CHOICE = "Which?\nA. a cat\nB. I do not know the answer.\nC. a dog"
 YES_NO = "Is it a cat? Please answer yes or no."
 SECTIONS = ("models", "generators", "encoders")
 OURS = [
-    (section, point.name)
+    (section, name)
     for section in SECTIONS
-    for point in entry_points(section)
-    if point.module.startswith("driftledger_demo.")
+    for name, place in providers(section).items()
+    if place.startswith("driftledger_demo.")
 ]
 
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from driftledger.core.errors import ConfigError, unknown_name
-from driftledger.core.registry import entry_points
+from driftledger.core.registry import installed
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
@@ -80,4 +80,4 @@ def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
 
 @cache
 def _table() -> dict[str, str]:
-    return BENCHMARKS | {point.name: point.value for point in entry_points("benchmarks")}
+    return {**BENCHMARKS, **installed().get("benchmarks", {})}

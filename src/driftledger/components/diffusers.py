@@ -366,7 +366,8 @@ class Diffusers(CheckpointComponent, Generator):
         taken = signature(pipeline.__call__).parameters
         given = {name: getattr(self, setting) for name, setting in OWN_ARGUMENTS.items()}
         given = {name: value for name, value in given.items() if value is not None} | self.arguments
-        title, fixed = f"{self.path!r:.200}", {name for name in taken if name in NOT_SET or "embeds" in name}
+        title = f"{self.path!r:.200}"
+        fixed = {name for name in taken if name in NOT_SET or re.search("embeds|waveforms", name)}
         for name in given:
             if name in fixed or (name in self.arguments and name not in taken):
                 raise ConfigError(unknown_name(f"{title}: argument", name, set(taken) - fixed - set(OWN_ARGUMENTS)))

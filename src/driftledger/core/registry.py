@@ -148,20 +148,19 @@ def import_place(place: str, folder: Path | None = None) -> Any:
 
 
 @cache
-def installed() -> Mapping[str, tuple[metadata.EntryPoint, ...]]:
-    """Our entry points by their group, read once: that opens a file of every distribution."""
-    points = metadata.entry_points()
-    return {group: tuple(points.select(group=group)) for group in points.groups if group.startswith("driftledger.")}
+def installed() -> Mapping[str, Mapping[str, str]]:
+    """What installed distributions name for each section of settings: name → place.
 
-
-def entry_points(section: str) -> tuple[metadata.EntryPoint, ...]:
-    """List what installed distributions bring for a section of settings; what is installed later is not seen."""
-    return installed().get(f"driftledger.{section}", ())
+    It is read once, since that opens a file of every distribution; what is installed later is not seen.
+    """
+    points, ours = metadata.entry_points(), "driftledger."
+    groups = {group: points.select(group=group) for group in points.groups if group.startswith(ours)}
+    return {group.removeprefix(ours): {each.name: each.value for each in some} for group, some in groups.items()}
 
 
 def providers(section: str) -> Mapping[str, str]:
     """Every provider of a section by its name, with the place of its class; ours win over those of distributions."""
-    return {each.name: each.value for each in entry_points(section)} | OURS[section]
+    return {**installed().get(section, {}), **OURS[section]}
 
 
 def provider_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:

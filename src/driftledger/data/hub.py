@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from driftledger.core.canonical import canonical_json, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError, unknown_name
@@ -222,14 +222,6 @@ class HuggingFace(HubTable, DatasetProvider):
     label_column: str | None = None
     unique_column: str | None = None
     """Only the first of the rows with one value here is taken, e.g. of two questions about each image."""
-
-    @model_validator(mode="after")
-    def _support_fits(self) -> Self:
-        if self.support_split is not None and self.label_column is None:
-            raise ValueError("support_split needs label_column; set it")
-        if self.support_split == self.split:
-            raise ValueError(f"support_split is the test set, {self.split!r}, itself; name another split")
-        return self
 
     def items(self) -> Iterator[SourceItem]:
         sets: dict[str, Split | None] = {self.split: None}

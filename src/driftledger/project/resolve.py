@@ -27,9 +27,6 @@ NOTHING = "none"
 DATA_VERSION, REPORT_VERSION = 5, 11
 """To be raised when what these stages write changes; those of benchmarks have theirs in their tables."""
 
-_SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoders", "text_encoder": "encoders"}
-"""Key of a stage → the section of its entries."""
-
 
 def resolve(project: Project) -> None:
     """Write ``data/resolved.json``, and remove the scores of models that are no longer selected."""
@@ -46,7 +43,13 @@ def resolved(project: Project) -> dict[str, Any]:
     """
     settings, noted = project.settings, _versions(project)
     noted["data"] = {"version": DATA_VERSION} | {each: noted.pop(each) for each in ("datasets", "question_sets")}
-    noted["descriptions"] = {name: _description(settings, name, noted) for name in settings.named("descriptions")}
+    noted["descriptions"] = {}
+    for name in settings.named("descriptions"):
+        description, examples = settings.description(name), NOTHING
+        if shown := description.demonstrations:
+            examples = sha256_of([noted["encoders"].get(shown.encoder), noted["models"].get(shown.by)])
+        words = description.model_dump(mode="json", exclude_defaults=True)
+        noted["descriptions"][name] = {**words, "examples_by": examples}
     noted["judge"] = noted["models"][settings.judge] if settings.judge else NOTHING
     noted["beside"] = {
         spec.name: dict.fromkeys(spec.scores.beside, NOTHING)
@@ -136,10 +139,9 @@ def _shaped_by(
     inputs: dict[str, Any] = {"version": stage.version, "seed": settings.run.seed}
     inputs |= section.model_dump(mode="json", include=set(stage.settings))
     for key, name in keys.items():
-        if key in _SECTION_OF:
-            inputs[key] = noted[_SECTION_OF[key]][name]
-        elif key == "description":
-            inputs[key] = noted["descriptions"][name]
+        section_of_key = "encoders" if key == "text_encoder" else f"{key}s"
+        if section_of_key in noted:  # data is noted apart, since the folder is made from its files
+            inputs[key] = noted[section_of_key][name]
     for setting, mark, names in section.marks(EntryOf):
         if setting in stage.settings:
             inputs[setting] = {name: noted[mark.section][name] for name in names}
@@ -148,13 +150,3 @@ def _shaped_by(
     if stage is spec.scores:
         inputs |= noted["beside"].get(spec.name, {})
     return inputs
-
-
-def _description(settings: Settings, name: str, noted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a way to ask for a description in words, and a digest of what its examples come from."""
-    description = settings.description(name)
-    examples: str = NOTHING
-    if shown := description.demonstrations:
-        encoder = noted["encoders"][shown.encoder] if shown.encoder else None
-        examples = sha256_of([encoder, noted["models"][shown.by] if shown.by else None])
-    return {**description.model_dump(mode="json", exclude_defaults=True), "examples_by": examples}

@@ -14,6 +14,7 @@ from driftledger.benchmarks.records import read_records
 from driftledger.components.contract import check_component
 from driftledger.components.sounds import CLAP, DiffusersSounds, SoundGenerator, TransformersSounds, Wav2Vec2
 from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import ConfigError
 from driftledger.core.media import Medium, Sound, encoded, read_wav
 from driftledger.core.types import Conversation, PromptUsage, Sample
 from driftledger.metrics.drift import cosine_similarity
@@ -100,6 +101,9 @@ def test_a_generator_goes_by_the_seed_and_the_text_alone(name: str, built: Calla
     assert len({encoded(each.sound) for each in made}) == 4
     if name == "bark":  # special tokens are text to it, of which it reads seven tokens
         assert [each.reading for each in made[1:]] == [PromptUsage(3, 3), PromptUsage(10, 7), PromptUsage(12, 7)]
+    if name == "audioldm_2":
+        with pytest.raises(ConfigError, match="argument 'num_waveforms_per_prompt'"):
+            assert DiffusersSounds(**settings, arguments={"num_waveforms_per_prompt": 2}).loaded
     if name == "vits":
         assert [each.outcome for each in generator.generate(["日本", ""], [1, 1])] == ["failed"] * 2
 
