@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -29,10 +30,11 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def result(checkpoint: Path, images: list[ImageFile]) -> dict[str, Any]:
     command = [PYTHON, "-m", "tests.extras.vllm.engine", checkpoint, *(image.path for image in images[:3])]
-    environment = os.environ | {"PYTHONPATH": f"{REPOSITORY / 'src'}", "HF_HUB_OFFLINE": "1"}
-    ended = subprocess.run(
-        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=600, check=False
-    )
+    with TemporaryDirectory() as folder:  # an engine that is killed leaves its sockets there
+        environment = os.environ | {"PYTHONPATH": f"{REPOSITORY / 'src'}", "HF_HUB_OFFLINE": "1", "TMPDIR": folder}
+        ended = subprocess.run(
+            command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=600, check=False
+        )
     assert ended.returncode == 0, ended.stderr[-4000:]
     return json.loads(ended.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
