@@ -194,3 +194,14 @@ def test_a_distribution_names_its_providers(tmp_path: Path, monkeypatch: pytest.
     found = settings.build("generators", "mine")
     assert providers("generators")["diffusers"] == OURS["generators"]["diffusers"]
     assert provider_class("generators", "own_colours:Plain") is type(found)
+
+
+def test_two_distributions_of_one_name_are_told_apart_by_people(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        write_module(tmp_path / name, f"own_{name}", GENERATOR)
+        install(tmp_path / name, f"own-{name}", "1", {"driftledger.generators plain_colour": f"own_{name}:Plain"})
+        monkeypatch.syspath_prepend(tmp_path / name)
+    sentence = said(tmp_path, "generators", "plain_colour")
+    assert re.search("name both own_(one|two):Plain and own_(one|two):Plain 'plain_colour'; uninstall one", sentence)

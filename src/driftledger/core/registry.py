@@ -152,10 +152,18 @@ def installed() -> Mapping[str, Mapping[str, str]]:
     """What installed distributions name for each section of settings: name → place.
 
     It is read once, since that opens a file of every distribution; what is installed later is not seen.
+
+    Raises:
+        ConfigError: two distributions give one name to different places.
     """
-    points, ours = metadata.entry_points(), "driftledger."
-    groups = {group: points.select(group=group) for group in points.groups if group.startswith(ours)}
-    return {group.removeprefix(ours): {each.name: each.value for each in some} for group, some in groups.items()}
+    places, points, ours = dict[str, dict[str, str]](), metadata.entry_points(), "driftledger."
+    for group in (each for each in points.groups if each.startswith(ours)):
+        named = places.setdefault(section := group.removeprefix(ours), {})
+        for point in points.select(group=group):
+            if (other := named.setdefault(point.name, point.value)) != point.value:
+                both = f"{other} and {point.value}"
+                raise ConfigError(f"{section}: installed packages name both {both} {point.name!r}; uninstall one")
+    return places
 
 
 def providers(section: str) -> Mapping[str, str]:
