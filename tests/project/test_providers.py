@@ -204,4 +204,4 @@ def test_two_distributions_of_one_name_are_told_apart_by_people(
         install(tmp_path / name, f"own-{name}", "1", {"driftledger.generators plain_colour": f"own_{name}:Plain"})
         monkeypatch.syspath_prepend(tmp_path / name)
     sentence = said(tmp_path, "generators", "plain_colour")
-    assert re.search("name both own_(one|two):Plain and own_(one|two):Plain 'plain_colour'; uninstall one", sentence)
+    assert "'plain_colour' is own_one:Plain and own_two:Plain; uninstall one, or name it by its place" in sentence

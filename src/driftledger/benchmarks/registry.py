@@ -80,4 +80,4 @@ def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
 
 @cache
 def _table() -> dict[str, str]:
-    return {**BENCHMARKS, **installed().get("benchmarks", {})}
+    return {**BENCHMARKS, **{point.name: point.value for point in installed().select(group="driftledger.benchmarks")}}

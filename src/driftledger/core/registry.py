@@ -148,27 +148,15 @@ def import_place(place: str, folder: Path | None = None) -> Any:
 
 
 @cache
-def installed() -> Mapping[str, Mapping[str, str]]:
-    """What installed distributions name for each section of settings: name → place.
-
-    It is read once, since that opens a file of every distribution; what is installed later is not seen.
-
-    Raises:
-        ConfigError: two distributions give one name to different places.
-    """
-    places, points, ours = dict[str, dict[str, str]](), metadata.entry_points(), "driftledger."
-    for group in (each for each in points.groups if each.startswith(ours)):
-        named = places.setdefault(section := group.removeprefix(ours), {})
-        for point in points.select(group=group):
-            if (other := named.setdefault(point.name, point.value)) != point.value:
-                both = f"{other} and {point.value}"
-                raise ConfigError(f"{section}: installed packages name both {both} {point.name!r}; uninstall one")
-    return places
+def installed() -> Any:  # a type of Python 3.11 that 3.12 has no more
+    """What installed distributions name, read once: it opens a file of each; what is installed later is not seen."""
+    return metadata.entry_points()
 
 
 def providers(section: str) -> Mapping[str, str]:
     """Every provider of a section by its name, with the place of its class; ours win over those of distributions."""
-    return {**installed().get(section, {}), **OURS[section]}
+    points = installed().select(group=f"driftledger.{section}")
+    return {point.name: point.value for point in points} | OURS[section]
 
 
 def provider_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:
@@ -179,7 +167,7 @@ def provider_class(section: str, provider: str, own: Path | None = None) -> type
             installed distribution names it.
 
     Raises:
-        ConfigError: the provider is unknown, or cannot be imported.
+        ConfigError: the provider is unknown, stands for classes of two distributions, or cannot be imported.
         UntrustedCodeError: it is a project's own code, which may not be run.
     """
     places, is_place = providers(section), ":" in provider
@@ -187,6 +175,9 @@ def provider_class(section: str, provider: str, own: Path | None = None) -> type
         raise UntrustedCodeError(f"{provider!r:.80} is this checkout's own code, which is not run without --trust")
     if not is_place and provider not in places:
         raise ConfigError(unknown_name(f"{section} provider", provider, places))
+    several = {point.value for point in installed().select(group=f"driftledger.{section}", name=provider)}
+    if len(several) > 1 and provider not in OURS[section]:
+        raise ConfigError(f"{provider!r} is {' and '.join(sorted(several))}; uninstall one, or name it by its place")
     named: type[Provided] = import_place(places.get(provider, provider), own if is_place else None)
     return named
 
