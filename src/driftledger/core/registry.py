@@ -167,7 +167,7 @@ def provider_class(section: str, provider: str, own: Path | None = None) -> type
             installed distribution names it.
 
     Raises:
-        ConfigError: the provider is unknown, stands for classes of two distributions, or cannot be imported.
+        ConfigError: the provider is unknown, named by two distributions, or cannot be imported.
         UntrustedCodeError: it is a project's own code, which may not be run.
     """
     places, is_place = providers(section), ":" in provider

@@ -126,16 +126,16 @@ class Block:
         # A group without any value has none at this step: its chains end sooner.
         going_on = {group for group, values in rows if any(value is not None for value in values)}
         rows = [(group, values) for group, values in rows if group in going_on]
-        known = [value for _, values in rows for value in values if value is not None]
+        present = [value for _, values in rows for value in values if value is not None]
         makes = not by_mean or _makes(metric, self._units(metric, score, number), score.metrics[number])
-        if not makes or len(known) == sum(len(values) for _, values in rows):
+        if not makes or len(present) == sum(len(values) for _, values in rows):
             return None
 
         def whole(missing: float) -> float:
             filled = [([missing if value is None else value for value in values], group) for group, values in rows]
             return _value(metric, [(exact_mean(values), group) for values, group in filled])
 
-        return ConfidenceInterval(whole(min(0.0, *known)), whole(max(known)))
+        return ConfidenceInterval(whole(min(0.0, *present)), whole(max(present)))
 
     def tested(self, number: str) -> Tested | None:
         """Test a number once; None where no test can be made: neither direction is better, or rows do not make it
