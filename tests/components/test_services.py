@@ -240,6 +240,11 @@ def test_an_empty_answer_is_asked_for_once_more() -> None:
     assert call(Limits(), empty, FINE).answer == FINE
     assert [call(Limits(), empty, empty).attempts, call(Limits(attempts=1), empty).attempts] == [2, 1]
     assert call(Limits(deadline=1.0), 5.0, empty).answer == empty
+    lost, refused = TransientError("HTTP 500"), RefusedError("HTTP 400")
+    for after in ([lost] * 8, [refused], [ServiceError("the key")], [lost, empty, FINE]):
+        kept = call(Limits(), empty, *after)
+        assert (kept.answer, kept.error) == (empty, None)
+    assert call(Limits(max_calls=1), empty, FINE).answer == empty
     assert [call(Limits(), each).attempts for each in (cut, thought, Reply("", Outcome.REFUSED))] == [1, 1, 1]
 
 

@@ -194,6 +194,8 @@ def test_a_few_of_each_category(tmp_path: Path) -> None:
     more = build("mine", Given(given=items, per_category=6), tmp_path / "six")
     assert {each.id for each in entries_of(tmp_path / "five")} < {each.id for each in entries_of(tmp_path / "six")}
     assert build("mine", Given(given=items, per_category=6, sample_seed=1), tmp_path / "other").digest != more.digest
+    with pytest.raises(ConfigError, match="has no such sets; give one number"):
+        build("mine", Given(given=items, per_category={"support": 1, "test": 2}), tmp_path / "sets")
 
 
 def placed(path: Path, **settings: Any) -> dict[str, tuple[str | None, str | None, str | None]]:

@@ -103,9 +103,9 @@ def test_a_support_and_a_test_split(tmp_path: Path) -> None:
     assert len(built(tmp_path, folder, **splits)) == 30
     assert len(built(tmp_path, folder, **splits, per_category=1)) == 4
     assert len(built(tmp_path, folder, **splits, per_category={"test": 1})) == 22
-    with pytest.raises(DataError, match="is in the support set without a label"):
+    with pytest.raises(ConfigError, match="support_split needs a label_column; set it"):
         built(tmp_path, folder, support_split="train")
-    with pytest.raises(DataError, match="has no support set; add samples to it"):
+    with pytest.raises(ConfigError, match="support_split is the test set itself; name another split"):
         built(tmp_path, folder, **splits | {"support_split": "test"})
 
 

@@ -156,6 +156,11 @@ RELOCKED: dict[str, tuple[Change, str, str]] = {
         GENCEPTION,
         f"numbers {GENCEPTION}/score.json: metrics.gc_at_2",
     ),
+    "a setting is left out": (
+        edited(f"{GENCEPTION}/score.json", lambda score: score["inputs"]["settings"].pop("confidence")),
+        GENCEPTION,
+        "numbers ",
+    ),
     "a row": (
         edited(f"{GENCEPTION}/rows.jsonl", lambda row: row["values"]["gc"].__setitem__(1, 0.9), 0),
         GENCEPTION,

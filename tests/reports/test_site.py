@@ -280,8 +280,12 @@ def test_another_folder_is_not_replaced(site: Written, tmp_path: Path) -> None:
     (site.folder / "index.html").write_text("changed")
     (site.folder / "images" / "other.webp").write_bytes(b"")
     first = {file: file.stat().st_mtime_ns for file in site.folder.rglob("*.*")}
+    theirs = (site.folder / "runs").rename(tmp_path / "runs")
+    (theirs / "mine.txt").write_text("mine")
+    (site.folder / "runs").symlink_to(theirs)
     again = {path: page.html for path, page in write(site.project, site.scores, site.folder).items()}
     assert again == {path: page.html for path, page in site.pages.items()}, "an own one is, by the same bytes"
     last = {file: file.stat().st_mtime_ns for file in site.folder.rglob("*.*")}
-    differ = {file.name for file in first if first[file] != last.get(file)}
+    differ = {file.name for file in first if file.parent.name != "runs" and first[file] != last.get(file)}
     assert differ == {"index.html", "other.webp"}, "what has not changed is not written"
+    assert (theirs / "mine.txt").exists(), "a link is removed, and what it leads to is left alone"

@@ -110,8 +110,12 @@ def length(call: Call) -> tuple[int, int, int]:
     parts = [part for turn in call.conversation.turns for part in turn.parts]
     media, tokens = [part for part in parts if isinstance(part, Medium)], 0
     for medium in media:
-        with suppress(OSError, ValueError, Image.DecompressionBombError), Image.open(medium.path) as image:
-            tokens += image.width * image.height // 28**2  # as Qwen-VL has it
+        with suppress(OSError, ValueError, Image.DecompressionBombError):
+            if medium.kind == "sound":
+                tokens += medium.path.stat().st_size // 1280  # 25 a second of 16 kHz
+            else:
+                with Image.open(medium.path) as image:
+                    tokens += image.width * image.height // 28**2  # as Qwen-VL has it
     tokens += sum(len(part) for part in parts if isinstance(part, str)) // 4
     return call.conversation.max_tokens or 0, len(media), tokens
 

@@ -159,7 +159,7 @@ def _class_of(base: Any, fn: Callable[..., Any], **members: Any) -> Any:
     """A class that works by the function, with a field for each of its keyword-only arguments."""
     arguments = signature(fn).parameters.values()
     settings = {each.name: each.default for each in arguments if each.kind is Parameter.KEYWORD_ONLY}
-    fields = {*base.model_fields, *dir(base), *dir(_OfFunction)}
+    fields = {*base.model_fields, *dir(base), *dir(_OfFunction), *_OfFunction.__annotations__}
     if taken := sorted(fields & settings.keys()):
         raise ConfigError(f"{fn.__qualname__}: a setting cannot be called {taken[0]!r}; rename the argument")
     hints = get_type_hints(fn, include_extras=True)

@@ -91,6 +91,8 @@ class Human(Model):
         """
         try:
             folder = self.path.expanduser()
+            if folder.is_file():
+                raise ConfigError(f"human: {folder} is a file; name its folder, which holds {SHEET} and the images")
             if leads_out(folder / SHEET, folder):  # the folder comes back from other people
                 raise ConfigError(f"human: {folder / SHEET} is a link out of its folder; put the sheet itself there")
             return folder / SHEET

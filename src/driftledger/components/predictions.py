@@ -189,17 +189,18 @@ def id_of(cells: Any, rule: str) -> str | None:
     ['v1_3', 'v1_3', '0003', None]
     """
 
-    def part(match: re.Match[str]) -> str:
-        value = _cell(cells, match[1])
+    def part(name: str, width: str | None = None) -> str:
+        value = _cell(cells, name)
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # what a spreadsheet makes of whole numbers
         text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
         if not text:
-            raise LookupError(match[1])
-        return text.zfill(int(match[2] or 0))
+            raise LookupError(name)
+        return text.zfill(int(width or 0))
 
+    column = re.compile(r"\{([^{}]+?)(?::0([1-9][0-9]?))?\}")
     try:
-        return re.sub(r"\{([^{}]+?)(?::0([1-9][0-9]?))?\}", part, rule if "{" in rule else f"{{{rule}}}")
+        return column.sub(lambda match: part(*match.groups()), rule) if column.search(rule) else part(rule)
     except LookupError:
         return None
 

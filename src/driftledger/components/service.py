@@ -234,29 +234,34 @@ class ServiceClient:
             if (error := result.exception()) is not None:
                 answered.error = str(error)
                 return isinstance(error, TransientError) and not (error.once_more and answered.error == before)
-            reply = result.result()
+            is_first, reply = answered.answer is None, result.result()
+            answered.answer, answered.error = reply, None  # it is paid for, and stays where asking once more fails
             is_whole = not isinstance(reply, Reply) or reply.outcome is not Outcome.OK
-            answered.error = None if is_whole or reply.text.strip() or reply.reasoning else "an empty answer"
-            return answered.error not in (None, before) and answered.attempts < self._limits.attempts
+            is_empty = not is_whole and not reply.text.strip() and not reply.reasoning
+            return is_empty and is_first and answered.attempts < self._limits.attempts
 
         retrying = AsyncRetrying(
             retry=is_worth_another,
             stop=stop_after_attempt(self._limits.attempts) | stop_before_delay(self._limits.deadline),
             wait=self._pause,
             sleep=self._sleep,
-            retry_error_callback=lambda state: cast(Future, state.outcome).result(),  # which may be an empty answer
+            retry_error_callback=lambda state: cast(Future, state.outcome).result(),
         )
         try:
-            answered.answer = await retrying(self._attempt, attempt, expected, answered)
-            answered.error = None
+            await retrying(self._attempt, attempt, expected, answered)
         except RefusedError:
             pass
         except TransientError as error:
             answered.error = f"{error} ({answered.attempts} attempts)"
-            if error.advice and not error.billed:  # no server is there, or none any more
+            if answered.answer is None and error.advice and not error.billed:  # no server is there, or none any more
                 gone = ServiceError(f"{self._budget.title}: {answered.error}; {error.advice} and run again")
                 self.refuse(gone)
                 raise gone from error
+        except ServiceError:
+            if answered.answer is None:
+                raise
+        if answered.answer is not None:
+            answered.error = None
         return answered
 
     def _stop_if_always(self, error: AttemptError) -> None:

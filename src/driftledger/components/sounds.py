@@ -142,6 +142,10 @@ class DiffusersSounds(Diffusers):
     provider: ClassVar[str] = "diffusers_sounds"
     media: ClassVar[frozenset[Kind]] = SOUNDS
 
+    @property
+    def unrepeatable(self) -> str | None:
+        return None if "language_model" in self._index else super().unrepeatable
+
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         generate = super().generate
         if "language_model" not in self._index:

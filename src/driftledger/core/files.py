@@ -102,11 +102,10 @@ def write_folder(folder: Path, files: Files, within: Iterable[str] = ("",)) -> N
     """Write those of these files that have other bytes, and remove all others.
 
     Args:
-        within: where others are removed; where a link is in such a place, only the link.
+        within: where others are removed, and links to folders.
     """
     for name in within:
-        if (folder / name).is_symlink():
-            (folder / name).unlink()
+        unlink_folders(folder / name)
     for name, data in files.items():
         path = folder / name
         if data is not None and not (path.is_file() and path.read_bytes() == data):
@@ -114,6 +113,13 @@ def write_folder(folder: Path, files: Files, within: Iterable[str] = ("",)) -> N
     paths = {folder / name for name in files}
     for name in within:
         keep_only(folder / name, paths)
+
+
+def unlink_folders(top: Path) -> None:
+    """Remove links to folders at and below ``top``, since they lead to what is not ours."""
+    for place in (top, *(Path(above, name) for above, names, _ in os.walk(top) for name in names)):
+        if place.is_symlink():
+            place.unlink()
 
 
 def link_file(source: Path, target: Path) -> None:

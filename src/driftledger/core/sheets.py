@@ -9,7 +9,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from driftledger.core.errors import ConfigError, MissingSourceError
 from driftledger.core.files import LARGEST_TEXT
@@ -78,9 +78,12 @@ def csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
     """
     text, line = data.decode("utf-8-sig"), 1
     csv.field_size_limit(LARGEST_TEXT)  # tables of other tools hold images in base64
-    separator = max(",;\t", key=lambda each: len(next(csv.reader(io.StringIO(text), delimiter=each), [])))
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+
+    def rows_by(separator: str, strict: bool = False) -> Any:
+        return csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=strict)
+
     try:
+        rows = rows_by(max(",;\t", key=lambda each: len(next(rows_by(each), []))), strict=True)
         for cells in rows:
             yield line, cells
             line = rows.line_num + 1

@@ -225,6 +225,10 @@ class HuggingFace(HubTable, DatasetProvider):
 
     def items(self) -> Iterator[SourceItem]:
         sets: dict[str, Split | None] = {self.split: None}
+        if self.support_split == self.split:
+            raise ConfigError("support_split is the test set itself; name another split")
+        if self.support_split is not None and self.label_column is None:
+            raise ConfigError("support_split needs a label_column; set it")
         if self.support_split is not None:
             sets = {self.support_split: "support", self.split: "test"}
         texts = [column for column in (self.category_column, self.label_column) if column is not None]

@@ -1,7 +1,7 @@
 """Confidence intervals: Student's t of means, and Wilson's of shares, which stays within 0 and 1.
 
 Samples of one category are alike in difficulty, so categories are averaged first. Questions about one image are
-answered well or badly together, so that images are what varies. Simulations are in docs/method/statistics.md.
+answered well or badly together, so that images are what varies. Simulations are in reports/intervals.md.
 
 The last bits of quantiles vary with scipy's version: write ends with :data:`DIGITS` significant digits.
 """

@@ -227,6 +227,9 @@ class Settings(Strict):
 @cache
 def _settings_class(names: tuple[str, ...]) -> type[Settings]:
     """Return :class:`Settings` with what these benchmarks add: a list of each in ``run``, and its section."""
+    for name in names:
+        if any(hasattr(each, name) or name in each.model_fields for each in (Settings, Run)):
+            raise ConfigError(f"a benchmark cannot be called {name!r}, which has a meaning in {PARAMS}; rename it")
     lists: dict[str, Any] = dict.fromkeys(names, (AnySelection, ()))
     run = create_model("Run", __base__=Run, **lists)
     sections: dict[str, Any] = {name: (benchmark(name).settings | None, None) for name in names}

@@ -311,9 +311,9 @@ def kept_figures(drawings: Sequence[Drawing], folder: Path | None) -> list[bytes
     files = [folder / f"{sha256_bytes(ascii(each).encode())}.svg" for each in shown]
     for file, drawing in zip(files, drawings, strict=True):
         if not file.is_file():
-            write_bytes(file, drawn(drawing))
+            write_bytes(file, drawn(drawing), durable=True)
     for file in {*folder.glob(f"{'[0-9a-f]' * 64}.svg")} - {*files}:
-        file.unlink()
+        file.unlink(missing_ok=True)
     return [file.read_bytes() for file in files]
 
 

@@ -10,7 +10,7 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score, base_key
 from driftledger.core.canonical import md5_bytes, pretty_json
 from driftledger.core.errors import ConfigError, DriftledgerError
-from driftledger.core.files import Files, load_json, read_bytes, write_folder
+from driftledger.core.files import Files, load_json, read_bytes, unlink_folders, write_folder
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE
 from driftledger.core.text import for_cell, shortened
@@ -48,7 +48,8 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
     site = pages or project.root / SITE
     if site.exists() and not (site / STYLE).is_file() and (not site.is_dir() or any(site.iterdir())):
         raise ConfigError(f"{site} is not a report of driftledger, and would be replaced; name a new folder")
-    files, missing = report_files(project, site, images=images)
+    unlink_folders(site)  # before pictures that are there are counted
+    files, missing = report_files(project, site, images=images, checked=pages is None)
     if pages is None:
         write_folder(project.root / "reports", files, ("figures", "metrics", "plots", "site"))
         return missing
@@ -57,7 +58,13 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
 
 
 def report_files(
-    project: Project, site: Path, *, images: bool = True, again: bool = False, only: str | None = None
+    project: Project,
+    site: Path,
+    *,
+    images: bool = True,
+    again: bool = False,
+    only: str | None = None,
+    checked: bool = True,
 ) -> tuple[Files, str | None]:
     """Make the files of ``reports``, and a sentence about what they lack.
 
@@ -70,6 +77,7 @@ def report_files(
         again: to be compared with what was written: figures are left out, since they depend on the installed libraries,
             and the cross-check, which depends on an encoder, is taken from ``reports``.
         only: of the site's pages, that of this model.
+        checked: whether descriptions are compared with those of other models; the site does not show it.
     """
     scores = selected_scores(project)
     parts = by_benchmark(scores, rows_beside(project))
@@ -91,7 +99,7 @@ def report_files(
     if again:
         checks = load_json(read_bytes(project.root / "reports" / "cross_check.json"))
     else:
-        checks = [] if missing.get("genception") else cross_checks(project, scores)
+        checks = cross_checks(project, scores) if checked and not missing.get("genception") else []
     pages = site_files(site, project, parts, correlated, figures, images=images, only=only)
     picture = "![Pearson's r between headlines](figures/correlation-pearson.svg)"
     tables = [line for table in correlated.tables for line in markdown(table)]
@@ -161,7 +169,7 @@ def check_report(project: Project, contents: Contents, model: str | None = None)
             elif (new := again[name]) is not None and not name.endswith(".webp"):
                 one, other = _EVALUATED.sub(b"", data), _EVALUATED.sub(b"", new)
                 if one != other:
-                    what = _first_difference(one.decode(errors="replace"), other.decode())
+                    what = _first_difference(one.decode(errors="replace"), other.decode(errors="replace"))
                     result.findings.append(Finding("numbers", f"reports/{name}", what))
     return result
 

@@ -17,7 +17,9 @@ from tests.extras.vllm.engine import SETTINGS, conversations, plain
 
 PYTHON = Path(os.environ.get("DRIFTLEDGER_VLLM", Path(sys.prefix, "vllm", "bin", "python")))
 """vLLM wants another torch than the other extras, so that ``make install-all`` gives it an environment of its own."""
-pytestmark = pytest.mark.skipif(not PYTHON.is_file(), reason=f"vLLM for processors is not installed ({PYTHON})")
+pytestmark = pytest.mark.skipif(
+    not PYTHON.with_name("vllm").is_file(), reason=f"vLLM for processors is not installed ({PYTHON})"
+)
 
 
 @pytest.fixture(scope="module")

@@ -99,6 +99,8 @@ class DatasetProvider(Provider, ABC):
         for item in self.items():
             kind = item.split, item.category if item.split is None else item.label
             alike.setdefault(kind, []).append((sha256_of([self.sample_seed, None, item.id]), item.id))
+        if not isinstance(most, int) and any(split is None for split, _ in alike):
+            raise ConfigError("per_category names support and test, and this dataset has no such sets; give one number")
         kept = set[str]()
         for (split, _), ids in alike.items():
             number = most if isinstance(most, int) else most.get(split) if split else None

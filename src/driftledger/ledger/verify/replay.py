@@ -42,9 +42,10 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components
 from driftledger.project.project import Project
 
-_UNFIT = (DriftledgerError, ValueError, LookupError, OSError, SyntaxError, NotImplementedError)
-"""What is raised over files that this code did not write, or not as they are now. The last two are Pillow's, for a PNG
-with something else between its chunks, and for a pixel format that it does not read."""
+_UNFIT = (DriftledgerError, ValueError, LookupError, OSError, AttributeError, SyntaxError, NotImplementedError)
+"""What is raised over files that this code did not write, or not as they are now: AttributeError where a setting is
+missing; the last two are Pillow's, for a PNG with something else between its chunks, and for a pixel format that it
+does not read."""
 
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-6
 """How far a number may be off that was seen through weights: torch gives other last bits on another processor, and in

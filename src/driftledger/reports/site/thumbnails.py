@@ -53,7 +53,7 @@ def thumbnail(file: Path, side: int = SIDE) -> bytes:
 
 def thumbnails_of(files: Iterable[Path], site: Path) -> tuple[Mapping[Path, ShownImage], Files]:
     """Make the pictures of these files, as ``images/<first two digits>/<SHA-256 of the file's bytes>.webp``, and copies
-    of sounds beside them, without those that the site has: a change of how they are made needs another folder.
+    of sounds beside them, without pictures that the site has: a change of how they are made needs another folder.
 
     Errors as in :func:`thumbnail`.
     """
@@ -63,7 +63,7 @@ def thumbnails_of(files: Iterable[Path], site: Path) -> tuple[Mapping[Path, Show
         new: dict[str, bytes | None] = {path: None if (site / path).is_file() else thumbnail(file)}
         sound = str(Path(path).with_suffix(".wav")) if kind_of(file) == "sound" else ""
         if sound:
-            new[sound] = None if (site / sound).is_file() else read_bytes(file)
+            new[sound] = read_bytes(file)
         with Image.open(BytesIO(data) if (data := new[path]) else site / path) as image:
             return ShownImage(path, *image.size, sound), new
 

@@ -235,8 +235,8 @@ class _ChoiceReply(Reply[int]):
         ``bare``: nothing announces an answer here, so that what is read has to be one by itself.
         """
         if denied := self.at("not", position):
-            sentence = find("sentence_end").search(self.low, denied.end(), position + BACK)
-            meant = find("but").search(self.low, denied.end(), sentence.start() if sentence else position + BACK)
+            sentence = find("sentence_end").search(self.low, denied.end(), position + 99)
+            meant = find("but").search(self.low, denied.end(), sentence.start() if sentence else position + 99)
             if meant is None:
                 return None
             position = meant.end()
