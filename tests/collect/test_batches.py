@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 from PIL import Image
 
-from driftledger.collect.batches import Answer, LocalCalls, finished
+from driftledger.collect.batches import Answer, LocalCalls, finished, length
 from driftledger.collect.call import Ask, Context, Draw, Result, Steps
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model, QueueModel
@@ -309,3 +309,12 @@ def test_only_batches_of_long_prompts_are_halved(tmp_path: Path) -> None:
         notes = run_protocols(map(one, range(16)), store)
     assert notes == [None, "made in a batch of 2 instead of 4: out of memory"] * 8
     assert [size for _, size in BATCHES] == [2] * 4 + [4] * 2
+
+
+def test_the_length_of_a_call_is_a_guess_by_characters_and_pixels(tmp_path: Path) -> None:
+    (tmp_path / "sound.wav").write_bytes(b"RIFF" + bytes(12_800 - 4))
+    Image.new("RGB", (280, 140)).save(tmp_path / "image.png")
+    shown = [ImageFile(tmp_path / name, sha256_file(tmp_path / name)) for name in ("image.png", "sound.wav")]
+    asked = Conversation((Turn("user", (*shown, "a" * 40)),), max_tokens=7)
+    assert length(Ask(Reader(), "read", asked, Context("d", "1", 1))) == (7, 2, 50 + 10 + 10)
+    assert length(Draw(HeavyGenerator(), "a" * 40, 1, Context("d", "1", 1))) == (0, 0, 10)

@@ -17,6 +17,8 @@ from driftledger.components.base import Component
 from driftledger.components.predictions import Predictions
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_bytes, sha256_file
+from driftledger.core.files import Record
+from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published, read_published
 from driftledger.ledger.verify import replay
@@ -474,3 +476,14 @@ def test_what_cannot_be_had_says_why(original: Ledger, case: str) -> None:
     assert isinstance(found, str)
     assert found.startswith(f"model {card.name}: ")
     assert sentence in found
+
+
+class Number(Record):
+    value: float
+
+
+@pytest.mark.parametrize(("off", "exact", "differs"), [(1e-6, True, True), (1e-6, False, False), (1e-3, False, True)])
+def test_numbers_of_weights_may_be_off_by_their_last_digits(off: float, exact: bool, differs: bool) -> None:
+    result = VerifyResult()
+    assert bool(replay._differences(result, Number(value=1), Number(value=1 + off), exact=exact)) is differs
+    assert result.checked["numbers"] == 1
