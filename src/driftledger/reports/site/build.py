@@ -140,6 +140,7 @@ def site_files(
         "pictures": pictures,
         "href": href,
         "breaking": lambda name: escape(for_terminal(name)).replace("_", Markup("_<wbr>")),
+        "whole": lambda head: escape(for_terminal(head)).replace("–", Markup("&#8288;–&#8288;")),
         "by_kind": lambda table: {"": table.rows} if table.across else by_kind(table, parts),
         "kinds": KINDS,
         "number_of": number_of,
