@@ -237,6 +237,7 @@ def test_a_call_takes_a_few_hundred_bytes(tmp_path: Path) -> None:
     assert (tmp_path / DATABASE).stat().st_size < 400 * 1000
 
 
+TEXTS = ("component", "request")
 DAMAGES: dict[str, tuple[Callable[[bytearray], object], int, int]] = {
     "cut in half": (lambda data: data.__delitem__(slice(len(data) // 2, None)), 60, 240),
     "a page of zeros in the middle": (lambda data: data.__setitem__(slice(-81920, -77824), bytes(4096)), 250, 299),
@@ -265,6 +266,9 @@ def test_a_damaged_store_is_kept_and_recovered_row_by_row(tmp_path: Path, name: 
         assert least <= len(stored) == store.count() <= most
         for number, digest in enumerate(digests):
             assert digest not in stored or stored[digest].text == f"answer {number} " * 30
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
+        asked = "SELECT count(*) FROM calls JOIN texts ON texts.id = {}"
+        assert len(stored) < 300 or {db.execute(asked.format(name)).fetchone() for name in TEXTS} == {(300,)}
 
 
 def test_a_reader_says_that_a_store_is_damaged_and_leaves_it(tmp_path: Path) -> None:

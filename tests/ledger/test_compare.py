@@ -121,7 +121,7 @@ SAME = "no difference that these samples show"
 
 def compared(root: Path, a: Lineage | Evidence, b: Lineage | Evidence, **more: Any) -> Comparison:
     sides = [each if isinstance(each, Evidence) else run(each) for each in (a, b)]
-    return compare(sides[0], sides[1], Contents(root), **more)
+    return compare(sides[0], sides[1], Contents(root, trust=False), **more)
 
 
 def metrics(comparison: Comparison, number: int = 0) -> dict[str, MetricComparison]:

@@ -29,7 +29,7 @@ def lose(ledger: Ledger, *paths: str) -> None:
 def test_bytes_come_from_the_cache_or_from_their_place(ledger: Ledger, lost: tuple[str, ...]) -> None:
     folder, before = chains(ledger), Workspace(ledger.root).listing(CHAINS)
     lose(ledger, *lost)
-    contents = Contents(ledger.root)
+    contents = Contents(ledger.root, trust=False)
     assert contents.has(folder)
     place = contents.recorded(folder)
     assert {name: md5_bytes((place / name).read_bytes()) for name in before} == before
@@ -40,7 +40,7 @@ def test_bytes_come_from_the_cache_or_from_their_place(ledger: Ledger, lost: tup
 
 def test_a_folder_with_anything_else_in_it_is_not_read_in_place(ledger: Ledger) -> None:
     (ledger.root / CHAINS / "secret.png").symlink_to("/etc/passwd")
-    contents = Contents(ledger.root)
+    contents = Contents(ledger.root, trust=False)
     assert not (contents.recorded(chains(ledger)) / "secret.png").exists()
 
 
@@ -49,7 +49,7 @@ def test_scores_of_a_former_commit_come_from_git(ledger: Ledger) -> None:
     data = (ledger.root / lineage.rows_path).read_bytes()
     lose(ledger, SCORES)
     ledger.commit("no scores")
-    contents = Contents(ledger.root)
+    contents = Contents(ledger.root, trust=False)
     path = contents.within(lineage.folder, "rows.jsonl")
     assert path is not None
     assert path.read_bytes() == data
@@ -62,7 +62,7 @@ def test_damaged_objects_are_not_handed_out(ledger: Ledger) -> None:
     for path in (ledger.root / ".dvc/cache/files/md5").glob("*/*"):
         path.chmod(0o644)
         path.write_bytes(b"[]" if path.name.endswith(".dir") else b"other")
-    contents = Contents(ledger.root)
+    contents = Contents(ledger.root, trust=False)
     assert not contents.has(folder)
     with pytest.raises(LedgerError, match="run 'dvc fetch'"):
         contents.manifest(folder)
@@ -72,7 +72,7 @@ def test_a_folder_that_is_nowhere_is_one_sentence(ledger: Ledger) -> None:
     folder = chains(ledger)
     lose(ledger, "data/records", ".dvc/cache")
     with pytest.raises(LedgerError, match="run 'dvc fetch'; --trust"):
-        Contents(ledger.root).recorded(folder)
+        Contents(ledger.root, trust=False).recorded(folder)
 
 
 def link(path: str) -> Callable[[Ledger], None]:
@@ -95,7 +95,7 @@ def test_a_strangers_cache_elsewhere_is_not_read(ledger: Ledger, change: Callabl
     folder = chains(ledger)
     lose(ledger, "data/records")
     change(ledger)
-    assert not Contents(ledger.root).has(folder)
+    assert not Contents(ledger.root, trust=False).has(folder)
     assert Contents(ledger.root, trust=True).has(folder)
 
 

@@ -299,7 +299,7 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
     sha256 = sha256_file(ledger.root / RECORDS)
     ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["inputs"]["records"].update(chain=sha256))
     ledger.relock()
-    again = regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root), 10_000, seed=1)
+    again = regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root, trust=False), 10_000, seed=1)
     assert len(again.result.findings) > 0
     assert {each.where for each in again.result.findings} == {f"{RECORDS}: {last['unit']}, step 2"}
     assert failed or all(f"{text[-30:]!r} is stored, " in each.what for each in again.result.findings)
@@ -324,7 +324,7 @@ def test_an_image_through_weights_may_be_two_levels_off(
         image.save(file)
     ledger.edit(RECORDS, lambda row: row["results"][1].update(image_sha256=sha256_file(file)), place)
     ledger.relock()
-    result = regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root), 10_000, seed=1).result
+    result = regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root, trust=False), 10_000, seed=1).result
     assert len(result.findings) == found
     assert sum("by at most 2 of 255" in each.why for each in result.skipped) == 1 - found
 
@@ -339,7 +339,7 @@ def test_a_changed_byte_is_found(ledger: Ledger) -> None:
         data = file.read_bytes()
         place = random.randrange(len(data))
         file.write_bytes(data[:place] + bytes([data[place] ^ (1 << random.randrange(8))]) + data[place + 1 :])
-        result = check_hashes([evidence], Contents(ledger.root)) + check_published(ledger.root)
+        result = check_hashes([evidence], Contents(ledger.root, trust=False)) + check_published(ledger.root)
         assert any(str(file.relative_to(ledger.root)) in each.where for each in result.findings), file
         file.write_bytes(data)
 
@@ -400,12 +400,12 @@ def test_the_first_page_says_when_and_at_which_commit(ledger: Ledger) -> None:
     assert text == f"{commit[:12]} of {datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"
     (ledger.root / read_published(ledger.root)[0].file).unlink()  # so that the present commit counts
     ledger.commit("later")
-    assert places(check_report(ledger.project, Contents(ledger.root))) == []
+    assert places(check_report(ledger.project, Contents(ledger.root, trust=False))) == []
     model = ledger.evidence().combination.model
     (ledger.root / "reports/site/gallery.html").write_text("forged")
     page = ledger.root / f"reports/site/runs/{model}.html"
     page.write_bytes(page.read_bytes().replace(b"0.", b"1.", 1))
-    found = places(check_report(ledger.project, Contents(ledger.root), model))
+    found = places(check_report(ledger.project, Contents(ledger.root, trust=False), model))
     assert found == ["bytes reports/site", f"numbers reports/site/runs/{model}.html"], "of a run, its model's page"
 
 
@@ -415,7 +415,7 @@ def test_changed_reports_are_found(ledger: Ledger, mended: bool) -> None:
         change(ledger)
     if mended:
         ledger.relock()
-    found = places(check_report(ledger.project, Contents(ledger.root)))
+    found = places(check_report(ledger.project, Contents(ledger.root, trust=False)))
     for name, (_, place) in REPORT.items():
         assert [each for each in found if each.startswith(f"numbers {place}")], (name, found)
     assert any(each.startswith("bytes reports/") for each in found) is not mended
@@ -430,7 +430,7 @@ def test_changed_reports_are_found(ledger: Ledger, mended: bool) -> None:
 )
 def test_a_report_that_cannot_be_compared_is_said(ledger: Ledger, pattern: str, by: str, why: str) -> None:
     replaced("dvc.lock", pattern, by)(ledger)
-    [skipped] = check_report(ledger.project, Contents(ledger.root)).skipped
+    [skipped] = check_report(ledger.project, Contents(ledger.root, trust=False)).skipped
     assert why in skipped.why
 
 

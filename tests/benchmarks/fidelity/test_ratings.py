@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from driftledger.benchmarks.fidelity.ratings import (
+    RUBRIC,
     Rated,
     Rating,
     mean_ratings,
@@ -127,6 +128,10 @@ def test_another_text_needs_another_rating(sheet: Path):
     assert mean_ratings(ratings, "birds", "blind", {"a": "A dog."}) == Rated({"a": 1.0}, 1, 1, stale=1)
     assert mean_ratings(ratings, "birds", "blind", {"a": "A bird."}) == Rated({"a": 3.0}, 1, 1, stale=1)
     assert write_sheet(sheet, ROWS[:1], "ann") == (0, 1)
+
+
+def test_ratings_are_from_1_to_5() -> None:
+    assert [*RUBRIC] == [1, 2, 3, 4, 5]
 
 
 def test_the_same_samples_of_every_model_are_chosen(tmp_path: Path) -> None:

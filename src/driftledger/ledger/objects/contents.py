@@ -32,7 +32,7 @@ class Contents:
             configuration names is read too.
     """
 
-    def __init__(self, root: Path, *, trust: bool = False) -> None:
+    def __init__(self, root: Path, *, trust: bool) -> None:
         self.root, self._trust = root, trust
         self.here = Workspace(root, trust=trust)
         self.listing_here = cache(self.here.listing)
