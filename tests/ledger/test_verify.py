@@ -484,6 +484,5 @@ class Number(Record):
 
 @pytest.mark.parametrize(("off", "exact", "differs"), [(1e-6, True, True), (1e-6, False, False), (1e-3, False, True)])
 def test_numbers_of_weights_may_be_off_by_their_last_digits(off: float, exact: bool, differs: bool) -> None:
-    result = VerifyResult()
-    assert bool(replay._differences(result, Number(value=1), Number(value=1 + off), exact=exact)) is differs
-    assert result.checked["numbers"] == 1
+    differences = replay._differences(VerifyResult(), Number(value=1), Number(value=1 + off), exact=exact)
+    assert bool(differences) is differs
