@@ -1,6 +1,6 @@
 """What the sections of ``params.yaml`` that tell how a benchmark goes have in common."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationInfo
@@ -51,17 +51,20 @@ class RepeatedSection(Section):
     """How many chains or redrawings each sample has, which differ in their seeds."""
 
 
-def recorded(section: type["Section"], given: Mapping[str, Any]) -> "Section":
+def recorded(section: type["Section"], given: Mapping[str, Any], needed: Iterable[str] = ()) -> "Section":
     """A section with the settings that a file holds, each as its own field checks it, and no others.
+
+    Args:
+        needed: settings that are null where the file leaves them out.
 
     Raises:
         ValueError: one is what no settings may have.
     """
     checked = {}
-    for name in section.model_fields.keys() & given.keys():
+    for name in section.model_fields.keys() & {*given, *needed}:
         field = section.model_fields[name]
         valid: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]
-        checked[name] = valid.validate_python(given[name])
+        checked[name] = valid.validate_python(given.get(name))
     return section.model_construct(**checked)
 
 

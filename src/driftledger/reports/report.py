@@ -49,7 +49,7 @@ def write_report(project: Project, pages: Path | None = None, *, images: bool = 
     if site.exists() and not (site / STYLE).is_file() and (not site.is_dir() or any(site.iterdir())):
         raise ConfigError(f"{site} is not a report of driftledger, and would be replaced; name a new folder")
     unlink_folders(site)  # before pictures that are there are counted
-    files, missing = report_files(project, site, images=images, checked=pages is None)
+    files, missing = report_files(project, site, images=images, cross_checked=pages is None)
     if pages is None:
         write_folder(project.root / "reports", files, ("figures", "metrics", "plots", "site"))
         return missing
@@ -64,7 +64,7 @@ def report_files(
     images: bool = True,
     again: bool = False,
     only: str | None = None,
-    checked: bool = True,
+    cross_checked: bool = True,
 ) -> tuple[Files, str | None]:
     """Make the files of ``reports``, and a sentence about what they lack.
 
@@ -77,7 +77,7 @@ def report_files(
         again: to be compared with what was written: figures are left out, since they depend on the installed libraries,
             and the cross-check, which depends on an encoder, is taken from ``reports``.
         only: of the site's pages, that of this model.
-        checked: whether descriptions are compared with those of other models; the site does not show it.
+        cross_checked: whether descriptions are compared with those of other models; the site does not show it.
     """
     scores = selected_scores(project)
     parts = by_benchmark(scores, rows_beside(project))
@@ -99,7 +99,7 @@ def report_files(
     if again:
         checks = load_json(read_bytes(project.root / "reports" / "cross_check.json"))
     else:
-        checks = cross_checks(project, scores) if checked and not missing.get("genception") else []
+        checks = cross_checks(project, scores) if cross_checked and not missing.get("genception") else []
     pages = site_files(site, project, parts, correlated, figures, images=images, only=only)
     picture = "![Pearson's r between headlines](figures/correlation-pearson.svg)"
     tables = [line for table in correlated.tables for line in markdown(table)]

@@ -43,7 +43,7 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
     """
     data, section = FromDataset(given, spec), given.section
     samples, categories, groups = data.samples, data.categories, data.dataset.groups
-    by_group = getattr(section, "iterations_by_group", None)
+    by_group = section.iterations_by_group
     end_of = {name: last_of(section.iterations, by_group, name, groups) for name in set(categories)}
     repeats = range(data.protocol(ChainRequest).repeats)
     last = {(record.repeat, record.unit): record for record in data.records}

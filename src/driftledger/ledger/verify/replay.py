@@ -42,10 +42,9 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components
 from driftledger.project.project import Project
 
-_UNFIT = (DriftledgerError, ValueError, LookupError, OSError, AttributeError, SyntaxError, NotImplementedError)
-"""What is raised over files that this code did not write, or not as they are now: AttributeError where a setting is
-missing; the last two are Pillow's, for a PNG with something else between its chunks, and for a pixel format that it
-does not read."""
+_UNFIT = (DriftledgerError, ValueError, LookupError, OSError, SyntaxError, NotImplementedError)
+"""What is raised over files that this code did not write, or not as they are now. The last two are Pillow's, for a PNG
+with something else between its chunks, and for a pixel format that it does not read."""
 
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-6
 """How far a number may be off that was seen through weights: torch gives other last bits on another processor, and in
@@ -144,10 +143,11 @@ def _to_score(
         if file is None or not file.is_file() or sha256_file(file) != sha256:
             raise LedgerError(f"the file of {spec.name}.{setting} is not here as it was recorded")
         beside[setting] = file
+    settings = stored.inputs.settings | {"min_coverage": 0.0}  # which refuses nothing
     return ToScore(
         keys=stored.keys,
         folders={stage.name: contents.recorded(lineage.folders[stage.name]) for stage in spec.stages[:-1]},
-        section=recorded(spec.settings, stored.inputs.settings | {"min_coverage": 0.0}),  # 0 refuses nothing
+        section=recorded(spec.settings, settings, spec.scores.settings),
         seed=stored.inputs.settings["seed"],
         encoders=encoders,
         beside=beside,
