@@ -225,7 +225,7 @@ def score_stage(
 ) -> Stage:
     """The stage that scores; it depends on these settings of the section, and on those that every section has."""
     path = "/".join([SCORES, "{model}", name, *(f"{{{key}}}" for key in keys if key != "model")])
-    settings = ("min_coverage", "confidence", *settings, *beside)
+    settings = ("min_coverage", "unread", "confidence", *settings, *beside)
     return Stage(name, keys, path, version, settings=settings, beside=beside)
 
 
@@ -454,11 +454,11 @@ class Benchmark(ABC):
         """
 
     def scored_with(self, section: Section, seed: int) -> dict[str, Any]:
-        """Return what ``inputs.settings`` holds: all that the scoring depends on, but coverage, which may only refuse.
+        """Return what ``inputs.settings`` holds: all that the scoring depends on.
 
         As in the protocol, a setting of chains is left out where it is null.
         """
-        names = {*self.scores.settings} - {"min_coverage", *self.scores.beside}
+        names = {*self.scores.settings} - {*self.scores.beside}
         settings = section.model_dump(mode="json", include=names) | {"seed": seed}
         return {
             name: value for name, value in settings.items() if value is not None or name not in self.collects.settings

@@ -114,6 +114,14 @@ class Score(Record):
         return float(self.inputs.settings["confidence"])
 
     @property
+    def unranked(self) -> str | None:
+        """Return why the model has no rank by this score; None where it may have one."""
+        least = self.inputs.settings.get("min_coverage", 0.0)
+        if self.coverage >= least:
+            return None
+        return f"{self.how_many} could be scored, and {self.benchmark}.min_coverage asks for {least:.0%}"
+
+    @property
     def share(self) -> Fraction:
         """The share that is counted, exactly."""
         return Fraction(self.counted, self.total)

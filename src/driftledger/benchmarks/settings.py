@@ -23,8 +23,11 @@ class OfSelected(NamedTuple):
 
 Mark = TypeVar("Mark", EntryOf, OfSelected)
 Coverage = Annotated[float, Field(ge=0.0, le=1.0)]
-"""The share that must be there, or the scoring stage fails."""
+"""The share that must be there, or the model has no rank."""
 
+Unread = Literal["worst", "left_out"]
+"""What a model's reply counts as where it holds nothing to go on from, because it is empty, refused by the service or
+cut: the worst value (a wrong answer, a miss, a similarity of 0), or nothing. A failed call never counts."""
 
 Confidence = Annotated[float, Field(gt=0.5, lt=1.0)]
 """Of intervals."""
@@ -34,6 +37,7 @@ class Section(Strict):
     """A benchmark's section: what every one has."""
 
     min_coverage: Coverage
+    unread: Unread
     confidence: Confidence
 
     def marks(self, kind: type[Mark]) -> Iterator[tuple[str, Mark, tuple[str, ...]]]:

@@ -68,7 +68,7 @@ class Graded:
 
     def wrong(self) -> Flags:
         """Which replies would be wrong ones if nothing could be read in them."""
-        flags: Flags = self._called & (self.unread == "wrong")
+        flags: Flags = self._called & (self.unread == "worst")
         return flags
 
     def refused(self) -> float:

@@ -24,7 +24,7 @@ from tests.conftest import draw
 
 OPTIONS = ["red", "blue", "green", "yellow", "It cannot be determined."]
 KEYS = {"question_set": "exam", "model": "seer"}
-COMMON = {"min_coverage": 0.5, "unread": "wrong", "confidence": 0.95}
+COMMON = {"min_coverage": 0.5, "unread": "worst", "confidence": 0.95}
 SECTIONS: dict[str, dict[str, Any]] = {
     "mm_sap": COMMON
     | {

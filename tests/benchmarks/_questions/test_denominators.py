@@ -49,7 +49,7 @@ SAP_READ = [  # two questions of each subset; the right options are 0 to 3
     [
         # accepted are the first, the third and the fifth, of all but the failed fourth
         # by the equations, three of the five do not refuse, and one of these is right
-        ("wrong", (60, 20, 100, 100 / 3, 200 / 3, 60, 100 / 3), 50, 5, [1, 0, 1, None, 1, 0]),
+        ("worst", (60, 20, 100, 100 / 3, 200 / 3, 60, 100 / 3), 50, 5, [1, 0, 1, None, 1, 0]),
         ("left_out", (100, 100 / 3, 100, 50, 100, 100 / 3, 100), 100, 3, [1, None, 1, None, 1, None]),
     ],
 )
@@ -63,7 +63,7 @@ def test_mm_sap(
     assert [row.values["score"] for row in rows] == [[value] for value in worth]
     interval = score.interval("score")
     assert interval is not None
-    assert interval.low < (60 if unread == "wrong" else 100) <= interval.high <= 100
+    assert interval.low < (60 if unread == "worst" else 100) <= interval.high <= 100
 
 
 VET_READ = [  # two gradings of each of three answers
@@ -78,7 +78,7 @@ POEM: dict[str, object] = {"answer": "a poem", "capabilities": ["gen"]}
     ("unread", "total", "by_capability", "counted", "worth"),
     [
         # the gradings are of (10 + 5 + 0) / 3 and, without the one in which the judge says nothing, (0 + 0) / 2
-        ("wrong", (25, 25), {"rec": 50, "ocr": 50, "gen": 0, "math": 50}, 5, [[1, 0], [0.5, None], [0, 0]]),
+        ("worst", (25, 25), {"rec": 50, "ocr": 50, "gen": 0, "math": 50}, 5, [[1, 0], [0.5, None], [0, 0]]),
         ("left_out", (75, None), {"rec": 100, "ocr": 50, "math": 50}, 2, [[1, None], [0.5, None], [None, None]]),
     ],
 )
@@ -112,7 +112,7 @@ MME_READ = [  # yes and no are right about each of three images
     ("unread", "metrics", "counted", "worth"),
     [
         # right are 4 of the 5 that did not fail, and both of one image of the two without a failed call
-        ("wrong", {"accuracy": 80, "accuracy_plus": 50, "score": 130}, 5, [50, 200, None]),
+        ("worst", {"accuracy": 80, "accuracy_plus": 50, "score": 130}, 5, [50, 200, None]),
         ("left_out", {"accuracy": 100, "accuracy_plus": 100, "score": 200}, 4, [None, 200, None]),
     ],
 )
@@ -133,7 +133,7 @@ def test_a_failed_call_is_no_answer_that_could_decline(tmp_path: Path) -> None:
 def test_where_nothing_was_read_the_score_is_0_by_the_papers_and_none_without(tmp_path: Path, name: str) -> None:
     questions = {"mm_sap": SAP, "mm_vet": VET, "mme": MME}[name]
     one = {"permutations": 1} if name == "mm_sap" else {"gradings": 1} if name == "mm_vet" else {}
-    for unread in ("wrong", "left_out"):
+    for unread in ("worst", "left_out"):
         taken = exam(
             tmp_path / unread, name, questions, Says(text="A"), Grades(), min_coverage=0.0, **one, unread=unread
         )
@@ -155,8 +155,8 @@ def test_where_nothing_was_read_the_score_is_0_by_the_papers_and_none_without(tm
 def test_a_refusal_in_free_text_that_does_not_count_is_a_choice_that_could_not_be_read(tmp_path: Path) -> None:
     read = [ended(Outcome.OK, 0), ended(Outcome.REFUSED)]
     asked = sap("red", None)
-    for unread, without in (("wrong", 50), ("left_out", 100)):
+    for unread, without in (("worst", 50), ("left_out", 100)):
         given = {"permutations": 1, "unread": unread, "count_free_refusals": False}
         score = scored(tmp_path / unread, "mm_sap", asked, read, **given).score
         assert score.metrics["score"] == without
-        assert (score.scored, score.counted) == (1, 2 if unread == "wrong" else 1)
+        assert (score.scored, score.counted) == (1, 2 if unread == "worst" else 1)

@@ -79,7 +79,7 @@ def test_who_always_refuses_knows_its_unknowns_and_nothing_else(tmp_path: Path) 
     assert score.absent == dict.fromkeys(absent, "no question of its kind")
 
 
-@pytest.mark.parametrize(("unread", "score"), [("wrong", 500 / 6), ("left_out", 100)])
+@pytest.mark.parametrize(("unread", "score"), [("worst", 500 / 6), ("left_out", 100)])
 def test_an_empty_answer_is_stored_and_is_one_that_is_not_right(tmp_path: Path, unread: str, score: float) -> None:
     """Equation 2 is over all six questions, also where a model says nothing to one of them."""
     silent = Says(chosen=("red", "blue", "green", "yellow", REFUSES, ""), text=" \n")
@@ -98,7 +98,7 @@ def test_the_right_option_is_followed_through_every_permutation(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("unread", "counts", "expected"),
-    [("wrong", True, 400 / 6), ("wrong", False, 0), ("left_out", True, 400 / 6), ("left_out", False, None)],
+    [("worst", True, 400 / 6), ("worst", False, 0), ("left_out", True, 400 / 6), ("left_out", False, None)],
 )
 def test_free_refusals_count_only_where_params_say_so(
     tmp_path: Path, unread: str, counts: bool, expected: float | None

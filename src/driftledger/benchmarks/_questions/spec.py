@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,6 @@ from driftledger.core.types import Conversation, Medium, Outcome, Subject
 from driftledger.data.question_sets.base import QuestionRules
 from driftledger.data.records import QUESTION_SET_CARD, QuestionEntry, QuestionSetCard, read_questions
 
-Unread = Literal["wrong", "left_out"]
-"""Where answers in which nothing could be read count: in all denominators as wrong ones, or in none."""
-
 READ = frozenset({Input.ANSWERS, Input.DATA})
 """What every number of a question benchmark depends on."""
 
@@ -43,8 +40,6 @@ class QuestionSection(Section):
     """How questions are put, and what their denominators are."""
 
     prompt: Annotated[str, holding("{question}")]
-    unread: Unread
-    """What every figure of the score follows."""
 
 
 class ReadAnswer(NamedTuple):
@@ -161,7 +156,7 @@ class GradedAnswers(FromRecords):
         unread = [grade for grade in self.grades if grade.read is None and grade.outcome is not Outcome.REFUSED]
         lost = [f"{grade.record.unit}: {grade.outcome}, {grade.how}" for grade in unread]
         read, total = len(self.grades) - len(unread), len(self.grades)
-        unread_is_wrong = given.section.unread == "wrong"
+        unread_is_wrong = given.section.unread == "worst"
         counts = read or (unread_is_wrong and any(grade.outcome is not Outcome.FAILED for grade in unread))
         least = given.section.min_coverage
         check_coverage(read, total, "answers could be read", spec.name, least, lost, nothing=not counts)
@@ -241,7 +236,7 @@ def flow(
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"
     holds = ("order",) if "permutations" in asked else ()
     answer = Stage("answer", keys, folder, 2, ("prompt", *asked), judged, holds)
-    return answer, score_stage(name, keys, "unread", *scored, version=version)
+    return answer, score_stage(name, keys, *scored, version=version)
 
 
 def put(collecting: Collecting, question: QuestionEntry, variant: int = 0) -> tuple[Ask, list[int]]:

@@ -143,11 +143,10 @@ def _to_score(
         if file is None or not file.is_file() or sha256_file(file) != sha256:
             raise LedgerError(f"the file of {spec.name}.{setting} is not here as it was recorded")
         beside[setting] = file
-    settings = stored.inputs.settings | {"min_coverage": 0.0}  # which refuses nothing
     return ToScore(
         keys=stored.keys,
         folders={stage.name: contents.recorded(lineage.folders[stage.name]) for stage in spec.stages[:-1]},
-        section=recorded(spec.settings, settings, spec.scores.settings),
+        section=recorded(spec.settings, stored.inputs.settings, spec.scores.settings),
         seed=stored.inputs.settings["seed"],
         encoders=encoders,
         beside=beside,
