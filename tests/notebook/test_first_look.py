@@ -187,7 +187,7 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
         ({"images": []}, ConfigError, "images is an empty list"),
         ({"images": ["/nowhere.png"]}, ConfigError, "'/nowhere.png' is missing"),
         ({"images": [__file__]}, DataError, "unsupported|not an image|cannot"),
-        ({"models": Saying(outcome=Outcome.FAILED)}, CoverageError, r"only 0 of 3 .+0: failed at t=1"),
+        ({"models": Saying(outcome=Outcome.FAILED)}, CoverageError, r"none of 3 .+0, step 1: failed"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(

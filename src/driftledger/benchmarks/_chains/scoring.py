@@ -136,7 +136,7 @@ def chains_of(data: FromDataset, ends: Mapping[str, int], things: str, done: str
     scored = len(every) - len(lost)
     worst = outcome_counts(record.outcome for record in lost if data.is_worst(record))
     counted = scored + sum(worst.values())
-    phrases = [f"{record.place}: {record.outcome}" for record in lost]
+    phrases = [", ".join(filter(None, (f"{each.place}: {each.outcome}", each.error))) for each in lost]
     flags = data.too_little(scored, len(every), f"{things} {done}", phrases, counted)
     if worst:
         how = ", ".join(f"{count} {outcome}" for outcome, count in worst.items())
