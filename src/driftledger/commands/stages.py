@@ -41,12 +41,12 @@ def data(project: Project) -> None:
         keep_only(top, folders)
 
 
-def score(project: Project, model: str) -> None:
-    """Compute the scores of a model from its records, and say which of them have nothing to score."""
+def score(project: Project, model: str) -> list[CoverageError]:
+    """Compute the scores of a model from its records; say and return why some have nothing to score."""
     from driftledger.benchmarks.scoring import write_score
     from driftledger.project.resolve import inputs_of
 
-    folders = list[Path]()
+    folders, without = list[Path](), list[CoverageError]()
     (project.root / SCORES / model).mkdir(parents=True, exist_ok=True)
     for spec in project.settings.benchmarks:
         for keys in project.settings.keys_of(spec, model=model):
@@ -60,9 +60,11 @@ def score(project: Project, model: str) -> None:
             except CoverageError as error:
                 named = " · ".join(keys[key] for key in spec.scores.keys)
                 say(for_line(f"{spec.title} on {named} has no score: {error}"))
+                without.append(error)
             else:
                 folders.append(folder)
     keep_only(project.root / SCORES / model, folders)
+    return without
 
 
 def report(project: Project) -> None:
