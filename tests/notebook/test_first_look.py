@@ -192,7 +192,7 @@ def test_an_interruption_ends_it(tmp_path: Path) -> None:
         ({"images": []}, ConfigError, "images is an empty list"),
         ({"images": ["/nowhere.png"]}, ConfigError, "'/nowhere.png' is missing"),
         ({"images": [__file__]}, DataError, "unsupported|not an image|cannot"),
-        ({"models": Saying(outcome=Outcome.FAILED)}, CoverageError, r"none of 3 .+0, step 1: failed"),
+        ({"models": Saying(outcome=Outcome.FAILED)}, CoverageError, r"none of 3 .+0, step 1: no room"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(

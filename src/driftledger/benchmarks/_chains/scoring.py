@@ -112,10 +112,6 @@ class Chains(NamedTuple):
     flags: list[str]
     """What a reader must know of those that are not scored."""
 
-    def outcomes(self, sample: str) -> list[Outcome]:
-        """Return how the chains of a sample ended."""
-        return [record.outcome for record in self.last[sample]]
-
 
 def chains_of(data: FromDataset, ends: Mapping[str, int], things: str, done: str) -> Chains:
     """Find out which chains reached their end.
@@ -136,7 +132,7 @@ def chains_of(data: FromDataset, ends: Mapping[str, int], things: str, done: str
     scored = len(every) - len(lost)
     worst = outcome_counts(record.outcome for record in lost if data.is_worst(record))
     counted = scored + sum(worst.values())
-    phrases = [", ".join(filter(None, (f"{each.place}: {each.outcome}", each.error))) for each in lost]
+    phrases = [f"{record.place}: {record.error or record.outcome}" for record in lost]
     flags = data.too_little(scored, len(every), f"{things} {done}", phrases, counted)
     if worst:
         how = ", ".join(f"{count} {outcome}" for outcome, count in worst.items())
@@ -214,7 +210,7 @@ def cut_texts(measured: Measured, reader: str) -> Iterator[str]:
 
 def rows(
     samples: Sequence[tuple[str, str, dict[str, str]]],
-    ended: Sequence[Sequence[Outcome]],
+    chains: Chains,
     whole: Columns,
     alone: Sequence[Columns],
     *,
@@ -224,7 +220,6 @@ def rows(
 
     Args:
         samples: the id, the group and what else a reader sees of each.
-        ended: with which outcomes its chains ended, a repeat each.
         alone: the values of each repeat.
         sparse: whether a row lacks what it has no value of.
     """
@@ -237,19 +232,19 @@ def rows(
             if not sparse or np.isfinite(row).any()
         }
 
-    return [
-        Row(
+    found = []
+    for index, (sample, group, extra) in enumerate(samples):
+        ended = [record.outcome for record in chains.last[sample]]
+        row = Row(
             unit=sample,
             group=group,
             cluster=sample,
-            outcome=next((outcome for outcome in ended[index] if outcome is not Outcome.OK), Outcome.OK),
+            outcome=next((outcome for outcome in ended if outcome is not Outcome.OK), Outcome.OK),
             values=values(whole, index),
-            repeats=[
-                RepeatRow(outcome=outcome, values=values(tables, index))
-                for outcome, tables in zip(ended[index], alone, strict=True)
-                if len(alone) > 1
-            ],
             extra=extra,
         )
-        for index, (sample, group, extra) in enumerate(samples)
-    ]
+        if len(alone) > 1:
+            for outcome, tables in zip(ended, alone, strict=True):
+                row.repeats.append(RepeatRow(outcome=outcome, values=values(tables, index)))
+        found.append(row)
+    return found

@@ -208,9 +208,8 @@ class Fidelity(ChainBenchmark):
         drawn = [drawn_media(data.folder, data.records, repeat) for repeat in repeats]
         described = [[chains.last[sample.id][repeat] for sample in samples] for repeat in repeats]
         images = [[some.get((sample.id, 1)) for sample in samples] for some in drawn]
-        worst = [[data.is_worst(record) for record in some] for some in described]
-        repeated = zip(images, described, worst, strict=True)
-        alone = [_measured(samples, *each, given, section.ssim_side) for each in repeated]
+        repeated = zip(images, described, strict=True)
+        alone = [_measured(data, samples, *each, given, section.ssim_side) for each in repeated]
         whole = mean_of(alone)
         ratings = read_ratings(given.beside["ratings"]) if "ratings" in given.beside else []
         descriptions = {record.unit: record.text or None for record in described[0]}
@@ -238,8 +237,7 @@ class Fidelity(ChainBenchmark):
         named = [
             (sample.id, ONE_CATEGORY, {"category": name}) for sample, name in zip(samples, categories, strict=True)
         ]
-        ended = [chains.outcomes(sample.id) for sample in samples]
-        return Scored(scored, rows(named, ended, whole.values, [each.values for each in alone], sparse=True))
+        return Scored(scored, rows(named, chains, whole.values, [each.values for each in alone], sparse=True))
 
     def notes(self, scores: Sequence[Score]) -> Iterator[str]:
         """At which size SSIM compares, and how many ratings there are."""
@@ -253,18 +251,15 @@ class Fidelity(ChainBenchmark):
 
 
 def _measured(
+    data: FromDataset,
     samples: Sequence[Sample],
     images: Sequence[Medium | None],
     records: Sequence[CollectedRecord],
-    worst: Sequence[bool],
     given: ToScore,
     ssim_side: int,
 ) -> Measured:
-    """Measure the redrawings of one repeat.
-
-    Args:
-        worst: of each sample, whether it counts as 0 since the model did not describe it.
-    """
+    """Measure the redrawings of one repeat."""
+    worst = [data.is_worst(record) for record in records]
     encoder, features = given.encoders["encoder"], given.features
 
     def column(places: Sequence[int], shares: Sequence[float] | Float64) -> Float64:

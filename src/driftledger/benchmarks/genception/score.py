@@ -82,9 +82,8 @@ def score_chains(given: ToScore, spec: Benchmark) -> Scored:
         curves = [key for key in ("similarity", "gc", "text_similarity") if f"{key}_at_1" in measured.values]
         return {key: np.stack([measured.values[f"{key}_at_{t}"] for t in iterations], axis=1) for key in curves}
 
-    ended = [chains.outcomes(sample.id) for sample in samples]
     named = [(sample.id, category, dict[str, str]()) for sample, category in zip(samples, categories, strict=True)]
-    return Scored(scored, rows(named, ended, tables(whole), [tables(each) for each in alone]))
+    return Scored(scored, rows(named, chains, tables(whole), [tables(each) for each in alone]))
 
 
 def _measured(data: FromDataset, repeat: int, given: ToScore, ends: np.ndarray, iterations: Sequence[int]) -> Measured:
