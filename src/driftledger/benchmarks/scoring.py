@@ -90,6 +90,10 @@ class FromRecords:
         """Return how the model was asked."""
         return kind.model_validate(self.card.protocol)
 
+    def is_worst(self, record: CollectedRecord) -> bool:
+        """Whether a record counts as the worst value: the model left nothing to go on from, and that counts."""
+        return record.is_unread and self._given.section.unread == "worst"
+
     def origin(self, scored: int, total: int, flags: Iterable[str] = (), **parser: str) -> dict[str, Any]:
         """Return the fields of a score that name it, say what it was computed from, and how much of it.
 
