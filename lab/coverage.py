@@ -23,7 +23,7 @@ from driftledger.metrics.intervals import (
 )
 from driftledger.metrics.paired import paired_clustered_interval, paired_interval
 from driftledger.metrics.retrieval import hits as expected_hits
-from driftledger.metrics.retrieval import support_variances, top1
+from driftledger.metrics.retrieval import top1
 
 PAGE = Path("reports/intervals.md")
 HEAD = "| 95 % interval of | data | contains the truth in |\n|---|---|---:|\n"
@@ -116,8 +116,7 @@ def trac(how: str, sampled: int, texts: int, random: Dice) -> Drawn:
     labels, truth = names(of_support), names(of_tests)
     expected = expected_hits(support, labels, tests, truth, 1)
     worth = expected.votes[:, 0] if how == "top1" else expected.class_mean
-    varies = support_variances(support, labels, tests, truth)[how]
-    found = proportion_interval(worth, CONFIDENCE, varies)
+    found = proportion_interval(worth, CONFIDENCE, expected.varies[how])
     return Drawn(found.value, found.interval)
 
 

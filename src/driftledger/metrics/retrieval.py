@@ -13,7 +13,7 @@ section 3.2.1.
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,8 @@ class Hits(NamedTuple):
     """q."""
     tied: Int64
     """q: how many classes have one of the nearest; top-1 depends on their order if it is above 1."""
+    varies: dict[str, float]
+    """``top1`` and ``class_mean`` → the variance of their mean over queries from one support set to another."""
     first: Votes
     """The class that each query is taken for if the first of equally similar ones counts."""
 
@@ -119,34 +121,55 @@ def hits(support: Features, labels: Sequence[str], queries: Features, truth: Seq
 
     Top-1 is the share of that class among the nearest, all equally similar; class mean its share among the classes with
     the nearest mean. A vote of more than two that depends on the order of equally similar ones is the mean over
-    :data:`ORDERS` random orders, the same in every run, with a standard error of at most 0.016. A row of zeros and a class without support count as 0. Shapes and errors as in :func:`vote`.
+    :data:`ORDERS` random orders, the same in every run, with a standard error of at most 0.016. A row of zeros and a
+    class without support count as 0. Shapes and errors as in :func:`vote`.
+
+    Leaving out row j of n from the support set changes top-1 or class mean of query i by d_ij, from −1 to 1.
+    Σ_j (Σ_i d_ij / q)² is on average at least the variance over support sets; what it owes to the q queries being a
+    sample, too, is subtracted: (Σ_j (Σ_i d_ij)² − Σ_ij d_ij²) / (q(q − 1)), at least 0. An encoder that was fitted to
+    the support set is not fitted again.
+
+    Source: Efron and Stein 1981, "The Jackknife Estimate of Variance", for the variances.
 
     >>> support = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.6, 0.8]])
     >>> found = hits(support, ["robin", "robin", "wren", "owl"], np.array([[1.0, 0.1]]), ["robin"], most=3)
     >>> found.votes.round(3).tolist(), found.class_mean.tolist(), found.tied.tolist()
     ([[0.667, 0.667, 1.0]], [0.5], [2])
+    >>> support, queries = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]), np.array([[1.0, 0.1], [1.0, 0.2]])
+    >>> hits(support, ["robin", "wren", "wren"], queries, ["robin", "robin"], most=1).varies
+    {'top1': 1.0, 'class_mean': 1.0}
     """
     classes, numbers = _classes(support, labels, queries)
-    first, right = votes(support, labels, queries, most), _places(classes, truth)
-    means = rounded(unit(queries), unit(_sums(support, numbers, len(classes))).T)
-    is_best = means == means.max(axis=1, keepdims=True)
-    class_mean = (is_best & (right == np.arange(len(classes)))).sum(axis=1) / is_best.sum(axis=1)
-    voted = (first.winners == right).astype(np.float64)
-    tied = np.ones(len(queries), dtype=np.int64)
+    first = votes(support, labels, queries, most)
+    right = np.array([classes.index(label) if label in classes else -1 for label in truth])
+    seen, count = np.asarray(queries.any(axis=1)), len(queries)
+    voted = (first.winners == right[:, None]).astype(np.float64)
+    tied = np.zeros(count, dtype=np.int64)
+    moved, squares = np.zeros(len(support)), 0.0
     known: dict[bytes, Float64] = {}  # models repeat themselves
     for query, steps in enumerate(all_steps(support, queries)):
-        best = numbers[steps == steps.max()]
         near = np.flatnonzero(steps >= np.partition(steps, -most)[-most])
-        pairs = np.stack([-steps[near], numbers[near]])
-        if len(np.unique(pairs, axis=1).T) > len(np.unique(pairs[0])):
-            key = pairs.tobytes() + right[query].tobytes()
+        if len(np.unique(steps[near])) < len(near):
+            key = np.concatenate([steps[near], numbers[near], right[[query]]]).tobytes()
             if key not in known:
-                known[key] = (_winners(_in_random_orders(*pairs)[:, :most], len(classes)) == right[query]).mean(axis=0)
+                ranked = _in_random_orders(-steps[near], numbers[near])[:, :most]
+                known[key] = np.isin(_winners(ranked, len(classes)), right[query]).mean(axis=0)
             voted[query] = known[key]
-            voted[query, :2] = np.isin(best, right[query]).mean()
-            tied[query] = len(np.unique(best))
-    seen = queries.any(axis=1)
-    return Hits(voted * seen[:, None], class_mean * seen, tied * seen, first)
+        is_best = np.flatnonzero(steps == steps.max())
+        best = np.isin(numbers[is_best], right[query])
+        voted[query, :2] = best.mean()
+        tied[query] = len(np.unique(numbers[is_best]))
+        after = (best.sum() - best) / max(1, len(best) - 1)
+        if len(best) == 1 < len(steps):
+            rest = np.delete(steps, is_best)
+            after = np.isin(np.delete(numbers, is_best)[rest == rest.max()], right[query]).mean()
+        change = (after - best.mean()) * seen[query]
+        moved[is_best] += change
+        squares += float(np.sum(change * change))
+    class_mean, excess = _by_means(support, numbers, queries, right)
+    varies = {"top1": float(np.sum(moved * moved)) - squares, "class_mean": excess}
+    varies = {name: max(0.0, value) / max(1, count * (count - 1)) for name, value in varies.items()}
+    return Hits(voted * seen[:, None], class_mean, tied * seen, varies, first)
 
 
 def _in_random_orders(levels: Int64, numbers: Int64) -> Int64:
@@ -156,64 +179,31 @@ def _in_random_orders(levels: Int64, numbers: Int64) -> Int64:
     return numbers[np.argsort(ranks + random, axis=1)]
 
 
-def support_variances(
-    support: Features, labels: Sequence[str], queries: Features, truth: Sequence[str]
-) -> dict[str, float]:
-    """Return how much the shares of right answers by top-1 and class mean vary from one support set to another.
-
-    Leaving out row j of n changes what :func:`hits` gives for query i by d_ij, from −1 to 1. Σ_j (Σ_i d_ij / q)² is on
-    average at least the variance over support sets; what it owes to the q queries being a sample, too, is subtracted:
-    (Σ_j (Σ_i d_ij)² − Σ_ij d_ij²) / (q(q − 1)), at least 0. An encoder that was fitted to the support set is not fitted
-    again.
-
-    Source: Efron and Stein 1981, "The Jackknife Estimate of Variance".
-
-    >>> support, queries = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]), np.array([[1.0, 0.1], [1.0, 0.2]])
-    >>> support_variances(support, ["robin", "wren", "wren"], queries, ["robin", "robin"])
-    {'top1': 1.0, 'class_mean': 1.0}
-    """
-    classes, numbers = _classes(support, labels, queries)
-    count = len(queries)
-    if count < 2 or len(support) < 2:
-        return {"top1": 0.0, "class_mean": 0.0}
-    right, seen = _places(classes, truth), queries.any(axis=1, keepdims=True)
-    moved, squares = np.zeros(len(support)), 0.0
-    for query, steps in enumerate(all_steps(support, queries)):
-        is_best, is_right = steps == steps.max(), np.isin(numbers, right[query])
-        hits_of_best = is_right[is_best]
-        if len(hits_of_best) > 1:
-            after = (hits_of_best.sum() - hits_of_best) / (len(hits_of_best) - 1)
-        else:
-            after = is_right[steps == steps[~is_best].max()].mean()
-        changes = (after - hits_of_best.mean()) * seen[query]
-        moved[is_best] += changes
-        squares += float((changes * changes).sum())
-    excess = {"top1": float((moved * moved).sum()) - squares, "class_mean": 0.0}
-    vectors, sums, places = unit(queries), _sums(support, numbers, len(classes)), np.arange(len(classes))
-    means = rounded(vectors, unit(sums).T)
-    is_best = means == means.max(axis=1, keepdims=True)
-    before = _sum(is_best & (places == right)) / _sum(is_best)
-    for number in range(len(classes)):
-        rows, others = support[numbers == number], np.where(places == number, -2 * STEPS, means)
+def _by_means(support: Features, numbers: Int64, queries: Features, truth: Int64) -> tuple[Float64, float]:
+    """Return the class mean of :class:`Hits`, and the numerator of its variance."""
+    vectors, classes = unit(queries), np.arange(numbers.max() + 1)
+    sums = _sums(support, numbers, len(classes))
+    steps, is_right = rounded(vectors, unit(sums).T), truth[:, None] == classes
+    excess, seen = 0.0, queries.any(axis=1, keepdims=True)
+    is_best = steps == steps.max(axis=1, keepdims=True)
+    before = seen * _sum(is_best & is_right) / _sum(is_best)
+    for number in classes.tolist():
+        rows, own_is_right = support[numbers == number], is_right[:, [number]]
+        others = np.where(classes == number, -2 * STEPS, steps)
         best = others.max(axis=1, keepdims=True)
-        rivals, own_is_right = others == best, right == number
-        right_rivals = _sum(rivals & (places == right))
-        for some in np.array_split(rows, math.ceil(len(rows) * count / CELLS)):
+        rivals = others == best
+        for some in np.array_split(rows, math.ceil(len(rows) * len(queries) / CELLS)):
             own = rounded(vectors, unit(sums[number] - some).T) if len(rows) > 1 else best - 1
-            tied = (right_rivals + (own == best) * own_is_right) / (_sum(rivals) + (own == best))
-            moves = (np.where(own > best, own_is_right, tied) - before) * seen
-            excess["class_mean"] += float((moves.sum(axis=0) ** 2).sum() - (moves * moves).sum())
-    return {name: max(0.0, value) / (count * (count - 1)) for name, value in excess.items()}
+            is_tied = own == best
+            shared = (_sum(rivals & is_right) + (is_tied & own_is_right)) / (_sum(rivals) + is_tied)
+            changes = seen * np.where(own > best, own_is_right, shared) - before
+            excess += float((changes.sum(axis=0) ** 2).sum() - (changes * changes).sum())
+    return before[:, 0], excess
 
 
-def _places(classes: tuple[str, ...], truth: Sequence[str]) -> Int64:
-    """Return the number of each label as a column; −1 for one without support."""
-    numbers = {label: number for number, label in enumerate(classes)}
-    return np.array([[numbers.get(label, -1)] for label in truth], dtype=np.int64)
-
-
-def _sum(rows: NDArray[Any]) -> NDArray[Any]:
-    return rows.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+def _sum(rows: NDArray[np.bool_]) -> Int64:
+    counts: Int64 = rows.sum(axis=1, keepdims=True)
+    return counts
 
 
 def _classes(support: Features, labels: Sequence[str], queries: Features) -> tuple[tuple[str, ...], Int64]:
