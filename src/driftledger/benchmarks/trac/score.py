@@ -26,7 +26,7 @@ from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.grouping import grouped
-from driftledger.core.types import Float64, Outcome
+from driftledger.core.types import Float64
 from driftledger.data.records import ONE_CATEGORY, DatasetCard
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals import proportion_interval, share_interval
@@ -175,14 +175,15 @@ def retrieve(
     of_support = [each for each in records if each.extra["split"] == "support" and each.is_there]
     of_support.sort(key=lambda each: sha256_of(each.unit))
     classes = [labels[each.unit] for each in of_support]
-    failed = [each for each in records if each.outcome is Outcome.FAILED]
-    uncounted = {each.unit for each in failed}
-    without = {labels[each.unit] for each in failed if each.extra["split"] == "support"}.difference(classes)
+    with_support = set(classes)
     tested = [each for each in records if each.extra["split"] == "test"]
-    scored = {each.unit for each in tested if each.is_there and labels[each.unit] in classes}
+    scored = {each.unit for each in tested if each.is_there and labels[each.unit] in with_support}
     queries = [each for each in tested if each.unit in scored]
     if misses:
-        queries = [each for each in tested if each.unit not in uncounted and labels[each.unit] not in without]
+        failed = [each for each in records if not (each.is_there or each.is_unread)]
+        lost = {labels[each.unit] for each in failed if each.extra["split"] == "support"} - with_support
+        ended = [each for each in tested if each.is_there or each.is_unread]
+        queries = [each for each in ended if labels[each.unit] not in lost]
     if not of_support or not queries:
         raise CoverageError(f"no description of the {'test' if of_support else 'support'} set is left to compare")
     truth = [labels[each.unit] for each in queries]
@@ -195,7 +196,7 @@ def retrieve(
     query_vectors = np.zeros((len(queries), support_vectors.shape[1]), dtype=support_vectors.dtype)
     if texts:
         query_vectors[is_scored] = encode_texts(reader, texts, kept)
-    found = expected_hits(support_vectors, classes, query_vectors, truth, max(map(classes.count, set(classes))))
+    found = expected_hits(support_vectors, classes, query_vectors, truth, max(map(classes.count, with_support)))
     seen = np.asarray(query_vectors.any(axis=1)).tolist()
 
     def known(values: Sequence[str]) -> list[str | None]:
