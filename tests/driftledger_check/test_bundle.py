@@ -258,7 +258,7 @@ def test_ties_and_missing_descriptions_are_computed_again(forger: Forger, tmp_pa
     given = ToScore(
         keys=stored["keys"],
         folders={"dataset": tmp_path / "data/datasets/digits", "describe": tmp_path / TRAC_RECORDS},
-        section=TracSettings.model_construct(**stored["inputs"]["settings"]),
+        section=TracSettings.model_construct(**stored["inputs"]["settings"] | {"sampled_classes": ()}),
         seed=1,
         encoders={"text_encoder": TfIdf()},
     )
