@@ -52,11 +52,19 @@ def of_retrieval(case: Any) -> Compared:
     nearest = neighbours.nearest(support, query, len(support))
     votes = retrieval.votes(support, labels, query, len(support))
     yield (nearest.indices[0].tolist(), nearest.similarities[0].tolist()), (case["nearest"], case["similarities"])
-    yield (votes.nearest[0], votes.similarity[0]), (case["nearest"][0], case["similarities"][0])
+    yield votes.nearest[0], case["nearest"][0]
     yield retrieval.top1(support, labels, query), [case["top1"]]
     yield retrieval.class_mean(support, labels, query), [case["class_mean"]]
     for k, expected in enumerate(case["votes"], 1):
         yield (votes.by(k), retrieval.vote(support, labels, query, k)), ([expected], [expected])
+    untied = {name: {"votes": [float(name == vote) for vote in case["votes"]]} for name in labels}
+    for label, expected in case.get("hits", untied).items():
+        hits = retrieval.hits(support, labels, query, [label], len(support))
+        wanted = list(map(number, expected["votes"]))
+        yield hits.votes[0, :2].tolist(), wanted[:2]
+        yield hits.votes[0].tolist(), pytest.approx(wanted, abs=0.05)  # three standard errors of a mean over orders
+        yield hits.class_mean[0], number(expected.get("class_mean", float(label == case["class_mean"])))
+        yield hits.tied[0], case.get("tied", 1)
 
 
 def of_self_awareness(case: Any) -> Compared:

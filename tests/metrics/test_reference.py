@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ from driftledger.metrics.paired import (
     paired_interval,
 )
 from driftledger.metrics.repeats import mean_over_repeats, spread
-from driftledger.metrics.retrieval import class_mean, support_variances, top1, votes
+from driftledger.metrics.retrieval import hits, votes
 from driftledger.metrics.self_awareness import MEASURES, by_group, over_permutations, score
 from driftledger.metrics.structural import comparable, structural_similarity
 from driftledger.metrics.yes_no import YesNoScores, total
@@ -215,15 +215,37 @@ def test_the_variance_of_the_support_set_is_that_of_leaving_out_each_row() -> No
         queries = np.vstack([random.integers(1, 4, (6, 2)), [[0, 0]]]).astype(np.float64)
         labels = sorted(random.integers(0, classes, 9).astype(str).tolist())
         truth = random.choice(labels, 7).tolist()
-        for name, how in (("top1", top1), ("class_mean", class_mean)):
+        for name in ("top1", "class_mean"):
             moved = []
             for left_out in [None, *range(9)]:
                 rows = [row for row in range(9) if row != left_out]
-                taken = how(support[rows], [labels[row] for row in rows], queries)
-                moved.append([a == b for a, b in zip(taken, truth, strict=True)] & queries.any(axis=1))
-            changes = np.array(moved[1:], dtype=np.int64) - moved[0]
+                found = hits(support[rows], [labels[row] for row in rows], queries, truth, 1)
+                moved.append(found.votes[:, 0] if name == "top1" else found.class_mean)
+            changes = np.array(moved[1:]) - moved[0]
             expected = max(0, (changes.sum(axis=1) ** 2).sum() - (changes**2).sum()) / (7 * 6)
-            assert support_variances(support, labels, queries, truth)[name] == pytest.approx(expected)
+            assert hits(support, labels, queries, truth, 1).varies[name] == pytest.approx(expected, abs=1e-12)
+
+
+def test_hits_are_the_mean_over_all_orders_of_the_support_set() -> None:
+    random = dice(6)
+    for size in (2, 3, 4, 5, 5, 5):
+        support, queries = random.integers(0, 3, (size, 2)).astype(float), random.integers(1, 3, (4, 2)).astype(float)
+        labels = random.choice(list("abc"), size).tolist()
+        truth = random.choice(labels, 4).tolist()
+        right = []
+        for order in permutations(range(size)):
+            voted = votes(support[[*order]], [labels[row] for row in order], queries, size)
+            taken = [voted.by(k) for k in range(1, size + 1)]
+            right.append(
+                [
+                    [name == label for name in column]
+                    for column, label in zip(zip(*taken, strict=True), truth, strict=True)
+                ]
+            )
+        found = hits(support, labels, queries, truth, size).votes
+        expected = np.mean(right, axis=0)
+        np.testing.assert_allclose(found[:, :2], expected[:, :2], atol=1e-12)
+        np.testing.assert_allclose(found, expected, atol=0.05)
 
 
 # Intervals
@@ -312,10 +334,12 @@ def test_two_images_show_a_spread_and_one_does_not() -> None:
     assert clustered_mean_interval([1.0, 0.0], list("aa"), 0.9).interval is None
 
 
-@pytest.mark.parametrize(("hits", "n"), [(0, 1), (3, 3), (5, 21), (199, 200)])
-def test_proportions_are_scipys(hits: int, n: int) -> None:
-    theirs = scipy.stats.binomtest(hits, n).proportion_ci(0.9, method="wilson")
-    assert proportion_interval(hits, n, 0.9).interval == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+@pytest.mark.parametrize(("right", "n"), [(0, 1), (3, 3), (5, 21), (199, 200)])
+def test_proportions_are_scipys(right: int, n: int) -> None:
+    theirs = scipy.stats.binomtest(right, n).proportion_ci(0.9, method="wilson")
+    assert proportion_interval([1] * right + [0] * (n - right), 0.9).interval == pytest.approx(
+        (theirs.low, theirs.high), abs=1e-9
+    )
 
 
 def test_detectable_differences_are_cohens() -> None:

@@ -152,29 +152,37 @@ def clustered_mean_interval(values: ArrayLike, clusters: Sequence[str], confiden
     return _t_interval(mean, error, df, confidence, len(rows), "images")
 
 
-def proportion_interval(hits: int, n: int, confidence: float, variance: float = 0.0) -> Estimate:
-    """Return the share of hits among n that are independent of one another, in [0, 1], with Wilson's interval.
+def proportion_interval(values: ArrayLike, confidence: float, variance: float = 0.0) -> Estimate:
+    """Return the mean of n values within [0, 1] that are independent of one another, with Wilson's interval.
 
-    A further ``variance`` of the share, from something else that is a sample, counts as fewer hits and misses: with the
-    share p̃ = (hits + 2) / (n + 4), n is divided by 1 + n · variance / (p̃(1 − p̃)).
+    Values are 1 for a hit and 0 for a miss, or between for an expected hit. With the mean p, the interval is that of
+    n·p(1 − p) / s² hits and misses, where s² is the mean squared deviation: of n, if there is nothing between or values
+    do not differ at all. A further ``variance`` of the mean, from something else that is a sample, counts as fewer
+    still: with p̃ = (n·p + 2) / (n + 4), 1/n grows by variance / (p̃(1 − p̃)).
 
     Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference"; Newcombe 1998.
 
     Raises:
-        ValueError: n is not above 0, or hits are not from 0 to n.
+        ValueError: there are no values, or one is not within [0, 1].
 
-    >>> [round(end, 4) for end in proportion_interval(81, 263, 0.95).interval]  # Newcombe's first example
+    >>> found = proportion_interval([1] * 81 + [0] * 182, 0.95)  # Newcombe's first example
+    >>> [round(end, 4) for end in found.interval]
     [0.2553, 0.3662]
     """
-    if not 0 <= hits <= n or n < 1:
-        raise ValueError(f"hits must be from 0 to n, and n above 0, but they are {hits} of {n}")
-    share = hits / n
-    error, smoothed = math.sqrt(share * (1 - share) / n + variance), (hits + 2) / (n + 4)
-    effective = n / (1 + n * variance / (smoothed * (1 - smoothed)))
-    return Estimate(share, error, math.inf, _wilson(share, effective, t_quantile(confidence, math.inf)))
+    column = np.asarray(values, dtype=np.float64)
+    if not (column.size and (column >= 0).all() and (column <= 1).all()):
+        raise ValueError("values must be within [0, 1], and at least one")
+    n, share = len(column), exact_mean(column.tolist())
+    spread = exact_mean(((column - share) ** 2).tolist())
+    scatter = spread / (share * (1 - share)) if column.min() < column.max() else 1.0
+    smoothed = (n * share + 2) / (n + 4)
+    effective = 1 / (scatter / n + variance / (smoothed * (1 - smoothed)))
+    return Estimate(
+        share, math.sqrt(spread / n + variance), math.inf, _wilson(share, effective, t_quantile(confidence, math.inf))
+    )
 
 
-def share_interval(numerator: Integers, denominator: Integers, clusters: Sequence[str], confidence: float) -> Estimate:
+def share_interval(numerator: ArrayLike, denominator: Integers, clusters: Sequence[str], confidence: float) -> Estimate:
     """Return Σ numerator / Σ denominator over n questions, in [0, 1], with Wilson's interval over clusters.
 
     A numerator is what a question adds, a denominator what it could add (0 where it does not count), and its cluster
@@ -188,30 +196,32 @@ def share_interval(numerator: Integers, denominator: Integers, clusters: Sequenc
     Dean and Pagano 2015, "Evaluating Confidence Interval Methods for Binomial Proportions in Clustered Surveys".
 
     Raises:
-        ValueError: there are no questions, the lengths differ, a value is not an integer, a numerator is not from 0 to
-            its denominator, or every denominator is 0.
+        ValueError: there are no questions, the lengths differ, a denominator is not an integer, a numerator is not from
+            0 to its denominator, or every denominator is 0.
 
     >>> right, asked = np.array([1, 1, 0, 1, 0, 0, 1]), np.array([1, 1, 1, 1, 1, 0, 1])
     >>> found = share_interval(right, asked, ["a", "a", "b", "c", "c", "c", "d"], 0.9)
     >>> round(found.value, 3), [round(end, 3) for end in found.interval]
     (0.667, [0.22, 0.934])
     """
-    above, below = check_integers("numerator", numerator), check_integers("denominator", denominator)
+    above = np.asarray(numerator, dtype=np.float64)
+    below = check_integers("denominator", denominator)
     check_same_lengths(numerator=above, denominator=below, clusters=clusters)
-    wrong = (above < 0) | (above > below)
+    wrong = ~((above >= 0) & (above <= below))
     if wrong.any():
-        raise ValueError(f"a numerator must be from 0 to its denominator, but one is {above[wrong][0]}")
-    sums = [(int(above[rows].sum()), int(below[rows].sum())) for rows in members(clusters).values()]
+        raise ValueError(f"a numerator must be from 0 to its denominator, but one is {above[wrong][0]:g}")
+    sums = [(math.fsum(above[rows]), int(below[rows].sum())) for rows in members(clusters).values()]
     sums = [(y, m) for y, m in sums if m]
     if not sums:
         raise ValueError("every denominator is 0, which gives no ratio")
-    total_above, total = sum(y for y, _ in sums), sum(m for _, m in sums)
+    total_above, total = math.fsum(y for y, _ in sums), sum(m for _, m in sums)
     share = total_above / total
     if len(sums) < 2:
         return Estimate(share, math.inf, 0.0, None, "all that counts is about one image, which shows no spread")
-    # Quotients of whole numbers, so that clusters that do not differ have residuals of exactly 0.
     residuals = [(total * y - total_above * m) / total for y, m in sums]
     error, df = _cluster_robust(residuals, [m for _, m in sums])
+    if error <= _ROUNDING:
+        error = 0.0
     effective = share * (1 - share) / (error * error) if error else float(len(sums))
     return Estimate(share, error, df, _wilson(share, effective, t_quantile(confidence, df)))
 

@@ -1,4 +1,4 @@
-"""Means, cosines, nearest neighbours, the Fréchet distance, SSIM and confidence intervals."""
+"""Means, cosines, votes, the Fréchet distance, SSIM and confidence intervals."""
 
 import math
 import statistics
@@ -105,13 +105,6 @@ def rounded_cosines(queries: NDArray[Any], known: NDArray[Any]) -> Array:
     return np.round(units(queries) @ units(known).T, 9)
 
 
-def nearest(queries: NDArray[Any], known: NDArray[Any], k: int) -> NDArray[np.int64]:
-    """q×k, into ``known``: the most similar first, equal ones in their order."""
-    several = max(1, CELLS // len(known))
-    parts = (rounded_cosines(queries[start : start + several], known) for start in range(0, len(queries), several))
-    return np.concatenate([np.argsort(-part, axis=1, kind="stable")[:, :k] for part in parts])
-
-
 def votes(ranked: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
     """q×K classes of neighbours, nearest first → q×K: what the first 1 … K of them vote for; of several that are even,
     the one whose member is nearest."""
@@ -209,34 +202,40 @@ class Intervals(NamedTuple):
         middle, half = mean([mean(side) for side in sides]), self.t(degrees) * (math.sqrt(total) / len(sides))
         return {f"{key}_low": max(middle - half, bottom), f"{key}_high": min(middle + half, top)}
 
-    def of_hits(self, key: str, hits: int, n: int, unit: float, variance: float = 0.0) -> dict[str, float]:
-        """Of ``unit`` times the share of hits, all of them independent (Wilson 1927); of fewer, if it varies more."""
-        share = (hits + 2) / (n + 4)
-        return _wilson(key, hits / n, 1 / (1 / n + variance / (share - share * share)), self.t(math.inf), unit)
+    def of_hits(self, key: str, hits: Sequence[float], unit: float, variance: float = 0.0) -> dict[str, float]:
+        """Of ``unit`` times the mean of hits from 0 to 1, all of them independent (Wilson 1927): of fewer, if their
+        mean varies more, and of more, if hits between 0 and 1 scatter less."""
+        n, share = len(hits), mean(hits)
+        smoothed = (math.fsum(hits) + 2) / (n + 4)
+        scatter = 1.0
+        if min(hits) < max(hits):
+            scatter = mean([(hit - share) ** 2 for hit in hits]) / (share * (1 - share))
+        answers = 1 / (scatter / n + variance / (smoothed - smoothed * smoothed))
+        return _wilson(key, share, answers, self.t(math.inf), unit)
 
     def of_ratio(
-        self, key: str, above: Iterable[int], below: Iterable[int], clusters: Sequence[str], unit: float
+        self, key: str, above: Iterable[float], below: Iterable[int], clusters: Sequence[str], unit: float
     ) -> dict[str, float]:
         """Of ``unit`` · Σ above / Σ below over questions, which come in clusters; nothing where there is one alone.
 
         Wilson's, for R(1 − R) / V answers; V and its degrees of freedom are those of Bell and McCaffrey 2002.
         """
-        sums: dict[str, list[int]] = {}
+        sums: dict[str, list[Fraction]] = {}
         for cluster, p, q in zip(clusters, above, below, strict=True):
-            both = sums.setdefault(cluster, [0, 0])
-            both[0] += p
+            both = sums.setdefault(cluster, [Fraction(0), Fraction(0)])
+            both[0] += Fraction(p)
             both[1] += q
         each = [(p, q) for p, q in sums.values() if q]
         if len(each) < 2:
             return {}
         hits, total = (sum(side) for side in zip(*each, strict=True))
-        squares = (float(Fraction((total * p - hits * q) ** 2, total**3 * (total - q))) for p, q in each)
+        squares = (float((total * p - hits * q) ** 2 / (total**3 * (total - q))) for p, q in each)
         variance = math.fsum(squares)
-        shares = [float(Fraction(q * q, total * (total - q))) for _, q in each]
+        shares = [float(q * q / (total * (total - q))) for _, q in each]
         crossed = math.fsum(shares) ** 2 - math.fsum(share * share for share in shares)
-        degrees = 1 / (math.fsum(float(Fraction(q * q, total * total)) for _, q in each) + crossed)
-        share = hits / total
-        answers = share * (1 - share) / variance if variance else float(len(each))
+        degrees = 1 / (math.fsum(float(q * q / (total * total)) for _, q in each) + crossed)
+        share = float(hits / total)
+        answers = share * (1 - share) / variance if variance > 1e-28 else float(len(each))
         return _wilson(key, share, answers, self.t(degrees), unit)
 
     def t(self, degrees: float) -> float:

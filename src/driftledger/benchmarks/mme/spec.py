@@ -229,7 +229,7 @@ def _intervals(rows: Sequence[Row], confidence: float) -> tuple[Ends, Ends]:
         why = f"{len(rows) - len(whole)} images have a question without an answer that counts"
         plus = score = Estimate(math.nan, math.inf, 0.0, None, why)
     else:
-        plus = proportion_interval(int(sum(right == totals)), len(rows), confidence)
+        plus = proportion_interval(right == totals, confidence)
         values, groups = [value for _, value in whole], [group for group, _ in whole]
         score = mean_interval(values, groups, confidence).within(0, 2 * PERCENT)
     return interval_ends({"accuracy": accuracy, "accuracy_plus": plus}, PERCENT), interval_ends({"score": score})
