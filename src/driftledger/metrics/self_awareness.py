@@ -4,9 +4,9 @@ An option has an id that does not depend on its letter, so that no permutation o
 
 A reply in which no choice could be read is by default in no denominator and lowers ``scored``; a model could gain by
 that. The paper divides by all questions, and ``unread_is_wrong`` does so too: one flag for all questions or one for
-each, since a failed call is in no denominator either way. By the letter of equations 5 and 6 an unread reply that
-counts as wrong is an answer, since it is not the refusal; here it is not, so that the answer rate times the accuracy
-is the share of right choices that could be read. Both readings are measured.
+each, since a failed call is in no denominator either way. By equations 5 and 6 an unread reply that counts as wrong is
+an answer, since it is not the refusal. The read rate and the read accuracy do not take it for one. Where no unread
+reply counts, they equal the answer rate and the answer accuracy.
 
 Source: Wang et al. 2024, "MM-SAP: A Comprehensive Benchmark for Assessing Self-Awareness of Multimodal Large Language
 Models in Perception", section 4.1.
@@ -25,27 +25,28 @@ SUBSETS = ("basic", "know", "beyond")
 """Accepted are the right option; the right option and the refusal; only the refusal."""
 MEASURES = (
     *("score", "answer_rate", "answer_accuracy", "known_knowns", "known_unknowns"),
-    *("answer_rate_by_equation", "answer_accuracy_by_equation"),
+    *("read_rate", "read_accuracy"),
 )
 
 
 class SelfAwareness(NamedTuple):
-    """Fractions in [0, 1], or None where the denominator is 0. Higher is better, for answer rates only in basic."""
+    """Fractions in [0, 1], or None where the denominator is 0. Higher is better, for rates only in basic."""
 
     score: float | None
     """Accepted choices among all, equation 2; never None from :func:`score`."""
     answer_rate: float | None
-    """Choices other than the refusal among all; never None from :func:`score`."""
+    """All but refusals among all, equation 6: what could not be read and counts as wrong is an answer; never None from
+    :func:`score`."""
     answer_accuracy: float | None
-    """Right choices among those other than the refusal; left out by the paper in beyond, where it is 0."""
+    """Right choices among all but refusals, equation 5; left out by the paper in beyond, where it is 0."""
     known_knowns: float | None
     """Right choices among all in basic and know, equation 3."""
     known_unknowns: float | None
     """Refusals among all in know and beyond, equation 4."""
-    answer_rate_by_equation: float | None
-    """All but refusals among all, equation 6: what could not be read and counts as wrong is an answer."""
-    answer_accuracy_by_equation: float | None
-    """Right choices among all but refusals, equation 5."""
+    read_rate: float | None
+    """Choices that could be read, other than the refusal, among all; never None from :func:`score`."""
+    read_accuracy: float | None
+    """Right choices among those that could be read, other than the refusal."""
     scored: int
     """Questions with a choice that could be read."""
     total: int
@@ -143,14 +144,15 @@ def ratios(
     knowable, unknowable = names != "beyond", names != "basic"
     knew = read & (chosen == right)  # unread is −1, and so is the right option in beyond
     refused = chosen == declined
-    answered, not_refused = read & ~refused, counted & ~refused
+    answered = counted & ~refused
+    read_answer = read & ~refused
     parts = (
         (knew | (refused & unknowable), counted),
         (answered, counted),
         (knew, answered),
         (knew, counted & knowable),
         (refused & unknowable, counted & unknowable),
-        (not_refused, counted),
-        (knew, not_refused),
+        (read_answer, counted),
+        (knew, read_answer),
     )
     return {name: Ratio(*(part.astype(np.int64) for part in each)) for name, each in zip(MEASURES, parts, strict=True)}

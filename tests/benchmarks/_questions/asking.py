@@ -38,8 +38,9 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "grade_prompt": "Grade it.\n\n{question} | {truth} | {prediction} | ",
         "grade_again": "\nA digit: ",
         "gradings": 2,
+        "grades": "tolerant",
     },
-    "mme": COMMON | {"prompt": "{question} Please answer yes or no."},
+    "mme": COMMON | {"prompt": "{question} Please answer yes or no.", "read": "tolerant"},
 }
 
 
