@@ -33,6 +33,7 @@ from driftledger.core.files import INPUTS, made_from
 from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.text import for_line, say
+from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import place_of
 from driftledger.ledger.lock import LOCK, parse_lock
 from driftledger.ledger.objects.git import is_unreadable, why_unread
@@ -109,13 +110,28 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         count = f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran" if work else "nothing had to be done"
         where = log.relative_to(project.root)
         say(f"{count}, in {timedelta(seconds=round(time.monotonic() - began))}; DVC's text is in {where}")
-        marks = [made_from(task.folder) for task in tasks_of(project)]
-        if failed := sum(mark.failed for mark in marks if mark is not None):
-            say(f"{failed} records end with a failed call and are in no score; 'driftledger run' tries them again")
+        if failed := _failed_records(project):
+            say(f"{failed} records failed and are in no score; 'driftledger run' makes failed calls again")
         if is_unreadable(project.root):
             say(f"no commit is noted: {why_unread(project.root)}")
         show_scores(project)
     return code
+
+
+def _failed_records(project: Project) -> int:
+    """Count the records that end with a failed call, and those that scores call failed since a judge gave nothing."""
+    from driftledger.reports.scores import selected_score
+
+    failed = dict[Path, int]()
+    for task in tasks_of(project):
+        mark = made_from(task.folder)
+        failed[task.folder] = mark.failed if mark else 0
+    for spec, keys in project.selected:
+        folder = project.root / spec.collects.at(keys)
+        with suppress(DriftledgerError):
+            outcomes = selected_score(project, spec, keys).outcomes
+            failed[folder] = max(failed[folder], outcomes.get(Outcome.FAILED, 0))
+    return sum(failed.values())
 
 
 def _set_cut_files_aside(root: Path) -> None:

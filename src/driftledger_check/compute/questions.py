@@ -47,9 +47,7 @@ class Graded:
         read: dict[str, list[dict[str, Any]]] = {}
         for row in files.rows:
             pairs = zip(row["extra"]["outcomes"], row["extra"]["read"], strict=True)
-            grades: list[dict[str, Any]] = [
-                {"outcome": outcome, "read": value} for outcome, value in pairs
-            ]
+            grades: list[dict[str, Any]] = [{"outcome": outcome, "read": value} for outcome, value in pairs]
             if "questions" in row["extra"]:  # a row of MME is an image, with a grade per question
                 read |= {name: [each] for name, each in zip(row["extra"]["questions"], grades, strict=True)}
             else:
