@@ -33,7 +33,6 @@ from driftledger.core.files import INPUTS, made_from
 from driftledger.core.paths import STATE
 from driftledger.core.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.text import for_line, say
-from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import place_of
 from driftledger.ledger.lock import LOCK, parse_lock
 from driftledger.ledger.objects.git import is_unreadable, why_unread
@@ -119,18 +118,16 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
 
 
 def _failed_records(project: Project) -> int:
-    """Count the records that end with a failed call, and those that scores call failed since a judge gave nothing."""
+    """Count records that end with a failed call, and gradings that a score calls failed: the judge gave nothing."""
     from driftledger.reports.scores import selected_score
 
-    failed = dict[Path, int]()
-    for task in tasks_of(project):
-        mark = made_from(task.folder)
-        failed[task.folder] = mark.failed if mark else 0
+    marks = {task.folder: made_from(task.folder) for task in tasks_of(project)}
+    failed = {folder: mark.failed for folder, mark in marks.items() if mark}
     for spec, keys in project.selected:
         folder = project.root / spec.collects.at(keys)
         with suppress(DriftledgerError):
-            outcomes = selected_score(project, spec, keys).outcomes
-            failed[folder] = max(failed[folder], outcomes.get(Outcome.FAILED, 0))
+            scored = selected_score(project, spec, keys).outcomes.get("failed", 0)
+            failed[folder] = max(failed.get(folder, 0), scored)
     return sum(failed.values())
 
 

@@ -1,7 +1,7 @@
 """Every number of a score, computed again from records, images and features by code that driftledger does not share.
 
-How the answers of a model were read, and what a judge gave, is taken from the records, but where a published script's
-own rule reads them.
+How the answers of a model were read, and what a judge gave, is taken from the rows, unless the rule of a published
+script reads them.
 """
 
 from collections import Counter

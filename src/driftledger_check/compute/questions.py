@@ -1,7 +1,7 @@
 """The benchmarks of questions: MM-SAP (Wang et al. 2024), MM-Vet (Yu et al. 2023) and MME (Fu et al. 2023).
 
-How answers were read, and what a judge gave, is taken from the rows, unless the settings select the rule of MME's own
-script, or that of MM-Vet's: with these the replies are read again. A reply in which nothing could be read is in
+How answers were read, and what a judge gave, is taken from the rows; where the settings select the rule of MME's own
+script, or of MM-Vet's, the replies are read again. A reply in which nothing could be read is in
 the denominators as a wrong one, or in none, as ``unread`` says; one whose call failed says nothing of the model and is
 in none.
 """
@@ -71,7 +71,7 @@ class Graded:
         found.served(answers, "model", "judge")
 
     def read_again(self, reader: Callable[[Row], tuple[str, float | bool | None]]) -> None:
-        """Put the outcome and the value that ``reader`` finds in each answer in the place of the recorded ones."""
+        """Replace the recorded outcomes and values by those that ``reader`` finds in the answers."""
         by_question: dict[str, list[Row]] = {}
         for answer in sorted(self._answers, key=lambda each: (each["step"], each["repeat"])):
             by_question.setdefault(answer["unit"], []).append(answer)

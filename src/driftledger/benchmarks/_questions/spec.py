@@ -60,7 +60,7 @@ class QuestionBenchmark(Benchmark):
     questions: ClassVar[QuestionRules]
     settings: ClassVar[type[QuestionSection]] = QuestionSection
     parser: ClassVar[str]
-    """The version of what reads the answers, or a judge's grades, unless the section selects another reader."""
+    """The version of what reads answers, or a judge's grades, unless the section selects another reader."""
 
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_PROMPT,

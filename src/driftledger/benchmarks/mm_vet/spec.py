@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import Field
 
 from driftledger.benchmarks._questions.parsing import grade
-from driftledger.benchmarks._questions.parsing.grade import parse_grade, parse_strictly
+from driftledger.benchmarks._questions.parsing.grade import parse_grade, strict_grade
 from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.spec import (
     ANOTHER_PROMPT,
@@ -66,7 +66,7 @@ class MMVetSettings(QuestionSection):
     gradings: int = Field(ge=1, le=100)
     """Of each answer, for their deviation."""
     grades: Literal["tolerant", "strict"]
-    """The reader of grades: ours, or that of MM-Vet's evaluator, to which only a float from 0 to 1 is a grade."""
+    """The reader of grades: ours, or MM-Vet's own, to which only a float from 0 to 1 is a grade."""
 
 
 class MMVetQuestions(QuestionRules):
@@ -185,7 +185,7 @@ def _grade_in(reply: RecordedResult, strict: bool) -> float | None:
     if not reply.outcome.goes_on:
         return None
     if strict:
-        return parse_strictly(reply.text or "").value
+        return strict_grade(reply.text or "")
     return parse_grade(reply.text or "", cut=reply.outcome is Outcome.TRUNCATED).value
 
 

@@ -49,7 +49,7 @@ class MMESettings(QuestionSection):
     """How yes-or-no questions are put and read."""
 
     read: Literal["tolerant", "literal"]
-    """The reader of answers: ours, or that of MME's script, which looks at the first four characters alone."""
+    """The reader of answers: ours, or MME's own, which looks at the first four characters alone."""
 
 
 class MMEQuestions(QuestionRules):

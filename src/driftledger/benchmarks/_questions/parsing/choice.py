@@ -53,12 +53,11 @@ def parse_choice(text: str, options: Sequence[str], refusal: int, *, cut: bool =
     >>> parse_choice("A or B", options, refusal=2)
     Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='several')
     """
-    for begins, spelling in (("count", "digits"), ("side", "sides")):  # "three" and 3, "on the left" and "left"
-        spelled = [replaced(spelling, option) for option in options]
-        alike = [option for option in spelled if find(begins).match(folded(option))]
-        if len(alike) > 1 and len({*spelled}) == len(spelled):
-            options = spelled
-            text = replaced(spelling, text)
+    alike = [option for option in options if find("counts_or_sides").match(folded(option))]
+    spelled = [replaced("written_alike", option) for option in options]
+    if len(alike) > 1 and len({*spelled}) == len(spelled):
+        options = spelled
+        text = replaced("written_alike", text)
     shown = Options(options)
     spoken, thoughts, finished = without_thinking(text)
     spoken = spoken if finished else thoughts

@@ -29,10 +29,9 @@ def read_literally(text: str) -> Parsed[bool]:
     Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='nothing')
     """
     first_four = text.lower()[:4]
-    if "yes" in first_four:
-        return Parsed(Outcome.OK, True, "first_four")
-    if "no" in first_four:
-        return Parsed(Outcome.OK, False, "first_four")
+    for word in ("yes", "no"):
+        if word in first_four:
+            return Parsed(Outcome.OK, word == "yes", "first_four")
     return unparsed("nothing")
 
 
