@@ -21,9 +21,11 @@ Reading = tuple[Outcome, object]
 
 
 def scored(root: Path, name: str, questions: Any, read: Sequence[Reading], **settings: Any) -> Scored:
-    """Scored from what was read in each answer, or graded, in the order of the records."""
+    """Scored from what was read in each answer, or graded, in the order of the records; the checker agrees."""
     taken = exam(root, name, questions, Says(text="A"), Grades(), min_coverage=0.1, **settings).collect()
-    return taken.read_as(read).score()
+    made = taken.read_as(read).score()
+    assert checked(taken, made) == []
+    return made
 
 
 def ended(outcome: Outcome, read: object = None) -> Reading:
