@@ -109,13 +109,26 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         count = f"{len(work)} {'stage' if len(work) == 1 else 'stages'} ran" if work else "nothing had to be done"
         where = log.relative_to(project.root)
         say(f"{count}, in {timedelta(seconds=round(time.monotonic() - began))}; DVC's text is in {where}")
-        marks = [made_from(task.folder) for task in tasks_of(project)]
-        if failed := sum(mark.failed for mark in marks if mark is not None):
-            say(f"{failed} records end with a failed call and are in no score; 'driftledger run' tries them again")
+        if failed := _failed_records(project):
+            say(f"{failed} records failed and are in no score; 'driftledger run' makes failed calls again")
         if is_unreadable(project.root):
             say(f"no commit is noted: {why_unread(project.root)}")
         show_scores(project)
     return code
+
+
+def _failed_records(project: Project) -> int:
+    """Count records that end with a failed call, and gradings that a score calls failed: the judge gave nothing."""
+    from driftledger.reports.scores import selected_score
+
+    marks = {task.folder: made_from(task.folder) for task in tasks_of(project)}
+    failed = {folder: mark.failed for folder, mark in marks.items() if mark}
+    for spec, keys in project.selected:
+        folder = project.root / spec.collects.at(keys)
+        with suppress(DriftledgerError):
+            scored = selected_score(project, spec, keys).outcomes.get("failed", 0)
+            failed[folder] = max(failed.get(folder, 0), scored)
+    return sum(failed.values())
 
 
 def _set_cut_files_aside(root: Path) -> None:

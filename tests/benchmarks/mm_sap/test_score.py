@@ -75,7 +75,7 @@ def test_who_always_refuses_knows_its_unknowns_and_nothing_else(tmp_path: Path) 
     expected = {"known_unknowns": 100, "known_knowns": 0, "answer_rate": 0, "score_std": 0}
     assert {name: score.metrics[name] for name in expected} == expected
     assert score.metrics["score"] == pytest.approx(100 * 4 / 6)
-    absent = ("answer_accuracy", "answer_accuracy_by_equation")
+    absent = ("answer_accuracy", "read_accuracy")
     assert score.absent == dict.fromkeys(absent, "no question of its kind")
 
 
