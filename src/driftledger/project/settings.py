@@ -349,8 +349,7 @@ def _components(settings: Settings) -> Iterator[str]:
     for spec in settings.benchmarks:
         for key, need, given in settings.section(spec.name).marks(NeededFor):
             for on in () if given else getattr(run, spec.name):
-                provider = built("datasets", on)
-                if provider is not None and provider.medium == need.medium:
+                if getattr(built("datasets", on), "medium", "") == need.medium:
                     yield (
                         f"{spec.name}.{key} is missing, and run.{spec.name} goes over {on!r}, a dataset of "
                         f"{need.medium}s; set it"

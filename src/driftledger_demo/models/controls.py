@@ -79,7 +79,7 @@ class Blind(WordCounter):
     def say(self, conversation: Conversation) -> str:
         question = asked(conversation)
         sentence = _by_medium(conversation, "This is a photograph.", "This is a recording.")
-        return {"choice": "A", "yes_no": "yes"}.get(question.kind, sentence) if question else sentence
+        return {"choice": "A", "yes_no": "yes"}.get(question.kind if question else "", sentence)
 
 
 GUESSES = ("red", "blue", "green", "two", "three", "a circle", "a square", "on the left")
